@@ -1,0 +1,4 @@
+"""The library calls a candidate is compared with, and the float64 references that say what is right.
+
+Import as ``kgbench.baselines``.
+"""

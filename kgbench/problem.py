@@ -1,0 +1,171 @@
+"""What a problem file says, as frozen data. ``loader.py`` reads files into this; ``cases.py`` makes it concrete.
+
+Everything here is free of torch. Expressions stay as parsed ``Expr`` objects until a case gives values to their
+variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.expr import Expr
+
+KINDS: Final = ("compute", "view", "creation", "random", "sync")
+SOURCES: Final = ("aten", "vllm", "cublas")
+RULES: Final = ("accumulate", "rounding", "exact")
+PHASES: Final = ("check", "fuzz", "bench")
+PRESETS: Final = ("cpu", "gpu24", "gpu80", "gpu140")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an entry's signature, as written in the problem file."""
+
+    name: str
+    type: str
+    """``Tensor``, ``Tensor | None``, ``int``, ``float``, ``complex``, ``bool``, ``str``, ``dtype | None``, ``Scalar``."""
+    keyword_only: bool = False
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The function a candidate defines: ``name(parameters) -> returns``."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    returns: str
+    """``None``, ``Tensor``, ``tuple[Tensor, Tensor]`` …"""
+    text: str
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How the elements of a tensor are drawn: a name from the table in ``harness/inputs.py`` and its arguments."""
+
+    name: str
+    arguments: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A tensor the referee makes: its logical view into storage, its values, and who may write where."""
+
+    name: str
+    access: str
+    """``read``, ``write`` or ``readwrite``."""
+    shape: Expr
+    """Shape of the logical view, a tuple."""
+    dtype: Expr
+    """A dtype's name as text; by default the case's ``dtype``."""
+    strides: Expr | None = None
+    """In elements; None is contiguous."""
+    offset: Expr | None = None
+    """Elements of storage before the view's first; None is 0."""
+    passed: str = "view"
+    """``view``: the candidate gets the view; ``storage``: the whole storage as one 1-D tensor (cuBLAS)."""
+    live: Expr | None = None
+    """Mask over the index tensors ``i, j, k, l`` of the view. Elements outside are poison and must stay as they are."""
+    draw: dict[str, Draw] = field(default_factory=dict)
+    """Per value set of the case (``default``, ``integers``, ``special`` …) how values are drawn."""
+    none_when: Expr | None = None
+
+
+@dataclass(frozen=True)
+class ScalarArgument:
+    """An argument that is a Python value: an expression over the case's variables."""
+
+    name: str
+    value: Expr
+
+
+Argument = TensorArgument | ScalarArgument
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The arithmetic from which limits follow; ``harness/compare.py`` has the formulas."""
+
+    rule: str
+    """One of RULES."""
+    length: Expr | None = None
+    """accumulate: number of terms summed for one output element."""
+    ulps: float = 4.0
+    """rounding: units in the last place of the compute dtype."""
+    compute: Expr | None = None
+    """dtype of the arithmetic, an expression; default float32 for 16-bit and float32, else the dtype itself."""
+
+
+@dataclass(frozen=True)
+class CaseTemplate:
+    """A case as written: values for variables, before defaults and dtypes are filled in."""
+
+    variables: dict[str, Any]
+    line: int
+
+
+@dataclass(frozen=True)
+class Fuzz:
+    """Ranges from which every run draws fresh cases from its secret seed."""
+
+    count: int
+    draw: dict[str, Any]
+    """Per variable ``{"range": [low, high]}`` (inclusive), ``{"choice": [...]}`` or a plain constant."""
+    dtypes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cost:
+    flops: Expr
+    bytes: Expr
+
+
+@dataclass(frozen=True)
+class Overload:
+    """One signature of a problem with cases and verdict of its own."""
+
+    name: str
+    """``Tensor`` of ``add.Tensor``; empty for the only one."""
+    required: bool
+    reason: str
+    """Why it is not required; empty otherwise."""
+    signature: Signature
+    arguments: tuple[Argument, ...]
+    """In the signature's order, one per parameter."""
+    variables: dict[str, Expr]
+    """Derived variables, evaluated in order after the case's own."""
+    defaults: dict[str, Any]
+    """Values of case variables that a case may leave out."""
+    dtypes: tuple[str, ...]
+    optional_dtypes: tuple[str, ...]
+    check: tuple[CaseTemplate, ...]
+    fuzz: Fuzz | None
+    bench: dict[str, tuple[CaseTemplate, ...]]
+    """By preset."""
+    baseline: dict[str, str]
+    """Per device kind (``cuda``, ``cpu``) a target such as ``cublas:cublasSgemm_v2``."""
+    fallback: str | None
+    reference: str
+    """An expression, a dotted path ``kgbench.baselines.references.cublas:gemm``, or a ``def reference(...)`` text."""
+    prepare: str | None
+    """Dotted path of a function that finishes drawn inputs (structure between tensors), or None."""
+    tolerance: Tolerance
+    cost: Cost | None
+    alias: str | None
+    """kind view: name of the argument whose storage the returned tensor must share."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    id: str
+    """``<source>/<name>``."""
+    source: str
+    name: str
+    summary: str
+    category: str
+    kind: str
+    doc: str
+    overloads: tuple[Overload, ...]
+    path: Path
+    sha256: str

@@ -1,0 +1,179 @@
+"""The nouns of a run: Outcome, Mismatch, Timing, CaseResult, Result. Plain data, no torch.
+
+What a problem is stands in ``problem.py``; how results become scores in ``scores.py``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+
+class Outcome(StrEnum):
+    """The verdict on one candidate. The set is closed: everything that can happen is one of these."""
+
+    PASSED = "passed"
+    WRONG_VALUE = "wrong value"
+    WRONG_SHAPE = "wrong shape"
+    WRONG_DTYPE = "wrong dtype"
+    INPUT_CHANGED = "input changed"
+    COMPILE_ERROR = "compile error"
+    RUNTIME_ERROR = "runtime error"
+    CRASHED = "crashed"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out of memory"
+    REJECTED = "rejected"
+    NO_CANDIDATE = "no candidate"
+    NO_CODE = "no code"
+    SKIPPED = "skipped"
+    HARNESS_ERROR = "harness error"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first wrong element of an output, in the words a kernel author can act on."""
+
+    output: str
+    """Name of the written argument, or ``return`` / ``return[i]``."""
+    index: tuple[int, ...]
+    got: str
+    wanted: str
+    limit: str
+    """Largest error that would have been accepted at this element."""
+    wrong_share: float
+    """Share of wrong elements in this output, 0 to 1."""
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Window:
+    """One timed window of one side. All times in microseconds for the whole window."""
+
+    side: str
+    """``library`` or ``candidate``."""
+    calls: int
+    total_us: float
+    """The referee's clock, from releasing the inputs to having secured the outputs."""
+    done_us: float
+    """The referee's clock, from releasing the inputs to the side's word that it is done."""
+    event_us: tuple[float, ...]
+    """The side's own per-call readings; a hint, checked against ``total_us``."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Library beside candidate for one bench case."""
+
+    library_us: float
+    candidate_us: float
+    ratio: float
+    """library / candidate, paired by window; more than 1 means that the candidate is faster."""
+    low: float
+    high: float
+    """95 % interval of the ratio, the null test's noise of this time range included."""
+    scored_by: str
+    """``events``, ``total`` or ``single``: which reading was scored and why it is in ``note``."""
+    launch_bound: bool
+    """The library's time is under 10 µs."""
+    call_us: float | None = None
+    """Time of one call with its launch cost, reported and not scored."""
+    library_call_us: float | None = None
+    note: str = ""
+    windows: tuple[Window, ...] = ()
+    against: str = "library"
+    """``library``, or ``fallback`` where the library does not run here."""
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    id: str
+    overload: str
+    phase: str
+    """``check``, ``fuzz`` or ``bench``."""
+    dtype: str
+    variables: dict[str, Any]
+    outcome: Outcome
+    reason: str = ""
+    mismatch: Mismatch | None = None
+    seconds: float = 0.0
+    timing: Timing | None = None
+
+
+@dataclass(frozen=True)
+class Library:
+    """What the candidate was compared with, or why there was nothing to compare with."""
+
+    name: str
+    """For example ``cuBLAS 13.1.0``; empty when there was none."""
+    reason: str = ""
+    """Why the library did not run here; empty when it did."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """For example ``{"math_mode": "default, TF32 off"}``."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of results.jsonl: everything that was found out about one candidate."""
+
+    problem: str
+    model: str
+    sample: int
+    outcome: Outcome
+    reason: str = ""
+    candidate_sha256: str = ""
+    problem_sha256: str = ""
+    source: str = ""
+    kind: str = "compute"
+    device: str = ""
+    interpreted: bool = False
+    """The candidate ran in Triton's interpreter, so its speed means nothing."""
+    preset: str = ""
+    overloads: dict[str, str] = field(default_factory=dict)
+    """Outcome of each overload, by name."""
+    cases: tuple[CaseResult, ...] = ()
+    library: Library | None = None
+    sandbox: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Wall time by phase: start, import, check, bench, total."""
+    memory_mb: dict[str, float] = field(default_factory=dict)
+    """Peak resident memory by process."""
+    log_tail: str = ""
+    seed: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-ready data: enums as text, tuples as lists."""
+        return dataclasses.asdict(self)
+
+
+def result_from_json(data: dict[str, Any]) -> Result:
+    """The inverse of ``Result.to_json``; unknown keys of a newer version are ignored."""
+    cases = tuple(_case_from_json(case) for case in data.get("cases", ()))
+    library = _known(Library, data["library"]) if data.get("library") else None
+    return _known(Result, {**data, "outcome": Outcome(data["outcome"]), "cases": cases, "library": library})
+
+
+def _case_from_json(data: dict[str, Any]) -> CaseResult:
+    mismatch = data.get("mismatch")
+    if mismatch:
+        mismatch = _known(
+            Mismatch, {**mismatch, "index": tuple(mismatch["index"]), "shape": tuple(mismatch["shape"])}
+        )
+    timing = data.get("timing")
+    if timing:
+        windows = tuple(
+            _known(Window, {**window, "event_us": tuple(window["event_us"])}) for window in timing.get("windows", ())
+        )
+        timing = _known(Timing, {**timing, "windows": windows})
+    return _known(
+        CaseResult, {**data, "outcome": Outcome(data["outcome"]), "mismatch": mismatch, "timing": timing}
+    )
+
+
+def _known(cls: type[_T], data: dict[str, Any]) -> _T:
+    names = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    return cls(**{key: value for key, value in data.items() if key in names})
