@@ -1,0 +1,217 @@
+"""The run itself: every candidate of every selected problem through one session, each result stored before the next begins.
+
+Never imports torch. Judging is the session's (``harness/session.py``), keeping ``store.py``'s, showing ``progress.py``'s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from rich.console import Console
+
+from kgbench import __version__
+from kgbench.errors import KgbenchError
+from kgbench.models import Candidate, Provider
+from kgbench.problem import Problem
+from kgbench.progress import Display, display
+from kgbench.store import RunStore, WriteError
+from kgbench.types import Result
+
+if TYPE_CHECKING:
+    from kgbench.harness.session import Job
+
+_PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvidia-cublas", "nvidia-cublas-cu12")
+_ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Judge(Protocol):
+    """What the coordinator needs of a session."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+
+    def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run was asked for, with everything looked up."""
+
+    problems: tuple[Problem, ...]
+    own: frozenset[str]
+    """Ids of problems from the user's folders."""
+    provider: Provider
+    command: tuple[str, ...]
+    seed: str
+    out: Path
+    run_id: str
+    started: datetime
+    settings: Mapping[str, Any]
+    """What else the command line said, for run.json."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended: its folder, and what cut it short."""
+
+    path: Path
+    interrupted: bool = False
+    error: KgbenchError | None = None
+
+
+def new_run_id(now: datetime, token: str) -> str:
+    """``20260131T235959Z-<token>``: sorts by time and does not collide."""
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{token}"
+
+
+def run(
+    plan: Plan,
+    open_session: Callable[[RunStore], contextlib.AbstractContextManager[Judge]],
+    console: Console,
+) -> Ending:
+    """Evaluates the plan. SIGINT, SIGTERM and SIGHUP end it early and keep what is finished.
+
+    Raises StoreError when the run's folder cannot be made; whatever ends the run after that is in the Ending. An
+    exception that is not a KgbenchError is a bug: it rises after the run was marked as failed.
+    """
+    with ended_by_signals() as no_more_signals:
+        store = RunStore.create(plan.out, plan.run_id, _info(plan), seed=plan.seed)
+        status, error = "failed", None
+        try:
+            with open_session(store) as session:
+                store.update({"device": dict(session.facts)})
+                with display(console, len(plan.problems) * plan.provider.samples) as shown:
+                    _evaluate_all(plan, session, store, shown)
+                no_more_signals()
+            status = "finished"
+        except KeyboardInterrupt:
+            status = "interrupted"
+        except KgbenchError as cause:
+            error = cause
+        finally:
+            with contextlib.suppress(WriteError) if error else contextlib.nullcontext():
+                store.finish(status, finished=datetime.now(UTC).isoformat(timespec="seconds"), seed=plan.seed)
+    return Ending(store.path, status == "interrupted", error)
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[Callable[[], None]]:
+    """Inside, the first signal that ends a program raises KeyboardInterrupt; the function given turns them off.
+
+    Once is enough: a second one would interrupt the cleaning up. They are turned off by a handler that does nothing,
+    since an ignored signal would be inherited by child processes.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        handle(nothing)
+        raise KeyboardInterrupt
+
+    def nothing(number: int, frame: FrameType | None) -> None:
+        pass
+
+    def handle(handler: Callable[[int, FrameType | None], None]) -> None:
+        for number in before:
+            signal.signal(number, handler)
+
+    # A signal that was ignored from outside (nohup) stays ignored.
+    before = {n: handler for n in _ENDING_SIGNALS if (handler := signal.getsignal(n)) is not signal.SIG_IGN}
+    handle(interrupt)
+    try:
+        yield lambda: handle(nothing)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -> None:
+    for problem in plan.problems:
+        for candidate in plan.provider.candidates(problem):
+            shown.started(problem.id)
+            if candidate.source_text is not None:
+                store.save_candidate(problem.id, candidate.sample, candidate.source_text)
+            result = _evaluate(problem, candidate, session, shown)
+            store.append(result)
+            shown.finished(result)
+
+
+def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Display) -> Result:
+    if candidate.outcome is not None:
+        return Result(
+            problem=problem.id,
+            model=candidate.model,
+            sample=candidate.sample,
+            outcome=candidate.outcome,
+            reason=candidate.reason,
+            problem_sha256=problem.sha256,
+            source=problem.source,
+            kind=problem.kind,
+            device=str(session.facts.get("kind", "")),
+        )
+    from kgbench.harness.session import Job
+
+    job = Job(
+        problem_path=problem.path,
+        problem_id=problem.id,
+        model=candidate.model,
+        sample=candidate.sample,
+        source=candidate.source_text,
+        trusted=candidate.trusted,
+    )
+    return session.evaluate(job, on_event=shown.phase)
+
+
+def _info(plan: Plan) -> dict[str, Any]:
+    problems = [
+        {"id": problem.id, "kind": problem.kind, "sha256": problem.sha256, "own": problem.id in plan.own}
+        for problem in plan.problems
+    ]
+    return {
+        "status": "running",
+        "started": plan.started.astimezone(UTC).isoformat(timespec="seconds"),
+        "finished": None,
+        "kgbench": __version__,
+        "command": list(plan.command),
+        "model": plan.provider.model,
+        "settings": dict(plan.settings),
+        "machine": _machine(),
+        "packages": _packages(),
+        "device": None,
+        "problem_set_sha256": _problem_set_hash(plan.problems),
+        "problems": problems,
+    }
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "name": platform.node(),
+        "system": platform.platform(),
+        "architecture": platform.machine(),
+        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def _packages() -> dict[str, str]:
+    """Versions of what is installed, from its metadata: nothing is imported."""
+    versions = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
+
+
+def _problem_set_hash(problems: Sequence[Problem]) -> str:
+    """One hash over the ids and file hashes of all selected problems, whatever their order."""
+    lines = sorted(f"{problem.id} {problem.sha256}\n" for problem in problems)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

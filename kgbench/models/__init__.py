@@ -1,0 +1,128 @@
+"""Where candidates come from: providers, found by name, one file each. What becomes of a candidate is the harness's.
+
+A provider is a module of this folder. It has a ``SUMMARY`` (one line, shown where the choice is explained) and a
+function ``provider(argument: str | None) -> Provider``; ``argument`` is what follows the colon in ``--model NAME:ARGUMENT``.
+Adding one is adding a file.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from kgbench.errors import UsageError
+from kgbench.problem import Problem
+from kgbench.types import Outcome
+
+MAX_SOURCE_BYTES: Final = 1 << 20
+
+
+class ModelError(UsageError):
+    """The command line asks for candidates in a way that cannot be met; exit code 2."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One answer to one problem, before anything is known about it."""
+
+    problem_id: str
+    model: str
+    sample: int = 0
+    source_text: str | None = None
+    """The code as received; None where there is none, or where ``trusted`` names what runs instead."""
+    trusted: str | None = None
+    """``baseline`` or ``reference``: the project's own code takes the candidate's place. Never set by a candidate."""
+    path: Path | None = None
+    """Where the code was read from, or was looked for."""
+    outcome: Outcome | None = None
+    """Settled before anything runs: ``no candidate`` or ``no code``."""
+    reason: str = ""
+
+
+class Provider(Protocol):
+    """Hands out the candidates of one model."""
+
+    @property
+    def model(self) -> str:
+        """The name under which results are stored."""
+
+    @property
+    def samples(self) -> int:
+        """Candidates per problem."""
+
+    def narrow(self, problems: Sequence[Problem], *, chosen: bool) -> Sequence[Problem]:
+        """The problems this provider is for, of those selected; ``chosen`` tells whether --problems named them.
+
+        Raises ModelError when none is. Every problem returned stays in the denominator.
+        """
+
+    def candidates(self, problem: Problem) -> Iterable[Candidate]:
+        """``samples`` candidates: a missing one is a candidate whose outcome is ``no candidate``."""
+
+
+def provider_names() -> tuple[str, ...]:
+    """The names that ``--model`` knows."""
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(sorted(name for name in names if not name.startswith("_")))
+
+
+def provider_summaries() -> dict[str, str]:
+    """One line per provider, read from its text so that explaining the choice imports none of them."""
+    return {name: _summary(Path(__path__[0]) / f"{name}.py") for name in provider_names()}
+
+
+def provider_of(spec: str) -> Provider:
+    """The provider that ``--model`` names: ``examples``, ``dir:PATH``, or a path to one ``.py`` file.
+
+    Raises ModelError with the list of what there is.
+    """
+    name, colon, argument = spec.partition(":")
+    if not colon and spec.endswith(".py"):
+        name, argument = "dir", spec
+    if name not in provider_names():
+        known = "\n".join(f"  {summary}" for summary in provider_summaries().values())
+        raise ModelError(f"--model {spec}: there is no provider {name!r}. There is:\n{known}")
+    provider: Provider = importlib.import_module(f"{__name__}.{name}").provider(argument or None)
+    return provider
+
+
+def takes_no_argument(name: str, argument: str | None) -> None:
+    """Raises ModelError when a provider without arguments was given one."""
+    if argument is not None:
+        raise ModelError(f"--model {name}:{argument}: {name} takes nothing after the colon; write --model {name}")
+
+
+def candidate_from_file(problem_id: str, model: str, path: Path) -> Candidate:
+    """The candidate in a file; what is missing or cannot be code settles its outcome at once."""
+    try:
+        data = path.read_bytes()
+        text = data.decode()
+    except (FileNotFoundError, NotADirectoryError):
+        return Candidate(
+            problem_id, model, path=path, outcome=Outcome.NO_CANDIDATE, reason=f"there is no file {path.name}"
+        )
+    except (OSError, UnicodeDecodeError) as error:
+        return Candidate(problem_id, model, path=path, outcome=Outcome.NO_CODE, reason=f"cannot be read: {error}")
+    reason = ""
+    if len(data) > MAX_SOURCE_BYTES:
+        reason = f"the file has {len(data)} bytes, more than {MAX_SOURCE_BYTES}"
+    elif not text.strip():
+        reason = "the file is empty"
+    if reason:
+        return Candidate(problem_id, model, path=path, outcome=Outcome.NO_CODE, reason=reason)
+    return Candidate(problem_id, model, source_text=text, path=path)
+
+
+def _summary(path: Path) -> str:
+    for node in ast.parse(path.read_text()).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id="SUMMARY")], value=ast.Constant(value=str(text))):
+                return text
+            case ast.AnnAssign(target=ast.Name(id="SUMMARY"), value=ast.Constant(value=str(text))):
+                return text
+    return path.stem

@@ -1,0 +1,21 @@
+"""What ``baseline`` and ``reference`` share: the project's own code in the candidate's place, without a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kgbench.models import Candidate
+from kgbench.problem import Problem
+
+
+@dataclass(frozen=True)
+class TrustedProvider:
+    model: str
+    samples: int = 1
+
+    def narrow(self, problems: Sequence[Problem], *, chosen: bool) -> Sequence[Problem]:
+        return problems
+
+    def candidates(self, problem: Problem) -> Iterable[Candidate]:
+        return (Candidate(problem.id, self.model, trusted=self.model),)

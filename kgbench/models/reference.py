@@ -1,0 +1,15 @@
+"""Each problem's own reference as its candidate: proves that the reference passes its own judge. Its speed means nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kgbench.models import Provider, takes_no_argument
+from kgbench.models._trusted import TrustedProvider
+
+SUMMARY: Final = "reference       each problem's own reference: does it pass its own judge?"
+
+
+def provider(argument: str | None) -> Provider:
+    takes_no_argument("reference", argument)
+    return TrustedProvider("reference")

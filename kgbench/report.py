@@ -1,0 +1,361 @@
+"""A run as a person reads it: failures in words, a table per source, and what was true of the machine. Also as JSON.
+
+Every figure comes from ``scores.py`` over stored results. Text that a candidate had a hand in (reasons, logs, values)
+is printed without control characters and never as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from kgbench import scores
+from kgbench.scores import THRESHOLDS, Estimate, Row, Selected
+from kgbench.store import StoredRun
+from kgbench.types import CaseResult, Outcome, Result
+
+ABSENT: Final = "–"
+_LOG_LINES: Final = 4
+_LISTED_BY_OUTCOME: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE, Outcome.SKIPPED)
+_LOG_SAYS_MORE: Final = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.HARNESS_ERROR)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is printed: a run's facts, what it was asked for, and what was found."""
+
+    info: dict[str, Any]
+    where: str
+    selected: tuple[Selected, ...]
+    results: tuple[Result, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+
+def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS) -> Report:
+    """Scores a stored run."""
+    selected = tuple(
+        Selected(problem["id"], problem["kind"], problem.get("own", False)) for problem in run.info.get("problems", ())
+    )
+    results = tuple(scores.latest(run.results))
+    rows = tuple(scores.rows(selected, results, sorted({1.0, *thresholds})))
+    return Report(run.info, str(run.path), selected, results, rows, run.notes)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """The report as JSON-ready data; raw samples stay in the run's folder, which is named."""
+    return {
+        "run": {"path": report.where, **report.info},
+        "scores": [{**asdict(row), "subset": row.is_subset()} for row in report.rows],
+        "results": [_result_json(result) for result in report.results],
+        "notes": list(report.notes),
+    }
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Failures first, then the table, then the footnotes."""
+    _print_failures(report.results, console)
+    if report.rows:
+        console.print(score_table(report.rows))
+        console.print()
+        if any(row.speedup for row in report.rows):
+            console.print(threshold_table(report.rows))
+            console.print()
+    for line in (*_source_lines(report), *_footnotes(report)):
+        _print_line(console, Text(plain(line)), indent=0)
+
+
+def result_line(result: Result) -> str:
+    """Outcome and speed in a few words: ``passed 0.83x [0.82, 0.84]``, ``wrong value: …``."""
+    if result.outcome is not Outcome.PASSED:
+        return f"{result.outcome}: {first_words(result)}".removesuffix(": ")
+    library, fallback = scores.speedup(result), scores.speedup(result, "fallback")
+    if result.interpreted:
+        return f"passed {ABSENT}"
+    if library:
+        return f"passed {estimate_text(library)}{' launch-bound' if library.launch_bound else ''}"
+    return f"passed {estimate_text(fallback)} against the fallback" if fallback else "passed"
+
+
+def first_words(result: Result) -> str:
+    """The first line of why a result is not right, short enough for one line."""
+    case = _first_failure(result)
+    reason = result.reason or (case.reason if case else "")
+    if not reason and case and case.mismatch:
+        reason = f"case {case.id}: got {case.mismatch.got}, wanted {case.mismatch.wanted}"
+    return shortened(plain(reason.strip().partition("\n")[0]), 160)
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """``0.83x [0.82, 0.84]``"""
+    return f"{ratio_text(estimate.point)}x [{ratio_text(estimate.low)}, {ratio_text(estimate.high)}]"
+
+
+def ratio_text(ratio: float) -> str:
+    """Two decimals, and more where two would say little: 0.83, 0.0021, 12.34."""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
+
+
+def plain(text: str) -> str:
+    """The text without control characters, so that what a candidate says cannot steer a terminal."""
+    return "".join(char if char.isprintable() or char == "\n" else "�" for char in text.replace("\t", "    "))
+
+
+def shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def score_table(rows: Sequence[Row]) -> Table:
+    """One line per row; the column for the fallback (its interval is in the JSON) only where a row has one."""
+    with_fallback = any(row.fallback_speedup for row in rows)
+    gap = 0 if with_fallback else 1  # 80 columns, all of them
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, gap, 0, 0), show_edge=False)
+    table.add_column("source", no_wrap=True)
+    table.add_column("problems", justify="right", no_wrap=True)
+    for name in ("handed\nin", "right\n= fast_0", "fast_1", "fast_1\n(point)", "geometric\nmean"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if with_fallback:
+        table.add_column("against\nfallback", justify="right", no_wrap=True)
+    for row in rows:
+        fast = row.fast_at(1.0)
+        cells = [
+            _label(row),
+            str(row.problems),
+            str(row.handed_in),
+            f"{_count(row.right)}\n{_percent(row.share_right())}",
+            _percent(fast.interval if fast else None),
+            _percent(fast.point if fast else None),
+            _estimate_cell(row.speedup),
+        ]
+        table.add_row(*cells, *([_point(row.fallback_speedup)] if with_fallback else []))
+    return table
+
+
+def threshold_table(rows: Sequence[Row]) -> Table:
+    """fast_p over p, by interval and by point."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("fast_p at p =", no_wrap=True)
+    for fast in rows[0].fast:
+        table.add_column(f"{fast.p:g}", justify="right", no_wrap=True)
+    for row in rows:
+        if not row.speedup:
+            continue
+        name = f"{row.source} {row.kinds}"
+        table.add_row(name, *(_percent(fast.interval) for fast in row.fast))
+        table.add_row(f"{name} (point)", *(_percent(fast.point) for fast in row.fast))
+    return table
+
+
+def _label(row: Row) -> str:
+    return f"{row.source} {row.kinds}" + (f"\nsubset {row.selected} of {row.declared}" if row.is_subset() else "")
+
+
+def _estimate_cell(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ABSENT
+    return f"{ratio_text(estimate.point)}x\n[{ratio_text(estimate.low)}, {ratio_text(estimate.high)}]"
+
+
+def _point(estimate: Estimate | None) -> str:
+    return f"{ratio_text(estimate.point)}x" if estimate else ABSENT
+
+
+def _percent(share: float | None) -> str:
+    return ABSENT if share is None else f"{100 * share:.1f} %"
+
+
+def _count(number: float) -> str:
+    return f"{number:.0f}" if number == int(number) else f"{number:.1f}"
+
+
+def _print_failures(results: Sequence[Result], console: Console) -> None:
+    failures = [r for r in results if r.outcome not in (Outcome.PASSED, Outcome.HARNESS_ERROR, *_LISTED_BY_OUTCOME)]
+    if failures:
+        console.print("Not right", style="bold")
+    for result in failures:
+        _print_failure(result, console)
+    for outcome in _LISTED_BY_OUTCOME:
+        _print_listed(outcome, [result for result in results if result.outcome is outcome], console)
+    errors = [result for result in results if result.outcome is Outcome.HARNESS_ERROR]
+    if errors:
+        console.print("Harness errors: kgbench failed here, not the candidate. Please report them.", style="bold")
+    for result in errors:
+        _print_failure(result, console)
+    if len(failures) + len(errors) + sum(result.outcome in _LISTED_BY_OUTCOME for result in results):
+        console.print()
+
+
+def _print_failure(result: Result, console: Console) -> None:
+    sample = f" sample {result.sample}" if result.sample else ""
+    head = Text(f"{plain(result.problem)}{sample}  ").append(str(result.outcome), style="red")
+    _print_line(console, head, indent=2)
+    case = _first_failure(result)
+    reasons = dict.fromkeys(filter(None, (result.reason.strip(), case.reason.strip() if case else "")))
+    if case:
+        _print_line(console, Text(plain(_case_words(case))), indent=6)
+    for reason in reasons:
+        _print_line(console, Text(plain(reason)), indent=6)
+    if case and case.mismatch:
+        for line in _mismatch_words(case):
+            _print_line(console, Text(plain(line)), indent=6)
+    if result.outcome in _LOG_SAYS_MORE and result.log_tail.strip():
+        for line in result.log_tail.strip().splitlines()[-_LOG_LINES:]:
+            _print_line(console, Text(f"| {shortened(plain(line), 200)}", style="dim"), indent=6)
+
+
+def _print_listed(outcome: Outcome, results: Sequence[Result], console: Console) -> None:
+    """Outcomes in which nothing ran: the problems by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for result in results:
+        # A reason that only repeats the file's name is the same reason for all.
+        reason = "" if outcome is Outcome.NO_CANDIDATE else plain(result.reason)
+        by_reason.setdefault(reason, []).append(result.problem)
+    for reason, problems in by_reason.items():
+        head = Text(str(outcome), style="yellow").append(f"{f' ({reason})' if reason else ''}: ", style="default")
+        _print_line(console, head.append(plain(", ".join(problems)), style="default"), indent=2)
+
+
+def _print_line(console: Console, text: Text, *, indent: int) -> None:
+    """Wrapped on a terminal; whole lines elsewhere, so that they can be searched."""
+    if console.is_terminal:
+        console.print(Padding(text, (0, 0, 0, indent)))
+    else:
+        console.print(Text(" " * indent).append_text(text), soft_wrap=True)
+
+
+def _first_failure(result: Result) -> CaseResult | None:
+    return next((case for case in result.cases if case.outcome not in (Outcome.PASSED, Outcome.SKIPPED)), None)
+
+
+def _case_words(case: CaseResult) -> str:
+    variables = ", ".join(f"{name}={value}" for name, value in case.variables.items() if name != "dtype")
+    overload = f" overload {case.overload}" if case.overload else ""
+    return f"case {case.id}{overload} ({case.phase}, {case.dtype}): {shortened(variables, 200)}".removesuffix(": ")
+
+
+def _mismatch_words(case: CaseResult) -> Iterable[str]:
+    if case.mismatch is None:
+        return
+    wrong = case.mismatch
+    yield f"{wrong.output}, shape {list(wrong.shape)}, {wrong.dtype}, at {list(wrong.index)}:"
+    yield f"got {wrong.got}, wanted {wrong.wanted}, limit {wrong.limit}; {_share(wrong.wrong_share)} of the elements are wrong"
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.3g} %" if share == 0 or share >= 1e-5 else f"{share:.1e}"
+
+
+def _source_lines(report: Report) -> Iterable[str]:
+    """Per source: how many problems had the library beside them, how the candidates failed, overloads."""
+    last_rows = {row.source: row for row in report.rows}  # the row of all kinds comes after the one of kind compute
+    for row in last_rows.values():
+        yield f"{row.source}: {_number(row.problems, 'problem')}, {row.against_library} against the library{_own(row)}"
+        failed = {name: count for name, count in row.outcomes.items() if name != Outcome.PASSED}
+        if row.not_evaluated:
+            failed["not evaluated"] = row.not_evaluated
+        if failed:
+            yield f"  not right: {', '.join(f'{count} {name}' for name, count in failed.items())}"
+        for reason, problems in _by_value(row.no_library).items():
+            yield f"  no library for {', '.join(problems)}: {reason}"
+        if row.overloads:
+            yield f"  overloads right {row.overloads_right} of {row.overloads}"
+        yield from _cautions(row)
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _own(row: Row) -> str:
+    return f", {row.own} of them your own" if row.own else ""
+
+
+def _cautions(row: Row) -> Iterable[str]:
+    if row.launch_bound:
+        yield f"  launch-bound (library under 10 µs in every bench case): {_number(row.launch_bound, 'problem')}"
+    if row.flagged:
+        yield f"  more than {scores.FLAG_ABOVE:g} times as fast as the library, look twice: {', '.join(row.flagged)}"
+    if row.clamped:
+        yield f"  a ratio outside [1/1000, 100] was clamped: {', '.join(row.clamped)}"
+    for problem, count in row.untimed.items():
+        yield f"  {problem}: {_number(count, 'bench case')} without a time, not part of its speedup"
+
+
+def _footnotes(report: Report) -> Iterable[str]:
+    info = report.info
+    yield ""
+    if any(row.interpreted for row in report.rows):
+        yield f"{ABSENT} Triton's interpreter ran the candidates: they are judged right or wrong, their speed means nothing."
+    if any(row.kinds == "all kinds" for row in report.rows):
+        yield "All kinds: problems that are not kind compute (views, creation, sync) may be judged without being timed."
+    if any(row.is_subset() for row in report.rows):
+        yield "A subset's shares are of the problems selected; do not rank them beside a full run."
+    if any(row.not_evaluated for row in report.rows):
+        yield "Problems that were not evaluated count as not right."
+    yield from report.notes
+    libraries = sorted({result.library.name for result in report.results if result.library and result.library.name})
+    yield f"device: {_device(info.get('device') or {})}"
+    yield f"versions: {_versions(info)}"
+    if libraries:
+        yield f"libraries: {', '.join(libraries)}"
+    yield f"sandbox: {_sandbox(report)}"
+    yield f"results: {report.where}"
+
+
+def _device(facts: Mapping[str, Any]) -> str:
+    memory = facts.get("memory_gb")
+    parts = (facts.get("name"), facts.get("kind"), f"{memory:.0f} GB" if isinstance(memory, int | float) else None)
+    return ", ".join(str(part) for part in parts if part) or "unknown (the run did not get so far)"
+
+
+def _versions(info: Mapping[str, Any]) -> str:
+    facts = info.get("device") or {}
+    named = {"kgbench": info.get("kgbench"), **{name: facts.get(name) for name in ("torch", "triton", "driver")}}
+    return ", ".join(f"{name} {version}" for name, version in named.items() if version)
+
+
+def _sandbox(report: Report) -> str:
+    """What was really had: of the machine, or where results differ from it, of the results."""
+    stated = (report.info.get("device") or {}).get("sandbox") or next(
+        (result.sandbox for result in report.results if result.sandbox), {}
+    )
+    return ", ".join(f"{name} {state}" for name, state in stated.items()) or "nothing is known about it"
+
+
+def _by_value(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    problems: dict[str, list[str]] = {}
+    for problem, reason in reasons.items():
+        problems.setdefault(reason, []).append(problem)
+    return problems
+
+
+def _result_json(result: Result) -> dict[str, Any]:
+    case = _first_failure(result)
+    against = {name: scores.speedup(result, name) for name in ("library", "fallback")}
+    return {
+        "problem": result.problem,
+        "model": result.model,
+        "sample": result.sample,
+        "outcome": str(result.outcome),
+        "reason": result.reason,
+        "interpreted": result.interpreted,
+        "speedup": None if result.interpreted else _estimate_json(against["library"]),
+        "fallback_speedup": None if result.interpreted else _estimate_json(against["fallback"]),
+        "overloads": result.overloads,
+        "library": asdict(result.library) if result.library else None,
+        "first_failure": asdict(case) if case else None,
+        "seconds": result.seconds,
+        "memory_mb": result.memory_mb,
+        "sandbox": result.sandbox,
+    }
+
+
+def _estimate_json(estimate: Estimate | None) -> dict[str, Any] | None:
+    return asdict(estimate) if estimate else None

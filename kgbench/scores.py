@@ -1,0 +1,304 @@
+"""Scores as pure functions of stored results: speedup, fast_p, one row per source. Nothing here is ever stored.
+
+What a result is stands in ``types.py``; how rows are printed in ``report.py``. The definitions:
+
+* The speedup of a problem is the geometric mean of library / candidate over its timed bench cases, each clamped to
+  ``CLAMP``. Cases whose library time is under 10 µs (launch-bound) are left out unless all are.
+* The ends of its interval are the geometric means of the cases' ends. Half-widths are so averaged in the logarithm and
+  never shrink with the number of cases: the noise of one process pair on one machine is shared by its cases.
+* fast_p is the share of *all selected problems* whose candidate is right and whose interval lies above p.
+  ``fast_p (point)`` takes the point estimate instead. fast_0 is the share that is right, with or without a library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kgbench.types import CaseResult, Outcome, Result, Timing
+
+DECLARED_SIZE: Final = {"aten": 110, "vllm": 50, "cublas": 50}
+"""Problems of each source of the benchmark; with fewer selected the row is a subset and says so."""
+CLAMP: Final = (1 / 1000, 100.0)
+FLAG_ABOVE: Final = 10.0
+THRESHOLDS: Final = (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)
+NOT_HANDED_IN: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A problem the run was asked for: the unit of the denominator."""
+
+    id: str
+    kind: str
+    own: bool = False
+    """From the user's own folder, so not one of the benchmark's declared problems."""
+
+    @property
+    def source(self) -> str:
+        return self.id.split("/", 1)[0]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A speedup, library / candidate, with the ends of its 95 % interval."""
+
+    point: float
+    low: float
+    high: float
+    count: int
+    """Cases, or for a row problems, that went into it."""
+    launch_bound: bool = False
+    """All cases are launch-bound, so their times are mostly the cost of a launch."""
+    clamped: bool = False
+    flagged: bool = False
+    """A case was more than ``FLAG_ABOVE`` times as fast as the library, which asks for a second look."""
+
+
+@dataclass(frozen=True)
+class FastP:
+    """Shares (0 to 1) of all problems of a row; None where speed means nothing on this device."""
+
+    p: float
+    interval: float | None
+    point: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: the problems of a source, of kind compute or of all kinds."""
+
+    source: str
+    kinds: str
+    """``compute`` or ``all kinds``."""
+    problems: int
+    """The denominator of every share in this row."""
+    declared: int | None
+    """Problems the benchmark declares for this source, all kinds; None for a source of the user's."""
+    selected: int
+    """Of the declared ones, those selected, all kinds."""
+    own: int
+    """Selected ones from the user's own folders, all kinds."""
+    handed_in: int
+    right: float
+    """Problems that are right; with several samples the mean over them."""
+    fast: tuple[FastP, ...]
+    speedup: Estimate | None
+    """Over the right ones that ran against the library."""
+    fallback_speedup: Estimate | None
+    """Over the right ones that have only a plain torch expression to compare with; never part of fast_p."""
+    against_library: int
+    no_library: dict[str, str]
+    """Why the library did not run, by problem."""
+    outcomes: dict[str, int]
+    """Results by outcome, in the order of ``Outcome``; harness errors included."""
+    not_evaluated: int
+    """Problems without any result: the run was ended before them."""
+    overloads_right: int
+    overloads: int
+    interpreted: int
+    """Right results that ran in Triton's interpreter."""
+    launch_bound: int
+    """Right problems all of whose bench cases are launch-bound."""
+    flagged: tuple[str, ...]
+    clamped: tuple[str, ...]
+    untimed: dict[str, int]
+    """Right problems of which some bench cases carry no time although others do, with their number."""
+
+    def share_right(self) -> float:
+        return self.right / self.problems if self.problems else 0.0
+
+    def is_subset(self) -> bool:
+        return self.declared is not None and self.selected < self.declared
+
+    def fast_at(self, p: float) -> FastP | None:
+        return next((fast for fast in self.fast if fast.p == p), None)
+
+
+def speedup(result: Result, against: str = "library") -> Estimate | None:
+    """Speedup of one candidate over its bench cases; None when it is not right, was not timed, or has no such side.
+
+    ``against`` is ``library`` or ``fallback``. Whether the figure means anything (interpreter) is not judged here.
+    """
+    if result.outcome is not Outcome.PASSED:
+        return None
+    timings = [case.timing for case in timed_cases(result) if case.timing and case.timing.against == against]
+    launch_bound = bool(timings) and all(timing.launch_bound for timing in timings)
+    scored = timings if launch_bound else [timing for timing in timings if not timing.launch_bound]
+    if not scored:
+        return None
+    point, low, high = (_geometric_mean(values) for values in zip(*map(_clamped, scored), strict=True))
+    return Estimate(
+        point,
+        low,
+        high,
+        count=len(scored),
+        launch_bound=launch_bound,
+        clamped=any(not CLAMP[0] <= timing.ratio <= CLAMP[1] for timing in scored),
+        flagged=any(timing.ratio > FLAG_ABOVE for timing in scored),
+    )
+
+
+def timed_cases(result: Result) -> list[CaseResult]:
+    """Bench cases that passed and carry a usable ratio."""
+    return [
+        case
+        for case in result.cases
+        if case.phase == "bench" and case.outcome is Outcome.PASSED and case.timing and _usable(case.timing.ratio)
+    ]
+
+
+def is_fast(result: Result, p: float, *, by_point: bool = False) -> bool:
+    """Right and faster than p times the library; p = 0 asks for right alone."""
+    if result.outcome is not Outcome.PASSED:
+        return False
+    if p == 0:
+        return True
+    estimate = None if result.interpreted else speedup(result)
+    if estimate is None:
+        return False
+    return (estimate.point if by_point else estimate.low) > p
+
+
+def is_handed_in(result: Result) -> bool:
+    """There was code to judge."""
+    return result.outcome not in NOT_HANDED_IN
+
+
+def library_ran(result: Result) -> bool:
+    return result.library is not None and bool(result.library.name) and not result.library.reason
+
+
+def latest(results: Iterable[Result]) -> list[Result]:
+    """One result per problem, model and sample: the last one, since a later line replaces an earlier one."""
+    by_key = {(result.problem, result.model, result.sample): result for result in results}
+    return list(by_key.values())
+
+
+def rows(
+    selected: Sequence[Selected], results: Iterable[Result], thresholds: Sequence[float] = THRESHOLDS
+) -> list[Row]:
+    """The table: per source a row for kind compute and, where it has others, one for all kinds.
+
+    The denominator is ``selected``; a result of a problem that was not selected is ignored.
+    """
+    by_problem: dict[str, list[Result]] = {}
+    for result in latest(results):
+        by_problem.setdefault(result.problem, []).append(result)
+    table = []
+    for source in dict.fromkeys(problem.source for problem in selected):
+        of_source = [problem for problem in selected if problem.source == source]
+        compute = [problem for problem in of_source if problem.kind == "compute"]
+        if compute:
+            table.append(_row(source, "compute", compute, of_source, by_problem, thresholds))
+        if len(compute) < len(of_source):
+            table.append(_row(source, "all kinds", of_source, of_source, by_problem, thresholds))
+    return table
+
+
+def _row(
+    source: str,
+    kinds: str,
+    problems: Sequence[Selected],
+    of_source: Sequence[Selected],
+    by_problem: dict[str, list[Result]],
+    thresholds: Sequence[float],
+) -> Row:
+    samples = [by_problem.get(problem.id, []) for problem in problems]
+    results = [result for of_problem in samples for result in of_problem]
+    right = [result for result in results if result.outcome is Outcome.PASSED]
+    interpreted = sum(result.interpreted for result in right)
+    counts = Counter(result.outcome for result in results)
+    own = sum(problem.own for problem in of_source)
+    estimates = {result.problem: estimate for result in right if (estimate := speedup(result))}
+    return Row(
+        source=source,
+        kinds=kinds,
+        problems=len(problems),
+        declared=DECLARED_SIZE.get(source),
+        selected=len(of_source) - own,
+        own=own,
+        handed_in=sum(any(map(is_handed_in, of_problem)) for of_problem in samples),
+        right=sum(_mean_fast(of_problem, 0) for of_problem in samples),
+        fast=tuple(_fast_p(samples, p, meaningful=not interpreted) for p in thresholds),
+        speedup=None if interpreted else _over_problems(samples, "library"),
+        fallback_speedup=None if interpreted else _over_problems(samples, "fallback"),
+        against_library=sum(any(map(library_ran, of_problem)) for of_problem in samples),
+        no_library={r.problem: r.library.reason for r in results if r.library and r.library.reason},
+        outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
+        not_evaluated=sum(not of_problem for of_problem in samples),
+        overloads_right=sum(verdict == Outcome.PASSED for r in results for verdict in r.overloads.values()),
+        overloads=sum(len(result.overloads) for result in results),
+        interpreted=interpreted,
+        launch_bound=sum(estimate.launch_bound for estimate in estimates.values()),
+        flagged=tuple(problem for problem, estimate in estimates.items() if estimate.flagged),
+        clamped=tuple(problem for problem, estimate in estimates.items() if estimate.clamped),
+        untimed={result.problem: missing for result in right if (missing := _untimed(result))},
+    )
+
+
+def _fast_p(samples: Sequence[Sequence[Result]], p: float, *, meaningful: bool) -> FastP:
+    if p > 0 and not meaningful:
+        return FastP(p, None, None)
+    by_interval, by_point = (
+        sum(_mean_fast(of_problem, p, by_point=by_point) for of_problem in samples) / len(samples)
+        for by_point in (False, True)
+    )
+    return FastP(p, by_interval, by_point)
+
+
+def _mean_fast(of_problem: Sequence[Result], p: float, *, by_point: bool = False) -> float:
+    """Share of a problem's samples that are fast at p; a problem without samples has none."""
+    if not of_problem:
+        return 0.0
+    return sum(is_fast(result, p, by_point=by_point) for result in of_problem) / len(of_problem)
+
+
+def _over_problems(samples: Sequence[Sequence[Result]], against: str) -> Estimate | None:
+    """Geometric mean over problems; a problem's right samples are averaged first, so that each problem weighs the same."""
+    per_problem = []
+    for of_problem in samples:
+        estimates = [estimate for result in of_problem if (estimate := speedup(result, against))]
+        if estimates:
+            per_problem.append(_mean_estimate(estimates))
+    return _mean_estimate(per_problem) if per_problem else None
+
+
+def _mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
+    return Estimate(
+        point=_geometric_mean([estimate.point for estimate in estimates]),
+        low=_geometric_mean([estimate.low for estimate in estimates]),
+        high=_geometric_mean([estimate.high for estimate in estimates]),
+        count=len(estimates),
+        launch_bound=all(estimate.launch_bound for estimate in estimates),
+        clamped=any(estimate.clamped for estimate in estimates),
+        flagged=any(estimate.flagged for estimate in estimates),
+    )
+
+
+def _untimed(result: Result) -> int:
+    bench = [case for case in result.cases if case.phase == "bench"]
+    timed = len(timed_cases(result))
+    return len(bench) - timed if timed else 0
+
+
+def _clamped(timing: Timing) -> tuple[float, float, float]:
+    """(ratio, low, high) inside ``CLAMP``; an end that is not a number is as wide as can be."""
+    low = timing.low if math.isfinite(timing.low) else CLAMP[0]
+    high = timing.high if math.isfinite(timing.high) else CLAMP[1]
+    return _clamp(timing.ratio), _clamp(low), _clamp(high)
+
+
+def _clamp(ratio: float) -> float:
+    return min(max(ratio, CLAMP[0]), CLAMP[1])
+
+
+def _usable(ratio: float) -> bool:
+    return math.isfinite(ratio) and ratio > 0
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))

@@ -1,0 +1,134 @@
+"""Providers: found by name, honest about what is missing, helpful about what was mistyped."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kgbench import models
+from kgbench.errors import UsageError
+from kgbench.models import MAX_SOURCE_BYTES, provider_names, provider_of, provider_summaries
+from kgbench.problem import Problem
+from kgbench.types import Outcome
+
+
+def problem(id_: str) -> Problem:
+    source, _, name = id_.partition("/")
+    return Problem(id_, source, name, "", "", "compute", "", (), Path(f"{name}.yaml"), "0" * 64)
+
+
+MM, ADD, GEMM = problem("aten/mm"), problem("aten/add"), problem("cublas/cublasSgemm_v2")
+
+
+def write(path: Path, text: str = "def mm(): ...\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_every_file_of_the_folder_is_a_provider() -> None:
+    folder = Path(models.__file__).parent
+    assert provider_names() == tuple(sorted(path.stem for path in folder.glob("[!_]*.py")))
+
+
+def test_every_provider_has_a_summary_that_starts_with_its_name() -> None:
+    assert all(summary.startswith(name) for name, summary in provider_summaries().items())
+
+
+@pytest.mark.parametrize("spec", ["clod", "clod:x", "", "_trusted", "my_kernels/"])
+def test_unknown_provider_lists_what_there_is(spec: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        provider_of(spec)
+    assert all(summary in str(caught.value) for summary in provider_summaries().values())
+
+
+@pytest.mark.parametrize("name", ["examples", "baseline", "reference"])
+def test_what_takes_no_argument_says_so(name: str) -> None:
+    with pytest.raises(UsageError, match="takes nothing after the colon"):
+        provider_of(f"{name}:x")
+
+
+@pytest.mark.parametrize("name", ["baseline", "reference"])
+def test_trusted_candidates_have_no_text(name: str) -> None:
+    (candidate,) = provider_of(name).candidates(MM)
+    assert (candidate.trusted, candidate.source_text, candidate.model) == (name, None, name)
+
+
+def test_folder_gives_one_candidate_per_problem(tmp_path: Path) -> None:
+    write(tmp_path / "aten" / "mm.py", "text\n")
+    provider = provider_of(f"dir:{tmp_path}")
+    assert provider.narrow([MM, ADD], chosen=False) == [MM, ADD]
+    (found,), (missing,) = provider.candidates(MM), provider.candidates(ADD)
+    assert (found.source_text, found.trusted, found.outcome) == ("text\n", None, None)
+    assert (missing.source_text, missing.outcome) == (None, Outcome.NO_CANDIDATE)
+
+
+def test_folder_without_any_of_the_problems_shows_where_a_kernel_belongs(tmp_path: Path) -> None:
+    write(tmp_path / "mm.py")
+    with pytest.raises(UsageError, match=r"there is mm\.py\. A kernel for aten/mm belongs in .*aten/mm\.py"):
+        provider_of(f"dir:{tmp_path}").narrow([MM, ADD], chosen=False)
+
+
+@pytest.mark.parametrize("colon", ["dir:", ""])
+def test_file_is_for_the_problem_its_path_names(tmp_path: Path, colon: str) -> None:
+    path = write(tmp_path / "aten" / "mm.py")
+    provider = provider_of(f"{colon}{path}")
+    assert provider.narrow([ADD, MM, GEMM], chosen=False) == [MM]
+    (candidate,) = provider.candidates(MM)
+    assert candidate.path == path
+
+
+def test_relative_file_is_named_by_its_folder_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write(tmp_path / "aten" / "mm.py").parent)
+    assert provider_of("mm.py").narrow([ADD, MM], chosen=False) == [MM]
+
+
+def test_file_elsewhere_is_for_the_one_chosen_problem(tmp_path: Path) -> None:
+    provider = provider_of(str(write(tmp_path / "fast.py")))
+    assert provider.narrow([GEMM], chosen=True) == [GEMM]
+
+
+@pytest.mark.parametrize(("problems", "chosen"), [([MM, GEMM], True), ([GEMM], False)])
+def test_file_for_no_clear_problem_asks(tmp_path: Path, problems: list[Problem], chosen: bool) -> None:
+    provider = provider_of(str(write(tmp_path / "fast.py")))
+    with pytest.raises(UsageError, match="which problem is .* for"):
+        provider.narrow(problems, chosen=chosen)
+
+
+@pytest.mark.parametrize("spec", ["dir", "dir:nowhere", "nowhere.py"])
+def test_path_that_is_not_there_is_a_usage_error(spec: str) -> None:
+    with pytest.raises(UsageError):
+        provider_of(spec)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "empty"),
+        (b" \n\t\n", "empty"),
+        (b"\xff\xfe\x00", "cannot be read"),
+        (b"#" * (MAX_SOURCE_BYTES + 1), "more than"),
+    ],
+)
+def test_file_that_cannot_be_code_is_no_code(tmp_path: Path, data: bytes, words: str) -> None:
+    path = write(tmp_path / "aten" / "mm.py")
+    path.write_bytes(data)
+    (candidate,) = provider_of(str(path)).candidates(MM)
+    assert candidate.outcome is Outcome.NO_CODE
+    assert words in candidate.reason
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file; run as another user")
+def test_unreadable_file_is_no_code(tmp_path: Path) -> None:
+    path = write(tmp_path / "aten" / "mm.py")
+    path.chmod(0)
+    (candidate,) = provider_of(str(path)).candidates(MM)
+    assert candidate.outcome is Outcome.NO_CODE
+
+
+def test_examples_are_in_the_package() -> None:
+    (candidate,) = provider_of("examples").candidates(problem("aten/softmax"))
+    assert candidate.source_text is not None
+    assert "def softmax" in candidate.source_text

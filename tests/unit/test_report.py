@@ -1,0 +1,197 @@
+"""What a person reads: every failure in words, no figure without its meaning, 80 columns, no control characters."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from kgbench.progress import display, finished_line
+from kgbench.report import as_json, plain, print_report, ratio_text, report_of, result_line
+from kgbench.store import StoredRun, json_text
+from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result
+from tests.unit.test_scores import LIBRARY, NO_LIBRARY, bench, result, timing
+
+SANDBOX = {"network": "closed", "uid": "OPEN: refused in this container"}
+FACTS = {
+    "name": "NVIDIA H200", "kind": "cuda", "memory_gb": 139.8, "driver": "580.1", "torch": "2.13.0", "triton": "3.5.0",
+    "sandbox": SANDBOX,
+}  # fmt: skip
+
+
+def run(results: list[Result], problems: list[tuple[str, str]], notes: tuple[str, ...] = ()) -> StoredRun:
+    info = {
+        "format": 1, "kgbench": "0.1.0", "device": FACTS,
+        "problems": [{"id": name, "kind": kind, "sha256": "", "own": False} for name, kind in problems],
+    }  # fmt: skip
+    return StoredRun(Path("runs/x"), info, tuple(results), notes)
+
+
+def printed(stored: StoredRun, *, terminal: bool = False, width: int = 80) -> str:
+    file = io.StringIO()
+    print_report(report_of(stored), Console(file=file, width=width, force_terminal=terminal, highlight=False))
+    return file.getvalue()
+
+
+def wrong_value() -> Result:
+    mismatch = Mismatch("return", (0, 3), "3.25", "3.5", "1.2e-06", 0.125, (2, 4), "float16")
+    case = CaseResult("check[3]", "Tensor", "check", "float16", {"m": 2, "n": 4}, Outcome.WRONG_VALUE, "", mismatch)
+    return Result("aten/add", "m", 0, Outcome.WRONG_VALUE, cases=(bench(None), case), library=LIBRARY)
+
+
+def test_wrong_value_says_case_shape_dtype_index_got_wanted_limit_and_share() -> None:
+    text = printed(run([wrong_value()], [("aten/add", "compute")]))
+    for words in ("aten/add", "wrong value", "check[3]", "Tensor", "m=2, n=4", "[2, 4]", "float16", "[0, 3]", "3.25", "3.5",
+                  "1.2e-06", "12.5 %"):  # fmt: skip
+        assert words in text, words
+
+
+def test_row_names_the_subset_and_the_libraries_place() -> None:
+    found = [result("vllm/a", timing(0.83)), result("vllm/b", library=NO_LIBRARY)]
+    text = printed(run(found, [("vllm/a", "compute"), ("vllm/b", "compute")]))
+    assert "subset 2 of 50" in text
+    assert "vllm: 2 problems, 1 against the library" in text
+    assert "no library for vllm/b: vLLM is not installed" in text
+    assert "0.83x" in text
+    assert "[0.81, 0.85]" in text
+
+
+def test_sandbox_device_and_versions_stand_under_the_table() -> None:
+    text = printed(run([result("aten/mm", timing(1.0))], [("aten/mm", "compute")]))
+    assert "sandbox: network closed, uid OPEN: refused in this container" in text
+    assert "device: NVIDIA H200, cuda, 140 GB" in text
+    assert "versions: kgbench 0.1.0, torch 2.13.0, triton 3.5.0, driver 580.1" in text
+    assert "libraries: cuBLAS 13.1.0" in text
+
+
+def test_interpreted_speed_is_a_dash_with_a_footnote() -> None:
+    text = printed(run([result("aten/mm", timing(0.003), interpreted=True)], [("aten/mm", "compute")]))
+    row = next(line for line in text.splitlines() if line.startswith("aten compute"))
+    assert row.split()[-3:] == ["–", "–", "–"]
+    assert "their speed means nothing" in text
+    assert "0.003" not in text
+
+
+def test_harness_errors_stand_apart() -> None:
+    text = printed(run([Result("aten/mm", "m", 0, Outcome.HARNESS_ERROR, "referee lost")], [("aten/mm", "compute")]))
+    assert "Harness errors: kgbench failed here" in text
+    assert "referee lost" in text
+    assert "Not right" not in text
+
+
+def test_failures_are_counted_by_outcome() -> None:
+    found = [
+        wrong_value(),
+        Result("aten/mm", "m", 0, Outcome.NO_CANDIDATE),
+        Result("aten/t", "m", 0, Outcome.NO_CANDIDATE),
+    ]
+    text = printed(run(found, [(name, "compute") for name in ("aten/add", "aten/mm", "aten/t", "aten/later")]))
+    assert "not right: 1 wrong value, 2 no candidate, 1 not evaluated" in text
+    assert "no candidate: aten/mm, aten/t" in text
+
+
+def test_log_tail_of_a_crash_is_shown() -> None:
+    crash = Result("aten/mm", "m", 0, Outcome.CRASHED, "killed by SIGSEGV", log_tail="one\ntwo\nlast words")
+    text = printed(run([crash], [("aten/mm", "compute")]))
+    assert "killed by SIGSEGV" in text
+    assert "| last words" in text
+
+
+def test_fallback_has_a_column_of_its_own() -> None:
+    found = [result("vllm/a", timing(3.0, against="fallback"), library=NO_LIBRARY)]
+    text = printed(run(found, [("vllm/a", "compute")]))
+    assert "fallback" in text
+    row = next(line for line in text.splitlines() if line.startswith("vllm compute"))
+    assert row.split()[-4:] == ["0.0", "%", "–", "3.00x"]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_a_candidate_says_cannot_steer_the_terminal(terminal: bool) -> None:
+    hostile = "\x1b[2J\x1b]0;owned\x07 [red]markup[/red] \x9b31m \u202e"
+    crash = Result("aten/mm", "m", 0, Outcome.CRASHED, hostile, log_tail=hostile + "\r overwritten")
+    text = printed(run([crash], [("aten/mm", "compute")]), terminal=terminal)
+    assert "[red]markup[/red]" in text
+    for char in ("\x1b[2J", "\x1b]", "\x07", "\x9b", "\r", "\u202e"):
+        assert char not in text
+    assert "\x1b" not in finished_line(crash, 1, 1).plain
+
+
+def test_table_fits_80_columns() -> None:
+    names = [(f"{source}/{kind}", kind) for source in ("aten", "cublas", "vllm") for kind in ("compute", "view")]
+    found = [result(name, timing(0.0123), timing(7.0, against="fallback")) for name, _ in names]
+    text = printed(run(found, names))
+    table = text.partition("\naten: ")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…" not in table
+    assert "\x1b" not in text
+
+
+def test_nothing_evaluated_still_makes_a_table() -> None:
+    text = printed(run([], [("aten/mm", "compute")], notes=("the run was killed",)))
+    assert "not right: 1 not evaluated" in text
+    assert "the run was killed" in text
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (result("aten/mm", timing(0.83)), "passed 0.83x [0.81, 0.85]"),
+        (result("aten/mm", timing(12.3456)), "passed 12.35x [12.10, 12.59]"),
+        (result("aten/mm", timing(2.0, launch_bound=True)), "passed 2.00x [1.96, 2.04] launch-bound"),
+        (result("aten/mm", timing(0.83), interpreted=True), "passed –"),
+        (result("aten/t"), "passed"),
+        (result("vllm/a", timing(2.0, against="fallback")), "passed 2.00x [1.96, 2.04] against the fallback"),
+        (Result("a/b", "m", 0, Outcome.TIMEOUT, "compile took over 120 s\nmore"), "timeout: compile took over 120 s"),
+        (Result("a/b", "m", 0, Outcome.NO_CANDIDATE), "no candidate"),
+        (wrong_value(), "wrong value: case check[3]: got 3.25, wanted 3.5"),
+    ],
+)
+def test_one_line_per_result(one: Result, words: str) -> None:
+    assert result_line(one) == words
+
+
+def test_progress_without_a_terminal_is_one_line_per_candidate() -> None:
+    file = io.StringIO()
+    with display(Console(file=file, width=40), 50) as shown:
+        shown.started("cublas/cublasSgemm_v2")
+        shown.phase("check", "3 of 40")
+        for number in range(2):
+            shown.finished(result(f"cublas/p{number}", timing(0.83), seconds={"total": 1.42}))
+    assert file.getvalue().splitlines() == [
+        "[1/50] cublas/p0 passed 0.83x [0.81, 0.85] 1.4 s",
+        "[2/50] cublas/p1 passed 0.83x [0.81, 0.85] 1.4 s",
+    ]
+
+
+def test_progress_on_a_terminal_shows_what_goes_on() -> None:
+    file = io.StringIO()
+    with display(Console(file=file, width=100, force_terminal=True), 2) as shown:
+        shown.started("aten/mm")
+        shown.phase("bench", "[2 of 3]")
+        shown.finished(result("aten/mm", timing(0.83)))
+    assert "passed 0.83x" in file.getvalue()
+
+
+def test_json_is_strict_and_whole() -> None:
+    data = json.loads(json_text(as_json(report_of(run([wrong_value()], [("aten/add", "compute")])))))
+    assert data["run"]["device"]["name"] == "NVIDIA H200"
+    assert data["scores"][0]["problems"] == 1
+    assert data["scores"][0]["subset"] is True
+    assert data["results"][0]["first_failure"]["mismatch"]["index"] == [0, 3]
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(0.834, "0.83"), (1.0, "1.00"), (0.0021, "0.0021"), (100.0, "100.00")])
+def test_ratio_keeps_what_matters(ratio: float, text: str) -> None:
+    assert ratio_text(ratio) == text
+
+
+def test_plain_keeps_letters_of_every_script() -> None:
+    assert plain("µs × – 漢字\n") == "µs × – 漢字\n"
+
+
+def test_library_that_is_named_but_refused_is_not_against_the_library() -> None:
+    found = [result("vllm/a", library=Library("vLLM 0.20", reason="no kernel for this GPU"))]
+    assert "vllm: 1 problem, 0 against the library" in printed(run(found, [("vllm/a", "compute")]))

@@ -1,0 +1,193 @@
+"""What is finished stays: truncated lines, full disks, floats that are not finite, and the secret seed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kgbench import store
+from kgbench.store import RunStore, StoreError, WriteError, read_run
+from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result, Timing, Window
+
+SEED = "a seed that nobody may know"
+
+
+def make(out: Path) -> RunStore:
+    return RunStore.create(out, "20260101T000000Z-abc123", {"status": "running"}, seed=SEED)
+
+
+def full_result(problem: str = "aten/mm") -> Result:
+    window = Window("library", "window", 20, 200.5, math.inf)
+    timing = Timing(10.0, 5.0, 2.0, math.nan, math.inf, "window", False, True, windows=(window,))
+    mismatch = Mismatch("return", (0, 3), "nan", "1.5", "1e-6", 0.25, (4, 4), "float32")
+    case = CaseResult(
+        "bench[0]", "", "bench", "float32", {"alpha": math.inf, "z": 1 + 2j}, Outcome.PASSED, "", mismatch
+    )
+    return Result(
+        problem, "m", 0, Outcome.PASSED, cases=(case, CaseResult("c", "", "bench", "float32", {}, Outcome.PASSED, timing=timing)),
+        library=Library("torch 2.13"), log_tail="bad \ud800 text",
+    )  # fmt: skip
+
+
+def test_result_survives_writing_and_reading(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    made.append(full_result())
+    made.finish("finished", finished="2026-01-01T00:00:01+00:00", seed=SEED)
+    run = read_run(made.path, with_windows=True)
+    (read,) = run.results
+    assert read.cases[0].mismatch == full_result().cases[0].mismatch
+    assert read.library == full_result().library
+    timing = read.cases[1].timing
+    assert timing is not None
+    assert math.isnan(timing.low)
+    assert timing.high == math.inf
+    assert timing.windows == (Window("library", "window", 20, 200.5, math.inf),)
+    assert read.cases[0].variables == {"alpha": "inf", "z": "(1+2j)"}
+    assert run.notes == ()
+
+
+def test_windows_come_only_when_asked_for(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    made.append(full_result())
+    timing = read_run(made.path).results[0].cases[1].timing
+    assert timing is not None
+    assert timing.windows == ()
+
+
+def test_lines_are_strict_json(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    made.append(full_result())
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    line = (made.path / "results.jsonl").read_text()
+    json.loads(line, parse_constant=refuse)
+
+
+def test_seed_is_told_only_when_the_run_is_over(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    made.update({"device": {"name": "cpu"}})
+    for file in made.path.rglob("*"):
+        assert file.is_dir() or SEED not in file.read_text()
+    assert json.loads((made.path / "run.json").read_text())["seed_sha256"] == store.sha256(SEED)
+    made.finish("finished", finished="now", seed=SEED)
+    assert json.loads((made.path / "run.json").read_text())["seed"] == SEED
+
+
+def test_run_folder_is_closed_to_other_users(tmp_path: Path) -> None:
+    assert stat.S_IMODE(make(tmp_path).path.stat().st_mode) == 0o700
+
+
+def test_candidate_is_kept_as_received(tmp_path: Path) -> None:
+    text = "def mm():\r\n    return 'ä'\t\n"
+    path = make(tmp_path).save_candidate("aten/mm", 2, text)
+    assert path.relative_to(tmp_path).parts[1:] == ("candidates", "aten", "mm.2.py")
+    assert path.read_bytes() == text.encode()
+
+
+def test_truncated_last_line_is_left_out_and_told(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    made.append(full_result("aten/a"))
+    made.append(full_result("aten/b"))
+    file = made.path / "results.jsonl"
+    file.write_bytes(file.read_bytes()[:-7])
+    run = read_run(made.path)
+    assert [result.problem for result in run.results] == ["aten/a"]
+    assert "results.jsonl:2: the last line is cut off" in run.notes[0]
+    assert "killed" in run.notes[1]
+
+
+def test_damage_in_the_middle_is_an_error_with_its_line(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    made.append(full_result())
+    file = made.path / "results.jsonl"
+    file.write_bytes(b'{"problem": "x"\n' + file.read_bytes())
+    with pytest.raises(StoreError, match=r"results\.jsonl:1: not a result"):
+        read_run(made.path)
+
+
+def test_unknown_keys_of_a_newer_version_are_ignored(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    line = {**full_result().to_json(), "cases": [], "invented_later": 1}
+    (made.path / "results.jsonl").write_text(store.json_text(line) + "\n")
+    assert read_run(made.path).results[0].problem == "aten/mm"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "not a run"),
+        ("[]", "not a run"),
+        ('{"format": 99}', "newer kgbench"),
+        ('{"format": ', "cannot read"),
+    ],
+)
+def test_folder_that_is_no_run_is_refused(tmp_path: Path, text: str | None, words: str) -> None:
+    if text is not None:
+        (tmp_path / "run.json").write_text(text)
+    with pytest.raises(StoreError, match=words):
+        read_run(tmp_path)
+
+
+def test_out_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot write a run here: .*--out DIR"):
+        make(tmp_path / "file")
+
+
+def test_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
+    """The limit on file size stands in for the disk: the write falls short in the middle of a line."""
+    program = """
+import resource, signal, sys
+from pathlib import Path
+from tests.unit.test_store import full_result, make
+from kgbench.store import WriteError, read_run
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+made = make(Path(sys.argv[1]))
+made.append(full_result("aten/a"))
+size = (made.path / "results.jsonl").stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
+try:
+    made.append(full_result("aten/b"))
+except WriteError as error:
+    print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+made.append(full_result("aten/c"))
+print([result.problem for result in read_run(made.path).results])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        capture_output=True, text=True, timeout=30, cwd=Path(__file__).parents[2], check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "results finished before are kept in" in done.stdout
+    assert "['aten/a', 'aten/c']" in done.stdout
+
+
+def test_run_json_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before the rename, the old file still stands and nothing else is left."""
+    made = make(tmp_path)
+    before = (made.path / "run.json").read_text()
+
+    def fail(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(WriteError, match="No space left on device"):
+        made.finish("finished", finished="now", seed=SEED)
+    assert (made.path / "run.json").read_text() == before
+    assert sorted(path.name for path in made.path.iterdir()) == ["candidates", "logs", "results.jsonl", "run.json"]
+
+
+def test_same_id_twice_is_refused(tmp_path: Path) -> None:
+    make(tmp_path)
+    with pytest.raises(StoreError):
+        make(tmp_path)
