@@ -1,0 +1,68 @@
+"""References of ATen problems: what each operator is by its definition, in float64 or exact integers.
+
+Each function takes its entry's parameters by name; floating tensors arrive as float64, integers as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from kgbench.baselines.expected import Expected
+
+SMALLEST_NORMAL_SCALE = 1e-30
+"""Floor for the error scale of results that may underflow: times a few float32 eps it covers a flush to zero."""
+
+
+def softmax(self: torch.Tensor, dim: int, dtype: object = None) -> Expected:
+    """exp(x - max) / sum(exp(x - max)) along ``dim``.
+
+    The error scale is value * (1 + |x - max|): rounding of x - max is what exp amplifies.
+    """
+    if self.numel() == 0:
+        return Expected(self.clone())
+    shifted = self - self.amax(dim, keepdim=True)
+    exponentials = shifted.exp()
+    value = exponentials / exponentials.sum(dim, keepdim=True)
+    scale = value * (1 + shifted.abs())
+    return Expected(value, finite(scale).clamp_min(SMALLEST_NORMAL_SCALE))
+
+
+def mm(self: torch.Tensor, mat2: torch.Tensor) -> Expected:
+    """(m, k) @ (k, n); the error scale is sqrt(A² @ B²)."""
+    return Expected(self @ mat2, finite((self**2 @ mat2**2).sqrt()))
+
+
+def add(self: torch.Tensor, other: Any, alpha: Any = 1) -> Expected:
+    """self + alpha * other, broadcast; exact (and wrapping) where everything is an integer.
+
+    The error scale is |self| + |alpha * other|, since the product may be rounded before the sum cancels.
+    """
+    if is_exact(self, other, alpha):
+        return Expected(torch.add(self, other, alpha=alpha))
+    left = self.to(torch.float64)
+    right = alpha * (
+        other.to(torch.float64) if isinstance(other, torch.Tensor) else torch.tensor(float(other)).to(left)
+    )
+    return Expected(left + right, finite(left.abs() + right.abs()))
+
+
+def t(self: torch.Tensor) -> torch.Tensor:
+    """The two dimensions swapped; fewer than two stay as they are."""
+    return self if self.dim() < 2 else self.transpose(0, 1)
+
+
+def is_exact(*operands: Any) -> bool:
+    """Whether all operands, tensors and Python numbers alike, are integers or booleans."""
+    return all(
+        not (operand.is_floating_point() or operand.is_complex())
+        if isinstance(operand, torch.Tensor)
+        else isinstance(operand, int)
+        for operand in operands
+    )
+
+
+def finite(scale: torch.Tensor) -> torch.Tensor:
+    """The scale with 0 where the value is not finite: there only NaN and the sign of infinity are compared."""
+    return torch.nan_to_num(scale, nan=0.0, posinf=0.0)

@@ -1,0 +1,251 @@
+"""References of vLLM problems, the structure their inputs need, and plain PyTorch fallbacks.
+
+The reference functions take their entry's parameters by name, floating tensors as float64. ``prepare_*`` finish drawn
+inputs in place. ``*_plain`` have the entries' own signatures and dtypes and are timed where vLLM does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from kgbench.baselines.expected import Expected
+from kgbench.baselines.references.aten import finite
+
+Expectations = dict[str, Expected]
+
+
+def rms_norm(input: torch.Tensor, weight: torch.Tensor, epsilon: float, **_: Any) -> Expectations:
+    """out = input / sqrt(mean(input², last dimension) + epsilon) * weight."""
+    return {"out": Expected(_normalised(input, epsilon) * weight)}
+
+
+def rms_norm_plain(out: torch.Tensor, input: torch.Tensor, weight: torch.Tensor, epsilon: float) -> None:
+    """``rms_norm`` in float32 with one rounding to the output's dtype."""
+    out.copy_(_normalised(input.float(), epsilon) * weight)
+
+
+def _normalised(input: torch.Tensor, epsilon: float) -> torch.Tensor:
+    return input * torch.rsqrt(input.square().mean(-1, keepdim=True) + epsilon)
+
+
+def rotary_embedding(
+    positions: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor | None,
+    head_size: int,
+    cos_sin_cache: torch.Tensor,
+    is_neox: bool,
+) -> Expectations:
+    """Pairs (x, y) of each head's first rot_dim elements become (x cos - y sin, y cos + x sin).
+
+    The error scale of a rotated element is the sum of its two products' sizes; the others must stay as they are.
+    """
+    given = {"query": query, "key": key}
+    return {
+        name: Expected(
+            _rotated(tensor, positions, head_size, cos_sin_cache, is_neox),
+            _rotated(tensor.abs(), positions, head_size, cos_sin_cache.abs(), is_neox, minus=1.0),
+        )
+        for name, tensor in given.items()
+        if tensor is not None
+    }
+
+
+def rotary_embedding_plain(
+    positions: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor | None,
+    head_size: int,
+    cos_sin_cache: torch.Tensor,
+    is_neox: bool,
+) -> None:
+    """``rotary_embedding`` in the problem's own dtype."""
+    query.copy_(_rotated(query, positions, head_size, cos_sin_cache, is_neox))
+    if key is not None:
+        key.copy_(_rotated(key, positions, head_size, cos_sin_cache, is_neox))
+
+
+def _rotated(
+    tensor: torch.Tensor,
+    positions: torch.Tensor,
+    head_size: int,
+    cache: torch.Tensor,
+    is_neox: bool,
+    minus: float = -1.0,
+) -> torch.Tensor:
+    """tensor: (*positions.shape, heads * head_size) or (*positions.shape, heads, head_size); cache: (p, rot_dim)."""
+    half = cache.shape[1] // 2
+    heads = tensor.reshape(*positions.shape, -1, head_size)
+    row = cache[positions].unsqueeze(-2)
+    cos, sin = row[..., :half], row[..., half:]
+    first, second = (
+        (slice(0, half), slice(half, 2 * half)) if is_neox else (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
+    )
+    x, y = heads[..., first], heads[..., second]
+    rotated = heads.clone()
+    rotated[..., first] = x * cos + minus * (y * sin)
+    rotated[..., second] = y * cos + x * sin
+    return rotated.reshape(tensor.shape)
+
+
+def reshape_and_cache(
+    key: torch.Tensor,
+    value: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    slot_mapping: torch.Tensor,
+    **_: Any,
+) -> Expectations:
+    """The caches with token t stored at slot_mapping[t] = block * block_size + place; a negative slot is skipped."""
+    key_cache, value_cache = key_cache.clone(), value_cache.clone()
+    _scatter(key, value, key_cache, value_cache, slot_mapping)
+    return {"key_cache": Expected(key_cache), "value_cache": Expected(value_cache)}
+
+
+def reshape_and_cache_plain(
+    key: torch.Tensor,
+    value: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    slot_mapping: torch.Tensor,
+    kv_cache_dtype: str,
+    k_scale: torch.Tensor,
+    v_scale: torch.Tensor,
+) -> None:
+    """``reshape_and_cache`` by indexed assignment."""
+    _scatter(key, value, key_cache, value_cache, slot_mapping)
+
+
+def _scatter(
+    key: torch.Tensor,
+    value: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    slot_mapping: torch.Tensor,
+) -> None:
+    """key, value: (tokens, heads, head_size); the caches are laid out as ``prepare_paged`` says."""
+    _, heads, groups, block_size, x = key_cache.shape
+    kept = slot_mapping >= 0
+    slots = slot_mapping[kept]
+    blocks, places = slots // block_size, slots % block_size
+    key_cache[blocks, :, :, places, :] = key[kept].reshape(-1, heads, groups, x)
+    value_cache[blocks, :, :, places] = value[kept]
+
+
+def prepare_slots(
+    tensors: Mapping[str, torch.Tensor], variables: Mapping[str, Any], generator: torch.Generator
+) -> None:
+    """Give every ``skip_every``-th token, from the second on, slot -1: a padding token that must not be stored."""
+    step = int(variables["skip_every"])
+    if step:
+        tensors["slot_mapping"][1::step] = -1
+
+
+def paged_attention(
+    query: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    num_kv_heads: int,
+    scale: float,
+    block_tables: torch.Tensor,
+    seq_lens: torch.Tensor,
+    alibi_slopes: torch.Tensor | None,
+    **_: Any,
+) -> Expectations:
+    """softmax(scale * q · K + alibi) V for one query token per sequence, over the keys its block table names.
+
+    The error scale is sqrt(sum((p v)²)): kernels may round the probabilities to the cache's dtype.
+    """
+    values = torch.empty_like(query, memory_format=torch.contiguous_format)
+    scales = torch.empty_like(values)
+    for index, length in enumerate(seq_lens.tolist()):
+        keys, cached_values = _gathered(key_cache, value_cache, block_tables[index], length)
+        group = query[index].reshape(num_kv_heads, -1, query.shape[-1])
+        logits = scale * group @ keys.mT
+        if alibi_slopes is not None:
+            distance = torch.arange(length, device=query.device) - (length - 1)
+            logits = logits + alibi_slopes.reshape(num_kv_heads, -1, 1) * distance
+        weights = torch.exp(logits - logits.amax(-1, keepdim=True))
+        weights = weights / weights.sum(-1, keepdim=True)
+        values[index] = (weights @ cached_values).reshape(query.shape[1:])
+        scales[index] = (weights**2 @ cached_values**2).sqrt().reshape(query.shape[1:])
+    return {"out": Expected(values, finite(scales))}
+
+
+def _gathered(
+    key_cache: torch.Tensor, value_cache: torch.Tensor, table: torch.Tensor, length: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One sequence's keys and values, each (num_kv_heads, length, head_size), from its live slots only."""
+    block_size = value_cache.shape[-1]
+    position = torch.arange(length, device=table.device)
+    blocks, places = table.long()[position // block_size], position % block_size
+    keys = key_cache[blocks, :, :, places, :].flatten(2)
+    return keys.transpose(0, 1), value_cache[blocks, :, :, places].transpose(0, 1)
+
+
+def paged_attention_plain(
+    out: torch.Tensor,
+    query: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    num_kv_heads: int,
+    scale: float,
+    block_tables: torch.Tensor,
+    seq_lens: torch.Tensor,
+    block_size: int,
+    max_seq_len: int,
+    alibi_slopes: torch.Tensor | None,
+    *_: Any,
+) -> None:
+    """``paged_attention`` over all sequences at once, masked, in the problem's own dtype and without a host sync."""
+    sequences, heads, head_size = query.shape
+    tables = block_tables.long()
+    keys = key_cache[tables].permute(0, 2, 1, 4, 3, 5).reshape(sequences, num_kv_heads, -1, head_size)
+    values = value_cache[tables].permute(0, 2, 1, 4, 3).reshape(sequences, num_kv_heads, -1, head_size)
+    position = torch.arange(keys.shape[2], device=query.device)
+    live = (position < seq_lens[:, None])[:, None, :, None]
+    keys, values = keys.masked_fill(~live, 0), values.masked_fill(~live, 0)
+    group = query.reshape(sequences, num_kv_heads, -1, head_size)
+    logits = scale * (group @ keys.mT).float()
+    if alibi_slopes is not None:
+        distance = position - (seq_lens[:, None, None, None] - 1)
+        logits = logits + alibi_slopes.reshape(num_kv_heads, -1, 1) * distance
+    weights = logits.masked_fill(~live.mT, float("-inf")).softmax(-1).to(query.dtype)
+    out.copy_((weights @ values).reshape(sequences, heads, head_size))
+
+
+def prepare_paged(
+    tensors: Mapping[str, torch.Tensor], variables: Mapping[str, Any], generator: torch.Generator
+) -> None:
+    """Lengths, block tables and poison of a paged key-value cache.
+
+    key_cache: (blocks, heads, head_size / x, block_size, x); value_cache: (blocks, heads, head_size, block_size).
+    ``seq_lens``: the first max_seq_len, the last 1 and random between when the case is ``ragged``, else evenly from
+    max_seq_len down to half of it, so that the work is the same in every run. Block tables name distinct blocks in
+    random order; entries past a sequence's end name blocks of poison. Every slot that no sequence owns is NaN.
+    """
+    tables, lengths = tensors["block_tables"], tensors["seq_lens"]
+    value_cache, block_size = tensors["value_cache"], tensors["value_cache"].shape[-1]
+    blocks = torch.randperm(value_cache.shape[0], generator=generator, device=generator.device)
+    tables.copy_(blocks[: tables.numel()].reshape(tables.shape))
+    lengths.copy_(_lengths(lengths.shape[0], int(variables["max_seq_len"]), bool(variables["ragged"]), generator))
+    position = torch.arange(tables.shape[1] * block_size, device=tables.device)
+    owned = position < lengths[:, None]
+    block_of = tables.long()[:, position // block_size]
+    live = torch.zeros(value_cache.shape[0], block_size, dtype=torch.bool, device=tables.device)
+    live[block_of[owned], (position % block_size).expand_as(owned)[owned]] = True
+    value_cache.masked_fill_(~live[:, None, None, :], float("nan"))
+    tensors["key_cache"].masked_fill_(~live[:, None, None, :, None], float("nan"))
+
+
+def _lengths(count: int, longest: int, ragged: bool, generator: torch.Generator) -> torch.Tensor:
+    if not ragged:
+        return longest - torch.arange(count) * (longest // 2) // max(count, 1)
+    lengths = torch.randint(1, longest + 1, (count,), generator=generator, device=generator.device)
+    lengths[:1] = longest
+    if count > 1:
+        lengths[-1] = 1
+    return lengths
