@@ -1,6 +1,7 @@
-"""The run itself: every candidate of every selected problem through one session, each result stored before the next begins.
+"""The run itself: every candidate of every problem through one session, each result stored before the next begins.
 
-Never imports torch. Judging is the session's (``harness/session.py``), keeping ``store.py``'s, showing ``progress.py``'s.
+Never imports torch. Judging is left to the session (``harness/session.py``), keeping to ``store.py``, showing to
+``progress.py``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where candidates come from: providers, found by name, one file each. What becomes of a candidate is the harness's.
 
 A provider is a module of this folder. It has a ``SUMMARY`` (one line, shown where the choice is explained) and a
-function ``provider(argument: str | None) -> Provider``; ``argument`` is what follows the colon in ``--model NAME:ARGUMENT``.
-Adding one is adding a file.
+function ``provider(argument: str | None) -> Provider``; ``argument`` is what follows the colon in
+``--model NAME:ARGUMENT``. Adding one is adding a file.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class FolderProvider:
         found = sorted(self.folder.rglob("*.py"))[:3]
         there = f"; there is {', '.join(str(path.relative_to(self.folder)) for path in found)}" if found else ""
         raise ModelError(
-            f"--model {self.model}: {self.folder} has a kernel for none of the {len(problems)} selected problems{there}. "
-            f"A kernel for {problems[0].id} belongs in {self._path(problems[0])}"
+            f"--model {self.model}: {self.folder} has a kernel for none of the {len(problems)} selected problems"
+            f"{there}. A kernel for {problems[0].id} belongs in {self._path(problems[0])}"
         )
 
     def candidates(self, problem: Problem) -> Iterable[Candidate]:
@@ -66,8 +66,8 @@ class FileProvider:
         if chosen and len(problems) == 1:
             return problems
         raise ModelError(
-            f"--model {self.model}: which problem is {self.path} for? Its path would name {named}, which is not among the "
-            f"{len(problems)} selected ones. Name it <source>/<name>.py, or add --problems with the id of one problem"
+            f"--model {self.model}: which problem is {self.path} for? Its path would name {named}, which is "
+            f"not among the {len(problems)} selected ones. Name it <source>/<name>.py, or add --problems with the id of one problem"
         )
 
     def candidates(self, problem: Problem) -> Iterable[Candidate]:

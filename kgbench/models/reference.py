@@ -1,4 +1,4 @@
-"""Each problem's own reference as its candidate: proves that the reference passes its own judge. Its speed means nothing."""
+"""Each problem's own reference as its candidate: does the reference pass its own judge? Its speed means nothing."""
 
 from __future__ import annotations
 
