@@ -245,7 +245,8 @@ def _mismatch_words(case: CaseResult) -> Iterable[str]:
         return
     wrong = case.mismatch
     yield f"{wrong.output}, shape {list(wrong.shape)}, {wrong.dtype}, at {list(wrong.index)}:"
-    yield f"got {wrong.got}, wanted {wrong.wanted}, limit {wrong.limit}; {_share(wrong.wrong_share)} of the elements are wrong"
+    share = f"{_share(wrong.wrong_share)} of the elements are wrong"
+    yield f"got {wrong.got}, wanted {wrong.wanted}, limit {wrong.limit}; {share}"
 
 
 def _share(share: float) -> str:
@@ -292,7 +293,7 @@ def _footnotes(report: Report) -> Iterable[str]:
     info = report.info
     yield ""
     if any(row.interpreted for row in report.rows):
-        yield f"{ABSENT} Triton's interpreter ran the candidates: they are judged right or wrong, their speed means nothing."
+        yield f"{ABSENT} Candidates ran in Triton's interpreter: they are judged right or wrong, their speed means nothing."
     if any(row.kinds == "all kinds" for row in report.rows):
         yield "All kinds: problems that are not kind compute (views, creation, sync) may be judged without being timed."
     if any(row.is_subset() for row in report.rows):

@@ -258,7 +258,7 @@ def _mean_fast(of_problem: Sequence[Result], p: float, *, by_point: bool = False
 
 
 def _over_problems(samples: Sequence[Sequence[Result]], against: str) -> Estimate | None:
-    """Geometric mean over problems; a problem's right samples are averaged first, so that each problem weighs the same."""
+    """Geometric mean over problems, each of equal weight: a problem's right samples are averaged first."""
     per_problem = []
     for of_problem in samples:
         estimates = [estimate for result in of_problem if (estimate := speedup(result, against))]

@@ -1,10 +1,10 @@
-"""A run on disk: ``runs/<utc>-<id>/`` with run.json, results.jsonl, candidates/ and logs/. Written so that nothing finished is lost.
+"""A run on disk: ``runs/<utc>-<id>/`` with run.json, results.jsonl, candidates/ and logs/. Nothing finished is lost.
 
 * run.json is replaced whole (temporary file, fsync, rename). Until the run is over it holds only the hash of the seed.
 * results.jsonl gets one line per candidate, one write and one fsync each. A killed run loses at most the line being
   written; a line that could not be written whole is cut off again.
-* JSON is strict: a float that is not finite is written as the text ``nan``, ``inf`` or ``-inf``, a complex number as text.
-  Reading turns the three texts back into floats inside timings, where numbers are needed.
+* JSON is strict: a float that is not finite is written as the text ``nan``, ``inf`` or ``-inf``, a complex number as
+  text. Reading turns the three texts back into floats inside timings, where numbers are needed.
 
 What the lines mean as scores is ``scores.py``'s.
 """

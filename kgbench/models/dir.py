@@ -67,7 +67,7 @@ class FileProvider:
             return problems
         raise ModelError(
             f"--model {self.model}: which problem is {self.path} for? Its path would name {named}, which is "
-            f"not among the {len(problems)} selected ones. Name it <source>/<name>.py, or add --problems with the id of one problem"
+            f"not among the {len(problems)} selected ones. Name it <source>/<name>.py, or add --problems with one id"
         )
 
     def candidates(self, problem: Problem) -> Iterable[Candidate]:

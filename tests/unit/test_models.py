@@ -93,7 +93,7 @@ def test_file_elsewhere_is_for_the_one_chosen_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("problems", "chosen"), [([MM, GEMM], True), ([GEMM], False)])
 def test_file_for_no_clear_problem_asks(tmp_path: Path, problems: list[Problem], chosen: bool) -> None:
     provider = provider_of(str(write(tmp_path / "fast.py")))
-    with pytest.raises(UsageError, match="which problem is .* for"):
+    with pytest.raises(UsageError, match=r"which problem is .* for"):
         provider.narrow(problems, chosen=chosen)
 
 
