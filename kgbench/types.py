@@ -52,22 +52,22 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Window:
-    """One timed window of one side. All times in microseconds for the whole window."""
+    """One timed window of one side, by the referee's clock. Times in microseconds for the whole window."""
 
     side: str
     """``library`` or ``candidate``."""
+    kind: str
+    """``window``, ``single`` (one call) or ``overhead`` (no call)."""
     calls: int
-    total_us: float
-    """The referee's clock, from releasing the inputs to having secured the outputs."""
     done_us: float
-    """The referee's clock, from releasing the inputs to the side's word that it is done."""
-    event_us: tuple[float, ...]
-    """The side's own per-call readings; a hint, checked against ``total_us``."""
+    """From releasing the inputs to the mark behind the last call."""
+    secured_us: float
+    """From releasing the inputs to having every output in the referee's own memory."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Library beside candidate for one bench case."""
+    """Library beside candidate for one bench case. Times are device time per call, cold cache."""
 
     library_us: float
     candidate_us: float
@@ -77,12 +77,17 @@ class Timing:
     high: float
     """95 % interval of the ratio, the null test's noise of this time range included."""
     scored_by: str
-    """``events``, ``total`` or ``single``: which reading was scored and why it is in ``note``."""
+    """``window``; ``secured`` where the outputs came later than the mark said; ``single`` where single calls are slower."""
     launch_bound: bool
     """The library's time is under 10 µs."""
+    queued: bool
+    """Calls were queued ahead of the release, so launch cost is not in the time."""
     call_us: float | None = None
-    """Time of one call with its launch cost, reported and not scored."""
+    """Time of one candidate call with its launch cost, reported and not scored."""
     library_call_us: float | None = None
+    outputs_verified: int = 0
+    """How many outputs of timed calls were judged; the others were not looked at."""
+    outputs_timed: int = 0
     note: str = ""
     windows: tuple[Window, ...] = ()
     against: str = "library"
@@ -165,9 +170,7 @@ def _case_from_json(data: dict[str, Any]) -> CaseResult:
         )
     timing = data.get("timing")
     if timing:
-        windows = tuple(
-            _known(Window, {**window, "event_us": tuple(window["event_us"])}) for window in timing.get("windows", ())
-        )
+        windows = tuple(_known(Window, window) for window in timing.get("windows", ()))
         timing = _known(Timing, {**timing, "windows": windows})
     return _known(
         CaseResult, {**data, "outcome": Outcome(data["outcome"]), "mismatch": mismatch, "timing": timing}

@@ -1,0 +1,230 @@
+"""Memory that the referee owns and a worker may use: sealed memfd on the CPU, driver allocations on CUDA.
+
+Both sides use this module: the referee creates an arena and sends its descriptor, the worker maps it. Every tensor
+made from an arena has a storage of its own, exactly as long as its payload, so that nothing beside it is reachable
+through torch. Also here: the control page, a page of host memory that both the CPU and the GPU can write, which
+releases a queued window and says when it is done.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+
+ALIGNMENT_BYTES: Final = 512
+_SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+def round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
+
+
+class Arena:
+    """``nbytes`` of shared memory. ``fd`` is what the other side maps; ``bytes_at`` makes tensors in it."""
+
+    fd: int
+    nbytes: int
+
+    def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
+        """uint8 tensor of shape (nbytes,) with a storage of its own at a byte offset."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Give the mapping back. Nothing made from this arena may be used afterwards."""
+        raise NotImplementedError
+
+
+class HostArena(Arena):
+    """A memfd, sealed against resizing, mapped shared."""
+
+    def __init__(self, fd: int, nbytes: int) -> None:
+        self.fd = fd
+        self.nbytes = nbytes
+        self._map = mmap.mmap(fd, nbytes)
+
+    @classmethod
+    def create(cls, nbytes: int) -> HostArena:
+        nbytes = round_up(max(nbytes, 1), mmap.PAGESIZE)
+        fd = os.memfd_create("kgbench-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(fd, nbytes)
+        # An unsealed memfd that the worker truncates kills its reader with SIGBUS.
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
+        return cls(fd, nbytes)
+
+    def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
+        if nbytes == 0:
+            return torch.empty(0, dtype=torch.uint8)
+        return torch.frombuffer(self._map, dtype=torch.uint8, count=nbytes, offset=offset)
+
+    def release(self) -> None:
+        # Tensors may still export the map; it goes with the last of them.
+        os.close(self.fd)
+
+
+class DeviceArena(Arena):
+    """A CUDA driver allocation, shared by POSIX descriptor: exact size, offset 0, any uid."""
+
+    def __init__(self, fd: int, nbytes: int, device: int, handle: Any = None) -> None:
+        driver = _driver()
+        self.fd = fd
+        self.nbytes = nbytes
+        self.device = device
+        if handle is None:
+            kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+            handle = _check(driver.cuMemImportFromShareableHandle(fd, kind))
+        self._address = int(_check(driver.cuMemAddressReserve(nbytes, 0, 0, 0)))
+        _check(driver.cuMemMap(self._address, nbytes, 0, handle, 0))
+        access = driver.CUmemAccessDesc()
+        access.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        access.location.id = device
+        access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+        _check(driver.cuMemSetAccess(self._address, nbytes, [access], 1))
+        # The mapping keeps the allocation alive; the handle is no longer needed.
+        _check(driver.cuMemRelease(handle))
+
+    @classmethod
+    def create(cls, nbytes: int, device: int) -> DeviceArena:
+        driver = _driver()
+        prop = driver.CUmemAllocationProp()
+        prop.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        prop.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        prop.location.id = device
+        kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+        prop.requestedHandleTypes = kind
+        flag = driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
+        granularity = int(_check(driver.cuMemGetAllocationGranularity(prop, flag)))
+        nbytes = round_up(max(nbytes, 1), granularity)
+        handle = _check(driver.cuMemCreate(nbytes, prop, 0))
+        fd = int(_check(driver.cuMemExportToShareableHandle(handle, kind, 0)))
+        return cls(fd, nbytes, device, handle)
+
+    def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
+        if nbytes == 0:
+            return torch.empty(0, dtype=torch.uint8, device=f"cuda:{self.device}")
+        return torch.as_tensor(_DevicePointer(self._address + offset, nbytes), device=f"cuda:{self.device}")
+
+    def release(self) -> None:
+        driver = _driver()
+        _check(driver.cuMemUnmap(self._address, self.nbytes))
+        _check(driver.cuMemAddressFree(self._address, self.nbytes))
+        os.close(self.fd)
+
+
+class _DevicePointer:
+    """What torch needs to know to wrap device memory that it did not allocate."""
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+def create_arena(device_kind: str, nbytes: int, device: int = 0) -> Arena:
+    """Referee side: new memory to share."""
+    return DeviceArena.create(nbytes, device) if device_kind == "cuda" else HostArena.create(nbytes)
+
+
+def open_arena(device_kind: str, fd: int, nbytes: int, device: int = 0) -> Arena:
+    """Worker side: map what came over the socket."""
+    return DeviceArena(fd, nbytes, device) if device_kind == "cuda" else HostArena(fd, nbytes)
+
+
+@dataclass(frozen=True)
+class TensorPlace:
+    """Where a tensor lies in an arena; this is what travels to a worker."""
+
+    storage_offset_bytes: int
+    storage_bytes: int
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    """In elements, from the start of the storage."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "tensor": [
+                self.storage_offset_bytes,
+                self.storage_bytes,
+                self.dtype,
+                list(self.shape),
+                list(self.strides),
+                self.offset,
+            ]
+        }
+
+
+def tensor_at(arena: Arena, place: TensorPlace) -> torch.Tensor:
+    """The tensor a place describes, with a storage of exactly its payload."""
+    storage = arena.bytes_at(place.storage_offset_bytes, place.storage_bytes)
+    typed = storage.view(getattr(torch, place.dtype))
+    return typed.as_strided(place.shape, place.strides, place.offset)
+
+
+class ControlPage:
+    """A page of host memory shared with a worker, for the three moments of a timed window.
+
+    The referee writes RELEASE when the inputs may be read; the worker's stream (or, unqueued, its CPU) writes
+    DONE after the last call and SECURED after the outputs lie in the referee's arena. Words are 64 bytes apart.
+    """
+
+    RELEASE: Final = 0
+    DONE: Final = 16
+    SECURED: Final = 32
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._map = mmap.mmap(fd, mmap.PAGESIZE)
+        self.words = memoryview(self._map).cast("I")
+        self._device_address: int | None = None
+
+    @classmethod
+    def create(cls) -> ControlPage:
+        fd = os.memfd_create("kgbench-control", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(fd, mmap.PAGESIZE)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
+        return cls(fd)
+
+    def device_address(self) -> int:
+        """Address of the page for the GPU; registers it with the driver once per process."""
+        if self._device_address is None:
+            driver = _driver()
+            host = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+            _check(driver.cuMemHostRegister(host, mmap.PAGESIZE, driver.CU_MEMHOSTREGISTER_DEVICEMAP))
+            self._device_address = int(_check(driver.cuMemHostGetDevicePointer(host, 0)))
+        return self._device_address
+
+    def stream_wait(self, stream: int, word: int, value: int) -> None:
+        """Everything queued on the stream after this waits until the word equals ``value``."""
+        driver = _driver()
+        flag = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
+        _check(driver.cuStreamWaitValue32(stream, self.device_address() + 4 * word, value, flag))
+
+    def stream_write(self, stream: int, word: int, value: int) -> None:
+        """Write the word once everything queued on the stream before this is done."""
+        driver = _driver()
+        flag = driver.CUstreamWriteValue_flags.CU_STREAM_WRITE_VALUE_DEFAULT
+        _check(driver.cuStreamWriteValue32(stream, self.device_address() + 4 * word, value, flag))
+
+
+def _driver() -> Any:
+    from cuda.bindings import driver
+
+    return driver
+
+
+def _check(result: tuple[Any, ...]) -> Any:
+    """The value of a driver call. Raises RuntimeError naming the status."""
+    status, *values = result
+    if int(status) != 0:
+        raise RuntimeError(f"CUDA driver: {status.name}")
+    return values[0] if values else None

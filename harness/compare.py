@@ -1,0 +1,150 @@
+"""Decides whether an output is right: limits from the arithmetic of the operator, not from one flat number.
+
+With ``r`` the reference, ``m`` the magnitude a reference gives for rounding (``|r|`` where it gives none), ``eps`` the
+unit roundoff of the arithmetic and ``L`` the number of terms summed:
+
+- accumulate: ``|e| <= eps * max(96, 12 sqrt(L)) * max(m, |r|)`` per element, and
+  ``rms(e) <= eps * max(16, 2 sqrt(L)) * rms(max(m, |r|))`` over the output;
+- rounding: ``|e| <= 2 eps * ulps * max(m, |r|)``;
+- exact: equal.
+
+A 16-bit output is allowed one unit in its last place on top. Where the reference itself has no more precision than
+the output (float64, complex128) the limit is doubled. NaN must be where the reference has NaN, infinities must have
+its sign, and -0 equals 0. The factors are measured: honest float32 products, summed in any order, use at most 18 %
+of the limit on zero-mean data, and TF32 exceeds it 13 to 240 times.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from kgbench.baselines.expected import Expected
+from kgbench.types import Mismatch
+
+_SIXTEEN_BIT: Final = (torch.float16, torch.bfloat16)
+_RMS_NEEDS_ELEMENTS: Final = 64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A tolerance with the values of one case filled in."""
+
+    rule: str
+    length: float = 1.0
+    ulps: float = 4.0
+    compute: str | None = None
+    """dtype of the arithmetic; None is float32 for 16-bit and float32 outputs, else the output's own."""
+    exact: bool = False
+
+    def element_factor(self) -> float:
+        """Multiples of eps allowed at one element."""
+        if self.rule == "accumulate":
+            return max(96.0, 12.0 * math.sqrt(self.length))
+        return 2.0 * self.ulps
+
+    def rms_factor(self) -> float | None:
+        """Multiples of eps allowed in the root mean square; None where the rule has no such test."""
+        return max(16.0, 2.0 * math.sqrt(self.length)) if self.rule == "accumulate" else None
+
+
+def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) -> Mismatch | None:
+    """The first wrong element of ``got`` or None. ``got``: the output in its own dtype, shape of the reference."""
+    value = expected.value
+    if got.numel() == 0:
+        return None
+    if limits.exact or limits.rule == "exact" or not (got.is_floating_point() or got.is_complex()):
+        wanted = value.to(got.dtype)
+        wrong = ~((got == wanted) | (_isnan(got) & _isnan(wanted)))
+        return _mismatch(name, got, value, wrong, None)
+    wide = torch.complex128 if got.is_complex() else torch.float64
+    value, actual = value.to(wide), got.to(wide)
+    scale = value.abs() if expected.magnitude is None else torch.maximum(expected.magnitude, value.abs())
+    finite = torch.isfinite(value)
+    scale = torch.where(torch.isfinite(scale), scale, torch.where(finite, value.abs(), torch.zeros_like(scale)))
+    eps, rounding = _units(got.dtype, value, limits)
+    limit = eps * limits.element_factor() * scale + rounding
+    error = (actual - value).abs()
+    # A value that rounds to infinity in the output's type may be infinite there.
+    overflow = finite & ~torch.isfinite(value.to(got.dtype))
+    same = (actual == value) | (_isnan(actual) & _isnan(value)) | (overflow & (got == value.to(got.dtype)))
+    wrong = ~(same | (finite & torch.isfinite(actual) & (error <= limit)))
+    mismatch = _mismatch(name, got, value, wrong, limit)
+    return mismatch or _rms_mismatch(name, got, error, scale, rounding, finite & ~overflow, eps, limits)
+
+
+def _units(dtype: torch.dtype, value: torch.Tensor, limits: Limits) -> tuple[float, torch.Tensor]:
+    """Unit roundoff of the arithmetic, and what rounding to the output's type may add per element."""
+    info = torch.finfo(dtype)
+    compute = getattr(torch, limits.compute) if limits.compute else (torch.float32 if dtype in _SIXTEEN_BIT else dtype)
+    eps = torch.finfo(compute).eps / 2
+    # Below this the output's own spacing is the error.
+    tiny = info.smallest_normal * info.eps
+    rounding = torch.full_like(value.abs(), tiny)
+    if dtype in _SIXTEEN_BIT:
+        rounding = rounding + info.eps * value.abs()
+    if dtype in (torch.float64, torch.complex128):
+        eps *= 2
+    return eps, rounding
+
+
+def _rms_mismatch(
+    name: str,
+    got: torch.Tensor,
+    error: torch.Tensor,
+    scale: torch.Tensor,
+    rounding: torch.Tensor,
+    usable: torch.Tensor,
+    eps: float,
+    limits: Limits,
+) -> Mismatch | None:
+    factor = limits.rms_factor()
+    if factor is None or int(usable.sum()) < _RMS_NEEDS_ELEMENTS:
+        return None
+    rms = float(error[usable].square().mean().sqrt())
+    allowed = eps * factor * float(scale[usable].square().mean().sqrt())
+    allowed += 0.6 * float(rounding[usable].square().mean().sqrt())
+    if rms <= allowed:
+        return None
+    return Mismatch(
+        output=name,
+        index=(),
+        got=f"root mean square error {rms:.3g}",
+        wanted="an error of rounding",
+        limit=f"{allowed:.3g}",
+        wrong_share=1.0,
+        shape=tuple(got.shape),
+        dtype=str(got.dtype).removeprefix("torch."),
+    )
+
+
+def _mismatch(
+    name: str, got: torch.Tensor, value: torch.Tensor, wrong: torch.Tensor, limit: torch.Tensor | None
+) -> Mismatch | None:
+    if not bool(wrong.any()):
+        return None
+    index = tuple(int(i) for i in wrong.nonzero()[0])
+    return Mismatch(
+        output=name,
+        index=index,
+        got=_show(got[index]),
+        wanted=_show(value[index]),
+        limit="exact" if limit is None else f"{float(limit[index]):.3g}",
+        wrong_share=float(wrong.double().mean()),
+        shape=tuple(got.shape),
+        dtype=str(got.dtype).removeprefix("torch."),
+    )
+
+
+def _isnan(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_floating_point() or tensor.is_complex():
+        return torch.isnan(tensor)
+    return torch.zeros_like(tensor, dtype=torch.bool)
+
+
+def _show(element: torch.Tensor) -> str:
+    value = element.item()
+    return f"{value:.9g}" if isinstance(value, (float, complex)) else str(value)

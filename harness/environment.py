@@ -1,0 +1,21 @@
+"""The environment of the fork server, and so of every worker: an allow-list, final before Python starts."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+ALLOWED: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ")
+"""What of the user's environment a worker may see. No key is ever among it."""
+THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""One each: a server that ran one parallel operation hangs its forks for ever, and sides must compare alike."""
+
+
+def environment(device_kind: str) -> dict[str, str]:
+    """Variables for a kind of device. ``TRITON_INTERPRET`` is read when triton is imported, so it is set here."""
+    chosen = {name: os.environ[name] for name in ALLOWED if name in os.environ}
+    chosen |= dict.fromkeys(THREADS, "1")
+    chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    if device_kind == "cpu":
+        chosen |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return chosen

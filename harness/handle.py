@@ -1,0 +1,265 @@
+"""The referee's hold on one worker: requests with deadlines, freezing, the end. Every failure becomes an Outcome."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
+from kgbench.types import Outcome
+
+EXIT_NEWS_S = 15.0
+"""How long a keeper may take to clear its worker's tree and say so."""
+
+
+class WorkerFailed(Exception):
+    """The worker did not do what it was asked; the outcome says in which way."""
+
+    def __init__(self, side: WorkerHandle, outcome: Outcome, reason: str, log: str = "") -> None:
+        super().__init__(reason)
+        self.side = side
+        self.outcome = outcome
+        self.reason = reason
+        self.log = log
+
+
+class HarnessFailed(Exception):
+    """Our own part is broken: fork server, keeper or library. Never a candidate's fault."""
+
+
+class WorkerHandle:
+    """One worker, seen from the referee. Not usable after ``kill`` or a WorkerFailed that ended it."""
+
+    def __init__(self, server: Channel, spec: dict[str, Any]) -> None:
+        control_end, self_control = pair()
+        worker_end, self_worker = pair()
+        fds = [control_end.fileno(), worker_end.fileno()]
+        started = time.monotonic()
+        server.send({"op": "spawn", "spec": spec}, fds)
+        reply = server.receive(30.0)
+        control_end.close()
+        worker_end.close()
+        if "error" in reply:
+            raise HarnessFailed(reply["error"])
+        self.channel = Channel(self_worker)
+        self.control = Channel(self_control)
+        self.role = spec["role"]
+        self.exit: Message | None = None
+        self.started = started
+
+    def request(self, message: Message, timeout_s: float, what: str, fds: tuple[int, ...] = ()) -> Message:
+        """Ask and wait for the one reply. Raises WorkerFailed."""
+        number = secrets.randbits(62)
+        self.post({**message, "id": number}, what, fds)
+        return self.reply(number, timeout_s, what)
+
+    def post(self, message: Message, what: str, fds: tuple[int, ...] = ()) -> None:
+        """Send without waiting. Raises WorkerFailed."""
+        try:
+            self.channel.send(message, fds)
+        except (ChannelClosed, ChannelTimeout):
+            raise self._ended(what) from None
+
+    def reply(self, number: int, timeout_s: float, what: str) -> Message:
+        """The reply to a posted request. Raises WorkerFailed."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                message = self.channel.pending()
+                if message is not None:
+                    return self._accept(message, number, what)
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    self.kill("deadline")
+                    raise WorkerFailed(self, Outcome.TIMEOUT, f"{what}: no answer within {timeout_s:g} s", self.log_tail)
+                readable, _, _ = select.select([self.channel, self.control], [], [], remaining)
+                if self.channel in readable:
+                    self.channel.fill()
+                elif self.control in readable:
+                    self._read_control()
+                    if self.exit is not None:
+                        raise self._ended(what)
+            except ChannelClosed:
+                raise self._ended(what) from None
+            except ProtocolError as error:
+                self.kill("protocol")
+                raise WorkerFailed(
+                    self,
+                    Outcome.REJECTED, f"{what}: the worker wrote into the harness's channel: {error}",
+                    self.log_tail,
+                ) from None
+
+    def alive(self) -> bool:
+        """Whether no end has been announced so far; does not wait."""
+        if self.exit is None and select.select([self.control], [], [], 0)[0]:
+            with contextlib.suppress(ChannelClosed):
+                self._read_control()
+        return self.exit is None
+
+    def freeze(self) -> None:
+        """Stop every process of the worker's tree. Raises HarnessFailed."""
+        self._command({"op": "freeze"})
+
+    def thaw(self) -> None:
+        self._command({"op": "thaw"})
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stopped inside the block; time in it counts against no deadline because nobody waits for the worker."""
+        self.freeze()
+        try:
+            yield
+        finally:
+            if self.exit is None:
+                self.thaw()
+
+    def kill(self, reason: str = "done") -> None:
+        """End the worker and all its descendants; ``exit`` has the keeper's report afterwards."""
+        if self.exit is None:
+            with contextlib.suppress(ChannelClosed, ChannelTimeout):
+                self.control.send({"op": "kill", "reason": reason})
+            self._await_exit()
+        self.channel.close()
+        self.control.close()
+
+    @property
+    def log_tail(self) -> str:
+        return str((self.exit or {}).get("tail", ""))
+
+    @property
+    def peak_mb(self) -> float:
+        return float((self.exit or {}).get("peak_mb", 0.0))
+
+    def _command(self, message: Message) -> None:
+        number = secrets.randbits(62)
+        try:
+            self.control.send({**message, "id": number})
+            deadline = time.monotonic() + 10.0
+            while self.exit is None:
+                reply = self.control.receive(max(deadline - time.monotonic(), 0.0))
+                if reply.get("event") == "exit":
+                    self.exit = reply
+                elif reply.get("id") == number:
+                    return
+        except (ChannelClosed, ChannelTimeout) as error:
+            if not self._await_exit():
+                raise HarnessFailed(f"keeper of the {self.role} does not answer: {error}") from None
+
+    def _accept(self, message: Message, number: int, what: str) -> Message:
+        if message.get("id") != number:
+            self.kill("protocol")
+            words = f"{what}: the worker answered a question that was not asked"
+            raise WorkerFailed(self, Outcome.REJECTED, words, self.log_tail)
+        if "error" in message:
+            raise self._raised(message["error"], what)
+        return message
+
+    def _raised(self, error: Any, what: str) -> WorkerFailed:
+        try:
+            types = [str(name) for name in error["types"]]
+            words, log = str(error["message"]), str(error["traceback"])
+        except (KeyError, TypeError):
+            return WorkerFailed(self, Outcome.REJECTED, f"{what}: malformed error frame", "")
+        reason = f"{what}: {types[0].rpartition('.')[2]}: {words}".strip()
+        return WorkerFailed(self, _outcome_of(types, words), reason, log)
+
+    def _read_control(self) -> None:
+        self.control.fill()
+        while (message := self.control.pending()) is not None:
+            if message.get("event") == "exit":
+                self.exit = message
+
+    def _await_exit(self) -> bool:
+        deadline = time.monotonic() + EXIT_NEWS_S
+        with contextlib.suppress(ChannelClosed, ChannelTimeout):
+            while self.exit is None and time.monotonic() < deadline:
+                message = self.control.receive(deadline - time.monotonic())
+                if message.get("event") == "exit":
+                    self.exit = message
+        if self.exit is None:
+            # The keeper itself is gone: killed from inside. The fork server sweeps its orphans.
+            self.exit = {"event": "exit", "returncode": None, "killed_for": "keeper", "tail": ""}
+            return False
+        return True
+
+    def _ended(self, what: str) -> WorkerFailed:
+        """Why the worker is no more, as an outcome."""
+        if self.exit is None:
+            # Its channel closed before its keeper's report came; a descendant may still hold things open.
+            with contextlib.suppress(ChannelClosed, ChannelTimeout):
+                deadline = time.monotonic() + 2.0
+                while self.exit is None and time.monotonic() < deadline:
+                    message = self.control.receive(max(deadline - time.monotonic(), 0.0))
+                    if message.get("event") == "exit":
+                        self.exit = message
+            if self.exit is None:
+                self.kill("closed its channel")
+        return WorkerFailed(self, *_exit_outcome(self.exit or {}, what), self.log_tail)
+
+
+def _exit_outcome(report: Message, what: str) -> tuple[Outcome, str]:
+    reason = str(report.get("killed_for", ""))
+    if reason == "memory":
+        return Outcome.OUT_OF_MEMORY, f"{what}: host memory limit exceeded"
+    if reason == "output":
+        return Outcome.REJECTED, f"{what}: printed more than {report.get('output_bytes', 0) >> 20} MiB"
+    if reason == "processes":
+        return Outcome.REJECTED, f"{what}: started too many processes"
+    if reason == "keeper":
+        return Outcome.REJECTED, f"{what}: the process that supervises the worker was killed"
+    code = report.get("returncode")
+    if isinstance(code, int) and code < 0:
+        return Outcome.CRASHED, f"{what}: killed by {_signal_name(-code)}"
+    if reason:
+        return Outcome.CRASHED, f"{what}: {reason}"
+    return Outcome.CRASHED, f"{what}: exited with code {code} before answering"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _outcome_of(types: list[str], words: str) -> Outcome:
+    """Which outcome an exception is. All are failures, so a lie in the type names gains nothing."""
+    names = {name.rpartition(".")[2] for name in types}
+    if "OutOfMemoryError" in names or "MemoryError" in names:
+        return Outcome.OUT_OF_MEMORY
+    compile_names = {"SyntaxError", "CompilationError", "CompileException", "CompileTimeAssertionFailure", "PTXASError"}
+    if names & compile_names or any(name.startswith("triton.compiler.errors") for name in types):
+        return Outcome.COMPILE_ERROR
+    return Outcome.RUNTIME_ERROR
+
+
+def worker_spec(
+    role: str,
+    device_kind: str,
+    device_uuid: str,
+    plan: dict[str, Any],
+    hidden: list[str],
+    limits: dict[str, int],
+) -> dict[str, Any]:
+    """What a fork server needs to start a worker. Trusted roles see baselines, so nothing is hidden from them."""
+    return {
+        "role": role,
+        "device_kind": device_kind,
+        "device_uuid": device_uuid,
+        "plan": plan,
+        "hidden": hidden if role == "candidate" else [],
+        "limits": limits,
+    }
+
+
+def default_limits() -> dict[str, int]:
+    """Host memory: half of the machine's, at most 16 GiB; output 64 MiB; 256 processes."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"memory_bytes": min(total // 2, 16 << 30), "output_bytes": 64 << 20, "processes": 256}

@@ -1,0 +1,284 @@
+"""Draws the inputs of a case and lays them out in an arena between guard bands. Referee side only.
+
+Every tensor becomes a chunk ``guard | storage | guard``. Its image is what the referee holds back: after a call the
+chunk must equal the image everywhere except in the elements that the candidate may write. What the case leaves
+undefined (padding, the other triangle, outputs before they are written) is poison: NaN in floating point.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+
+from kgbench.cases import BoundCase, TensorSpec
+from kgbench.harness.arena import ALIGNMENT_BYTES, TensorPlace, round_up
+from kgbench.harness.protocol import encode_scalar
+from kgbench.harness.reference import live_mask
+from kgbench.problem import Overload
+
+GUARD_BYTES: Final = 4096
+_FLOAT_POISON: Final = 0xFF
+"""All ones is NaN in every floating type."""
+_OTHER_POISON: Final = 0xA5
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One tensor argument of one call: where it goes, what it holds and what may change in it."""
+
+    spec: TensorSpec
+    offset: int
+    """Byte offset of the leading guard in the arena."""
+    image: torch.Tensor
+    """uint8 (guard + storage + guard,), on the referee's device: the bytes as handed out."""
+
+    @property
+    def storage_bytes(self) -> int:
+        return self.image.numel() - 2 * GUARD_BYTES
+
+    @property
+    def place(self) -> TensorPlace:
+        """How the candidate sees it."""
+        spec = self.spec
+        if spec.passed == "storage":
+            shape, strides, start = (spec.extent,), (1,), 0
+        else:
+            shape, strides, start = spec.shape, spec.strides, spec.offset
+        return TensorPlace(self.offset + GUARD_BYTES, self.storage_bytes, spec.dtype, shape, strides, start)
+
+    def view(self, chunk: torch.Tensor) -> torch.Tensor:
+        """The logical view within the bytes of this chunk (the image, or a snapshot)."""
+        return _logical(chunk, self.spec, self.spec.shape)
+
+
+@dataclass(frozen=True)
+class CallInputs:
+    """All arguments of one call, drawn and placed."""
+
+    bound: BoundCase
+    chunks: dict[str, Chunk]
+    nbytes: int
+    """From the first guard to the end of the last, rounded up."""
+    start: int
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments by name as the reference takes them: logical views of the images, and scalars."""
+        named: dict[str, Any] = {}
+        for argument in self.bound.arguments:
+            chunk = self.chunks.get(argument.name)
+            named[argument.name] = argument.value if chunk is None else chunk.view(chunk.image)
+        return named
+
+    def message(self, entry: str, out_offset: int, out_bytes: int) -> dict[str, Any]:
+        """The call as it travels to a worker."""
+        positional, keyword = [], {}
+        for argument in self.bound.arguments:
+            chunk = self.chunks.get(argument.name)
+            value = _scalar(argument.value, argument.type) if chunk is None else chunk.place.to_json()
+            if argument.keyword_only:
+                keyword[argument.name] = value
+            else:
+                positional.append(value)
+        return {"entry": entry, "args": positional, "kwargs": keyword, "out": [out_offset, out_bytes]}
+
+
+def make_inputs(
+    overload: Overload, bound: BoundCase, generator: torch.Generator, start: int = 0
+) -> CallInputs:
+    """Fresh inputs for one call, from ``start`` bytes into the arena on. Raises ValueError for an unknown draw."""
+    device = generator.device
+    chunks: dict[str, Chunk] = {}
+    offset = start
+    for argument in bound.arguments:
+        spec = argument.value
+        if not isinstance(spec, TensorSpec):
+            continue
+        chunk = Chunk(spec, offset, _image(spec, bound.case.variables, generator, device))
+        chunks[argument.name] = chunk
+        offset = round_up(offset + chunk.image.numel(), ALIGNMENT_BYTES)
+    inputs = CallInputs(bound, chunks, offset - start, start)
+    if overload.prepare is not None:
+        _prepare(overload.prepare)(inputs.arguments(), bound.case.variables, generator)
+    return inputs
+
+
+def call_bytes(bound: BoundCase) -> int:
+    """Arena bytes that ``make_inputs`` will use for this case, outputs that are returned not included."""
+    total = 0
+    for argument in bound.arguments:
+        if isinstance(argument.value, TensorSpec):
+            spec = argument.value
+            total += round_up(2 * GUARD_BYTES + spec.extent * itemsize(spec.dtype), ALIGNMENT_BYTES)
+    return total
+
+
+def writable(chunk: Chunk, variables: dict[str, Any]) -> torch.Tensor:
+    """bool (storage elements,): the elements of this chunk's storage that a call may write."""
+    spec, device = chunk.spec, chunk.image.device
+    mask = torch.zeros(spec.extent, dtype=torch.bool, device=device)
+    if spec.access != "read":
+        view = mask.as_strided(spec.shape, spec.strides, spec.offset)
+        view.copy_(torch.ones_like(view) if spec.live is None else live_mask(spec.live, view, variables))
+    return mask
+
+
+def itemsize(dtype: str) -> int:
+    return int(torch.empty(0, dtype=getattr(torch, dtype)).element_size())
+
+
+def _image(
+    spec: TensorSpec, variables: dict[str, Any], generator: torch.Generator, device: torch.device
+) -> torch.Tensor:
+    dtype = getattr(torch, spec.dtype)
+    floating = dtype.is_floating_point or dtype.is_complex
+    nbytes = 2 * GUARD_BYTES + spec.extent * itemsize(spec.dtype)
+    image = torch.full((nbytes,), _FLOAT_POISON if floating else _OTHER_POISON, dtype=torch.uint8, device=device)
+    if spec.access == "write" or spec.extent == 0:
+        return image
+    # Expanded dimensions hold one value each.
+    shape = tuple(1 if stride == 0 else size for size, stride in zip(spec.shape, spec.strides, strict=True))
+    view = _logical(image, spec, shape)
+    values = draw(spec.draw.name, spec.draw.arguments, shape, dtype, generator)
+    if spec.live is not None:
+        values = torch.where(live_mask(spec.live, view, variables), values, view)
+    view.copy_(values)
+    return image
+
+
+def _logical(chunk: torch.Tensor, spec: TensorSpec, shape: tuple[int, ...]) -> torch.Tensor:
+    storage = chunk[GUARD_BYTES : chunk.numel() - GUARD_BYTES].view(getattr(torch, spec.dtype))
+    return storage.as_strided(shape, spec.strides, storage.storage_offset() + spec.offset)
+
+
+def _scalar(value: Any, type_text: str) -> Any:
+    if type_text.startswith("dtype") and value is not None:
+        return {"dtype": value}
+    return encode_scalar(value)
+
+
+def _prepare(path: str) -> Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]:
+    module, _, name = path.partition(":")
+    function: Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]
+    function = getattr(importlib.import_module(module), name)
+    return function
+
+
+# --- draws: name -> function of (shape, dtype, generator, *arguments) -> tensor of that shape and dtype ---
+
+
+def draw(
+    name: str, arguments: tuple[Any, ...], shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator
+) -> torch.Tensor:
+    """Values by a draw's name. Raises ValueError naming the draws there are."""
+    if name not in DRAWS:
+        raise ValueError(f"unknown draw '{name}'; there are {', '.join(sorted(DRAWS))}")
+    return DRAWS[name](shape, dtype, generator, *arguments).to(dtype)
+
+
+def _normal(shape: Any, dtype: torch.dtype, generator: torch.Generator, mean: float = 0.0, std: float = 1.0) -> Any:
+    return torch.randn(shape, generator=generator, device=generator.device, dtype=_draw_dtype(dtype)) * std + mean
+
+
+def _uniform(shape: Any, dtype: torch.dtype, generator: torch.Generator, low: float = 0.0, high: float = 1.0) -> Any:
+    unit = torch.rand(shape, generator=generator, device=generator.device, dtype=_draw_dtype(dtype))
+    return unit * (high - low) + low
+
+
+def _integers(shape: Any, dtype: torch.dtype, generator: torch.Generator, low: int, high: int) -> Any:
+    values = torch.randint(int(low), int(high) + 1, shape, generator=generator, device=generator.device)
+    if dtype.is_complex:
+        other = torch.randint(int(low), int(high) + 1, shape, generator=generator, device=generator.device)
+        return torch.complex(values.to(torch.float64), other.to(torch.float64))
+    return values
+
+
+def _odd_integers(shape: Any, dtype: torch.dtype, generator: torch.Generator, limit: int) -> Any:
+    """Odd integers in ±limit: more significant bits than a shortened mantissa holds, zero mean."""
+    half = (int(limit) + 1) // 2
+    values = _integers(shape, dtype, generator, -half, half - 1) * 2
+    return values + (1 + 1j if dtype.is_complex else 1)
+
+
+def _signs(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
+    return _integers(shape, dtype, generator, -1, 1)
+
+
+def _full(shape: Any, dtype: torch.dtype, generator: torch.Generator, value: Any) -> Any:
+    return torch.full(shape, value, dtype=dtype, device=generator.device)
+
+
+def _zeros(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
+    return torch.zeros(shape, dtype=dtype, device=generator.device)
+
+
+def _arange(shape: Any, dtype: torch.dtype, generator: torch.Generator, start: int = 0) -> Any:
+    count = torch.Size(shape).numel()
+    return torch.arange(int(start), int(start) + count, device=generator.device).reshape(shape)
+
+
+def _distinct(shape: Any, dtype: torch.dtype, generator: torch.Generator, limit: int) -> Any:
+    """No value twice, from 0 to limit - 1."""
+    count = torch.Size(shape).numel()
+    if count > limit:
+        raise ValueError(f"distinct({limit}) cannot fill {count} elements")
+    return torch.randperm(int(limit), generator=generator, device=generator.device)[:count].reshape(shape)
+
+
+def _permutation(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
+    return _distinct(shape, dtype, generator, torch.Size(shape).numel())
+
+
+def _special(shape: Any, dtype: torch.dtype, generator: torch.Generator, share: float = 0.1) -> Any:
+    """Normal values with NaN, both infinities, both zeros, denormals and the largest finite mixed in."""
+    info = torch.finfo(dtype)
+    table = torch.tensor(
+        [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, info.smallest_normal / 2, info.max, info.min],
+        dtype=torch.float64,
+        device=generator.device,
+    )
+    values = _normal(shape, dtype, generator).to(torch.complex128 if dtype.is_complex else torch.float64)
+    picks = torch.randint(0, len(table), shape, generator=generator, device=generator.device)
+    chosen = torch.rand(shape, generator=generator, device=generator.device) < share
+    return torch.where(chosen, table[picks].to(values.dtype), values)
+
+
+def _dominant(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
+    """Square matrices whose triangular halves are well conditioned: diagonal ±[1, 2], the rest small."""
+    size = shape[-1]
+    values = _normal(shape, dtype, generator) * (0.5 / max(size, 1) ** 0.5)
+    diagonal = _uniform(shape[:-1], torch.float64, generator, 1.0, 2.0)
+    sign = _integers(shape[:-1], torch.float64, generator, 0, 1) * 2 - 1
+    values.diagonal(dim1=-2, dim2=-1).copy_((diagonal * sign).to(values.dtype))
+    return values
+
+
+def _choice(shape: Any, dtype: torch.dtype, generator: torch.Generator, options: tuple[Any, ...]) -> Any:
+    table = torch.tensor(options, device=generator.device)
+    return table[torch.randint(0, len(options), shape, generator=generator, device=generator.device)]
+
+
+def _draw_dtype(dtype: torch.dtype) -> torch.dtype:
+    if dtype.is_complex or dtype == torch.float64:
+        return dtype
+    return torch.float32
+
+
+DRAWS: Final[dict[str, Callable[..., Any]]] = {
+    "normal": _normal,
+    "uniform": _uniform,
+    "integers": _integers,
+    "odd_integers": _odd_integers,
+    "signs": _signs,
+    "full": _full,
+    "zeros": _zeros,
+    "arange": _arange,
+    "distinct": _distinct,
+    "permutation": _permutation,
+    "special": _special,
+    "dominant": _dominant,
+    "choice": _choice,
+}

@@ -1,0 +1,524 @@
+"""The judge: owns seeds, inputs, oracle, clock and verdict; runs no candidate code. One per device.
+
+Started by the coordinator as ``python -m kgbench.harness.referee COORDINATOR_FD FORK_SERVER_FD``. Speaks JSON with the
+coordinator, asks the fork server for workers, and judges them through memory that it shares with them and owns.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import random
+import resource
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from kgbench.cases import Case, choose_preset, expand_cases
+from kgbench.harness.arena import ControlPage
+from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
+from kgbench.harness.judge import PASSED, OverloadJudge, Side, Verdict
+from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
+from kgbench.harness.sandbox import Plan
+from kgbench.harness.settings import Job, RefereeSettings
+from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock
+from kgbench.loader import load_problem
+from kgbench.problem import Overload, Problem
+from kgbench.types import CaseResult, Library, Outcome, Result, Timing
+
+FORK_SERVER_START_S: Final = 120.0
+Report = Callable[[str, str], None]
+
+
+@dataclass
+class Worker:
+    """A started worker with its clock and arena."""
+
+    handle: WorkerHandle
+    side: Side
+    clock: Clock
+
+    def close(self) -> None:
+        self.handle.kill()
+        self.side.release()
+
+
+@dataclass
+class Evaluation:
+    """What is known about one candidate so far."""
+
+    job: Job
+    problem: Problem
+    started: float
+    cases: list[CaseResult] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    library: Library | None = None
+    log: str = ""
+    peak_mb: float = 0.0
+    interpreted: bool = False
+    preset: str = ""
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Adds the block's wall time to a phase."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - begun
+
+
+class Referee:
+    """Evaluates candidates on one device, one after the other."""
+
+    def __init__(self, server: Channel, settings: RefereeSettings) -> None:
+        self.server = server
+        self.settings = settings
+        self.device = torch.device("cuda", 0) if settings.device_kind == "cuda" else torch.device("cpu")
+        self.limits = {**default_limits(), **settings.limits}
+        ready = self._await_server()
+        self.plan = Plan.from_json(ready["plan"])
+        self.versions = ready["versions"]
+        self.memory_gb: float | None = None
+        self.library_worker: Worker | None = None
+        self.library_problem = ""
+        self.library: Library | None = None
+        self.against = "library"
+        if settings.device_kind == "cuda":
+            torch.zeros(1, device=self.device)
+            self.memory_gb = torch.cuda.get_device_properties(0).total_memory / 1e9
+
+    def facts(self) -> dict[str, Any]:
+        """What the run's record says about this device and its software."""
+        name = "CPU"
+        if self.device.type == "cuda":
+            name = torch.cuda.get_device_name(0)
+        return {
+            "kind": self.device.type,
+            "name": name,
+            "memory_gb": self.memory_gb,
+            "versions": {**self.versions, "torch": torch.__version__, "cuda": torch.version.cuda},
+            "sandbox": self.plan.states(),
+        }
+
+    def evaluate(self, job: Job, report: Report) -> Result:
+        """Judge and time one candidate. Failures of the candidate are in the result; ours raise HarnessFailed."""
+        problem = load_problem(Path(job.problem_path))
+        evaluation = Evaluation(job, problem, time.monotonic())
+        evaluation.interpreted = self._interpreted(job)
+        worker: Worker | None = None
+        try:
+            for overload in problem.overloads:
+                if worker is None or not worker.handle.alive():
+                    worker = self._start_candidate(evaluation, report)
+                verdict = self._check_overload(evaluation, overload, worker, report)
+                evaluation.verdicts[overload.name] = verdict
+            if self._right(evaluation) and self._worth_timing(evaluation) and worker is not None:
+                self._time(evaluation, worker, report)
+        except WorkerFailed as failure:
+            self._note(evaluation, failure)
+            verdict = Verdict(failure.outcome, failure.reason)
+            missing = [overload.name for overload in problem.overloads if overload.name not in evaluation.verdicts]
+            evaluation.verdicts |= dict.fromkeys(missing, verdict)
+        finally:
+            if worker is not None:
+                worker.close()
+                evaluation.peak_mb = worker.handle.peak_mb
+                evaluation.log = evaluation.log or worker.handle.log_tail
+        return self._result(evaluation)
+
+    def close(self) -> None:
+        self._drop_library()
+
+    # --- correctness ---
+
+    def _start_candidate(self, evaluation: Evaluation, report: Report) -> Worker:
+        """A fresh worker with the candidate loaded. Raises WorkerFailed."""
+        job, problem = evaluation.job, evaluation.problem
+        report("start", "")
+        role = {None: "candidate", "baseline": "library", "reference": "reference"}[job.trusted]
+        with evaluation.phase("start"):
+            worker = self._start(role)
+        report("import", "")
+        try:
+            with evaluation.phase("import"):
+                self._load_candidate(worker, job, problem)
+        except BaseException:
+            worker.close()
+            evaluation.peak_mb = worker.handle.peak_mb
+            evaluation.log = worker.handle.log_tail
+            raise
+        return worker
+
+    def _load_candidate(self, worker: Worker, job: Job, problem: Problem) -> None:
+        request: dict[str, Any] = {"op": "load"}
+        if job.trusted == "baseline":
+            request["targets"] = {o.name: o.baseline[self.device.type] for o in problem.overloads}
+        elif job.trusted == "reference":
+            request["reference"] = {
+                o.name: {"reference": o.reference, "parameters": [p.name for p in o.signature.parameters]}
+                for o in problem.overloads
+            }
+        else:
+            request["source"] = job.source
+            request["entries"] = {o.name: _entry_names(problem, o) for o in problem.overloads}
+        reply = worker.handle.request(request, self.settings.deadlines.import_s, "import")
+        if "unavailable" in reply:
+            raise WorkerFailed(worker.handle, Outcome.SKIPPED, str(reply["unavailable"]))
+        required = {o.signature.name for o in problem.overloads if o.required}
+        missing = [name for name in reply.get("missing", []) if name in required]
+        if missing:
+            defines = ", ".join(map(str, reply.get("defines", []))) or "none"
+            words = f"the file defines no function {missing[0]}; functions it defines: {defines}"
+            raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, words)
+
+    def _check_overload(self, evaluation: Evaluation, overload: Overload, worker: Worker, report: Report) -> Verdict:
+        """Every check, fuzz and bench case of one overload, until one fails."""
+        judge = OverloadJudge(overload, self.device)
+        cases = expand_cases(overload, self.device.type, self.memory_gb, self._seed(evaluation.job, "cases"))
+        evaluation.preset = choose_preset(overload, self.device.type, self.memory_gb)
+        for number, case in enumerate(cases, 1):
+            label = f"{overload.name} {case.id}".strip()
+            report("check", f"{label} ({number}/{len(cases)})")
+            begun = time.monotonic()
+            with evaluation.phase("check"):
+                verdict = self._check_case(evaluation, judge, case, worker)
+            evaluation.cases.append(_case_result(case, verdict, time.monotonic() - begun))
+            if verdict is not PASSED:
+                return verdict
+        return PASSED
+
+    def _check_case(self, evaluation: Evaluation, judge: OverloadJudge, case: Case, worker: Worker) -> Verdict:
+        deadlines = self.settings.deadlines
+        compile_class = f"{judge.overload.name}/{case.dtype}"
+        first = compile_class not in worker.side.warm
+        allowed = deadlines.case_s + (deadlines.compile_s if first else 0.0)
+        remaining = deadlines.whole_s - (time.monotonic() - evaluation.started)
+        if remaining <= 0:
+            return Verdict(Outcome.TIMEOUT, f"case {case.id}: whole evaluation took over {deadlines.whole_s:g} s")
+        generator = self._generator(evaluation.job, f"{judge.overload.name}/{case.id}")
+        try:
+            verdict = judge.check(
+                worker.side, case, generator, min(allowed, remaining), evaluation.job.trusted == "reference"
+            )
+        except WorkerFailed as failure:
+            self._note(evaluation, failure)
+            if self.device.type == "cuda" and failure.outcome is Outcome.RUNTIME_ERROR:
+                # A device fault leaves the worker's CUDA context unusable.
+                worker.handle.kill()
+            return Verdict(failure.outcome, failure.reason)
+        worker.side.warm.add(compile_class)
+        if verdict is not PASSED and verdict.mismatch is not None:
+            verdict = replace(verdict, reason=f"case {case.id} {_words(case)}: {verdict.reason}")
+        elif verdict is not PASSED:
+            verdict = replace(verdict, reason=f"case {case.id}: {verdict.reason}")
+        return verdict
+
+    # --- speed ---
+
+    def _worth_timing(self, evaluation: Evaluation) -> bool:
+        kind = evaluation.problem.kind
+        return self.settings.timing and not evaluation.interpreted and kind in ("compute", "creation", "random")
+
+    def _time(self, evaluation: Evaluation, worker: Worker, report: Report) -> None:
+        """Time every bench case of every required overload; the results replace those of the check."""
+        report("library", "")
+        with evaluation.phase("library"):
+            library = self._library(evaluation.problem)
+        evaluation.library = self.library
+        if library is None:
+            return
+        with evaluation.phase("bench"):
+            for overload in evaluation.problem.overloads:
+                if overload.required:
+                    verdict = self._time_overload(evaluation, overload, library, worker, report)
+                    if verdict is not PASSED:
+                        evaluation.verdicts[overload.name] = verdict
+                        return
+
+    def _time_overload(
+        self, evaluation: Evaluation, overload: Overload, library: Worker, worker: Worker, report: Report
+    ) -> Verdict:
+        judge = OverloadJudge(overload, self.device)
+        sides = {"library": library, "candidate": worker}
+        references = frozenset({"candidate"} if evaluation.job.trusted == "reference" else ())
+        bench = Bench(
+            judge,
+            {name: side.side for name, side in sides.items()},
+            {name: side.clock for name, side in sides.items()},
+            self._budget(),
+            self._generator(evaluation.job, f"bench/{overload.name}"),
+            random.Random(self._seed(evaluation.job, f"choice/{overload.name}")),
+            references,
+        )
+        for index, result in enumerate(evaluation.cases):
+            if result.overload != overload.name or result.phase != "bench":
+                continue
+            report("bench", f"{overload.name} {result.id}".strip())
+            case = Case(result.id, result.overload, result.phase, result.dtype, result.variables)
+            begun = time.monotonic()
+            verdict, timing = self._time_case(evaluation, bench, case, worker)
+            seconds = result.seconds + time.monotonic() - begun
+            evaluation.cases[index] = replace(_case_result(case, verdict, seconds), timing=timing)
+            if verdict is not PASSED or self.library_worker is None:
+                return verdict
+        return PASSED
+
+    def _time_case(
+        self, evaluation: Evaluation, bench: Bench, case: Case, worker: Worker
+    ) -> tuple[Verdict, Timing | None]:
+        try:
+            return PASSED, bench.time_case(case, self.against)
+        except BenchFailed as failure:
+            return failure.verdict, None
+        except WorkerFailed as failure:
+            if failure.side is worker.handle:
+                self._note(evaluation, failure)
+                return Verdict(failure.outcome, failure.reason), None
+            # The library's fault is not the candidate's: it stays right, without a speed.
+            evaluation.library = Library("", f"the library failed: {failure.outcome}: {failure.reason}")
+            self._drop_library()
+            return PASSED, None
+
+    def _budget(self) -> Budget:
+        window_s = self.settings.deadlines.window_s
+        if self.device.type == "cuda":
+            assert self.memory_gb is not None
+            return Budget(4000.0, 2.0, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
+        return Budget(10_000.0, 3.0, 128 << 20, window_s)
+
+    def _library(self, problem: Problem) -> Worker | None:
+        """The library's worker for a problem, kept for its next candidate; None where nothing runs here."""
+        if self.library_problem == problem.id:
+            return self.library_worker
+        self._drop_library()
+        self.library_problem, self.against = problem.id, "library"
+        targets = {o.name: o.baseline.get(self.device.type, "") for o in problem.overloads if o.required}
+        reason = ""
+        if all(targets.values()):
+            worker, reason = self._start_library(targets)
+            if worker is not None:
+                self.library_worker = worker
+                return worker
+        else:
+            reason = f"the problem names no library for device {self.device.type}"
+        fallbacks = {o.name: o.fallback or "" for o in problem.overloads if o.required}
+        if all(fallbacks.values()):
+            self.against = "fallback"
+            self.library_worker, why = self._start_library(fallbacks)
+            reason += f"; the fallback failed: {why}" if why else ""
+        self.library = Library("", reason, {} if self.library_worker is None else {"fallback": "plain torch"})
+        return self.library_worker
+
+    def _start_library(self, targets: dict[str, str]) -> tuple[Worker | None, str]:
+        worker = self._start("library")
+        try:
+            reply = worker.handle.request(
+                {"op": "load", "targets": targets}, self.settings.deadlines.import_s, "loading the library"
+            )
+        except WorkerFailed as failure:
+            worker.close()
+            return None, failure.reason
+        if "unavailable" in reply:
+            worker.close()
+            return None, str(reply["unavailable"])
+        self.library = Library(str(reply["library"]), "", dict(reply["notes"]))
+        return worker, ""
+
+    def _drop_library(self) -> None:
+        worker, self.library_worker = self.library_worker, None
+        self.library, self.library_problem = None, ""
+        if worker is not None:
+            worker.close()
+
+    # --- shared ---
+
+    def _start(self, role: str) -> Worker:
+        """A worker that has its device up. Raises WorkerFailed, HarnessFailed."""
+        spec = worker_spec(
+            role,
+            self.device.type,
+            self.settings.device_uuid,
+            self.plan.to_json(),
+            list(self.settings.hidden),
+            self.limits,
+        )
+        handle = WorkerHandle(self.server, spec)
+        page = ControlPage.create()
+        try:
+            handle.request({"op": "hello"}, 60.0, "start", (page.fd,))
+        except WorkerFailed as failure:
+            handle.kill()
+            # No candidate code has run yet, so this is ours.
+            raise HarnessFailed(f"worker did not start: {failure.reason}\n{failure.log}") from None
+        return Worker(handle, Side(handle, self.device.type, 0), Clock(page))
+
+    def _await_server(self) -> dict[str, Any]:
+        while True:
+            message = self.server.receive(FORK_SERVER_START_S)
+            if message.get("ready"):
+                if message["unfit"]:
+                    raise HarnessFailed(message["unfit"])
+                return message
+
+    def _interpreted(self, job: Job) -> bool:
+        return self.device.type == "cpu" and job.source is not None and _imports_triton(job.source)
+
+    def _right(self, evaluation: Evaluation) -> bool:
+        required = [overload.name for overload in evaluation.problem.overloads if overload.required]
+        return all(evaluation.verdicts[name].outcome is Outcome.PASSED for name in required)
+
+    def _note(self, evaluation: Evaluation, failure: WorkerFailed) -> None:
+        if failure.log:
+            evaluation.log = failure.log
+
+    def _seed(self, job: Job, purpose: str) -> str:
+        text = f"{self.settings.seed}/{job.problem_id}/{job.model}/{job.sample}/{purpose}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _generator(self, job: Job, purpose: str) -> torch.Generator:
+        generator = torch.Generator(device=self.device)
+        return generator.manual_seed(int(self._seed(job, purpose)[:15], 16))
+
+    def _result(self, evaluation: Evaluation) -> Result:
+        problem, job = evaluation.problem, evaluation.job
+        failed = next(
+            (
+                verdict
+                for overload in problem.overloads
+                if overload.required and (verdict := evaluation.verdicts[overload.name]) is not PASSED
+            ),
+            PASSED,
+        )
+        evaluation.seconds["total"] = time.monotonic() - evaluation.started
+        source = job.source or ""
+        return Result(
+            problem=problem.id,
+            model=job.model,
+            sample=job.sample,
+            outcome=failed.outcome,
+            reason=failed.reason,
+            candidate_sha256=hashlib.sha256(source.encode()).hexdigest() if source else "",
+            problem_sha256=problem.sha256,
+            source=problem.source,
+            kind=problem.kind,
+            device=self.device.type,
+            interpreted=evaluation.interpreted,
+            preset=evaluation.preset,
+            overloads={name: str(verdict.outcome) for name, verdict in evaluation.verdicts.items()},
+            cases=tuple(evaluation.cases),
+            library=evaluation.library,
+            sandbox=self.plan.states(),
+            seconds={name: round(value, 4) for name, value in evaluation.seconds.items()},
+            memory_mb={
+                "worker": evaluation.peak_mb,
+                "referee": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1),
+            },
+            log_tail=evaluation.log if failed is not PASSED else evaluation.log[-2000:],
+        )
+
+
+def _case_result(case: Case, verdict: Verdict, seconds: float) -> CaseResult:
+    return CaseResult(
+        id=case.id,
+        overload=case.overload,
+        phase=case.phase,
+        dtype=case.dtype,
+        variables=case.variables,
+        outcome=verdict.outcome,
+        reason=verdict.reason,
+        mismatch=verdict.mismatch,
+        seconds=round(seconds, 4),
+    )
+
+
+def _entry_names(problem: Problem, overload: Overload) -> list[str]:
+    """Names under which a candidate may define an entry: the only overload also by the operator's bare name."""
+    names = [overload.signature.name]
+    if len(problem.overloads) == 1 and problem.name not in names:
+        names.append(problem.name)
+    return names
+
+
+def _imports_triton(source: str) -> bool:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(alias.name.partition(".")[0] == "triton" for alias in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "triton":
+            return True
+    return False
+
+
+def _words(case: Case) -> str:
+    shown = {name: value for name, value in case.variables.items() if isinstance(value, (int, float, str, bool))}
+    return "(" + ", ".join(f"{name}={value}" for name, value in list(shown.items())[:12]) + ")"
+
+
+def main(coordinator_fd: int, server_fd: int) -> None:
+    """Serve the coordinator until it closes the channel."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    coordinator = Channel(socket.socket(fileno=coordinator_fd))
+    server = Channel(socket.socket(fileno=server_fd))
+    torch.set_num_threads(1)
+    settings = RefereeSettings.from_json(coordinator.receive(60.0))
+    try:
+        referee = Referee(server, settings)
+    except (HarnessFailed, ChannelClosed, ChannelTimeout, RuntimeError, AssertionError) as error:
+        coordinator.send({"event": "failed", "reason": str(error) or repr(error)})
+        return
+    coordinator.send({"event": "ready", "facts": referee.facts()})
+    while True:
+        try:
+            message = coordinator.receive()
+        except ChannelClosed:
+            break
+        _serve(referee, coordinator, message)
+    with contextlib.suppress(HarnessFailed):
+        referee.close()
+
+
+def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> None:
+    def report(phase: str, detail: str) -> None:
+        coordinator.send({"event": "phase", "phase": phase, "detail": detail})
+
+    try:
+        result = referee.evaluate(Job(**message["job"]), report)
+    except ChannelClosed:
+        raise SystemExit(0) from None
+    except Exception:
+        # Whatever breaks here is ours; the coordinator records it as a harness error and starts us anew.
+        coordinator.send({"event": "broken", "reason": traceback.format_exc()[-8000:]})
+        raise SystemExit(1) from None
+    coordinator.send({"event": "result", "result": _strict(result.to_json())})
+
+
+def _strict(value: Any) -> Any:
+    """JSON without NaN and infinity: they become text."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return repr(value)
+    if isinstance(value, complex):
+        return repr(value)
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    return value
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

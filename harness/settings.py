@@ -1,0 +1,63 @@
+"""What a session is set to, as data that coordinator and referee share. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+CPU_FACTOR: Final = 3.0
+"""Deadlines on the CPU are this many times longer: Triton's interpreter is slow, not wrong."""
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Seconds that one candidate may take, by phase."""
+
+    import_s: float = 60.0
+    compile_s: float = 120.0
+    """On top of ``case_s`` for the first call of each overload and dtype."""
+    case_s: float = 10.0
+    window_s: float = 30.0
+    whole_s: float = 300.0
+
+    @classmethod
+    def for_device(cls, device_kind: str) -> Deadlines:
+        """The defaults for a kind of device."""
+        factor = CPU_FACTOR if device_kind == "cpu" else 1.0
+        return cls(**{name: value * factor for name, value in asdict(cls()).items()})
+
+
+@dataclass(frozen=True)
+class Job:
+    """One candidate to evaluate."""
+
+    problem_path: str
+    problem_id: str
+    model: str
+    sample: int = 0
+    source: str | None = None
+    """The candidate's text; None for a trusted one."""
+    trusted: str | None = None
+    """``baseline`` or ``reference``: run this in the candidate's place. Only the coordinator sets it."""
+
+
+@dataclass(frozen=True)
+class RefereeSettings:
+    """What a referee is started with."""
+
+    device_kind: str
+    device_uuid: str
+    seed: str
+    deadlines: Deadlines
+    hidden: tuple[str, ...] = ()
+    """Folders that a candidate must not see."""
+    limits: dict[str, int] = field(default_factory=dict)
+    timing: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> RefereeSettings:
+        deadlines = Deadlines(**data["deadlines"])
+        return cls(**{**data, "deadlines": deadlines, "hidden": tuple(data["hidden"])})

@@ -1,0 +1,384 @@
+"""Times a candidate beside the library: alternating windows, each released, clocked and secured by the referee.
+
+A window is n calls on n input sets that nobody has seen before. On CUDA its calls are queued behind a flag in host
+memory, then the referee writes the inputs, flushes the cache and releases the flag: the device runs all calls
+without waiting for Python, and the referee sees the mark behind the last one within a microsecond. What a window
+costs beside its calls is measured with windows that have none. Nothing that a worker says enters a time.
+
+A worker that raises the mark early gains nothing: outputs are secured in random order right after it while the
+worker is stopped, a random choice of them is judged, and if securing takes longer than for the library that time is
+added. Single-call windows catch a candidate that does the work of many calls in one.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import select
+import statistics
+import time
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+
+from kgbench.cases import Case
+from kgbench.harness.arena import ControlPage
+from kgbench.harness.handle import WorkerFailed
+from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict
+from kgbench.harness.statistics import LAUNCH_BOUND_US, half_width, interval, null_noise
+from kgbench.types import Outcome, Timing, Window
+
+MAX_CALLS: Final = 128
+"""A CUDA channel takes about a thousand launches before it blocks; a call may be several."""
+QUEUE_DEADLINE_S: Final = 3.0
+WARM_CALLS: Final = 3
+SINGLE_STEPS: Final = 6
+OVERHEAD_WINDOWS: Final = 3
+MIN_PAIRS: Final = 6
+MAX_PAIRS: Final = 24
+TARGET_HALF_WIDTH: Final = 0.003
+FLUSH_BYTES: Final = 256 << 20
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a case's timing may take on a kind of device."""
+
+    window_us: float
+    case_s: float
+    memory_bytes: int
+    window_deadline_s: float
+
+
+@dataclass
+class Clock:
+    """The control page of one side and the number of its last window."""
+
+    page: ControlPage
+    epoch: int = 0
+
+
+@dataclass
+class _Case:
+    """What timing one case gathers."""
+
+    case: Case
+    first: PlacedCall
+    stride: int
+    """Bytes from one call's place to the next."""
+    windows: list[Window] = field(default_factory=list)
+    verified: int = 0
+    timed: int = 0
+    queued: bool = True
+    library_calls: int = 1
+    candidate_calls: int = 1
+
+
+class BenchFailed(Exception):
+    """A timed output was wrong: the candidate's failure, found during timing."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+class Bench:
+    """Times cases of one overload, library beside candidate."""
+
+    def __init__(
+        self,
+        judge: OverloadJudge,
+        sides: dict[str, Side],
+        clocks: dict[str, Clock],
+        budget: Budget,
+        generator: torch.Generator,
+        choose: random.Random,
+        references: frozenset[str],
+    ) -> None:
+        self.judge = judge
+        self.sides = sides
+        self.clocks = clocks
+        self.budget = budget
+        self.generator = generator
+        self.choose = choose
+        self.references = references
+        """Sides that run the reference as their entry and need its hints."""
+        self.cuda = judge.device.type == "cuda"
+        self.scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=judge.device) if self.cuda else None
+        self.oracle_s = 0.0
+
+    def time_case(self, case: Case, against: str) -> Timing:
+        """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong."""
+        started = time.monotonic()
+        first = self.judge.place(case, self.generator)
+        stride = first.end
+        run = _Case(case, first, stride, queued=self.cuda)
+        most = max(1, min(MAX_CALLS, self.budget.memory_bytes // stride))
+        call_us = self._warm_up(run, most)
+        slowest_us = max(max(call_us.values()), 1.0)
+        calls = max(1, min(most, round(self.budget.window_us / slowest_us)))
+        if run.queued:
+            run.queued = self._can_queue(run, calls)
+            if run.queued and calls < most:
+                # Direct calls include launches; a queued one may be far shorter.
+                probe = self._window(run, "library", calls, self._draw(run, calls))
+                device_us = max((probe.done_us - 150.0) / calls, 1.0)
+                calls = max(calls, min(most, round(self.budget.window_us / max(device_us, 2.0))))
+                run.queued = self._can_queue(run, calls)
+        overhead = self._overhead(run)
+        pairs = self._pairs(run, calls, overhead, started)
+        singles = self._singles(run, overhead, pairs)
+        return self._timing(run, pairs, singles, call_us, against)
+
+    # --- one window ---
+
+    def _draw(self, run: _Case, calls: int) -> list[PlacedCall]:
+        return [self.judge.place(run.case, self.generator, i * run.stride, run.first) for i in range(calls)]
+
+    def _prepare(self, run: _Case, name: str, calls: list[PlacedCall]) -> None:
+        """Build the arguments on the worker's side; the places of a case never change, only what is in them."""
+        side = self.sides[name]
+        side.ensure_arena(run.stride * len(calls))
+        for begin in range(0, len(calls), 64):
+            messages = [self.judge.message(call, name in self.references) for call in calls[begin : begin + 64]]
+            request = {"op": "prepare", "first": begin == 0, "calls": messages}
+            side.handle.request(request, self.budget.window_deadline_s, f"case {run.case.id}, preparing")
+
+    def _window(
+        self, run: _Case, name: str, calls: int, inputs: list[PlacedCall], queued: bool | None = None, kind: str = "window"
+    ) -> Window:
+        """One window of one side while the other is stopped; judges a choice of the candidate's outputs."""
+        side, clock = self.sides[name], self.clocks[name]
+        other = next((s for n, s in self.sides.items() if n != name), None)
+        queued = run.queued if queued is None else queued
+        what = f"case {run.case.id}, timing"
+        clock.epoch += 1
+        overhead = kind == "overhead"
+        if other is not None:
+            other.handle.freeze()
+        message = {
+            "op": "window",
+            "id": clock.epoch,
+            "epoch": clock.epoch,
+            "calls": calls,
+            "queued": queued,
+            "overhead": overhead,
+        }
+        side.handle.post(message, what)
+        side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+        for call in inputs:
+            self.judge.fill(side, call)
+        self._flush()
+        done_us, released_ns = self._release(side, clock, what)
+        side.handle.freeze()
+        secured = self._secure(side, inputs)
+        secured_us = (time.perf_counter_ns() - released_ns) / 1e3
+        if name == "candidate" and not overhead:
+            run.timed += calls
+            self._verify(run, side, inputs, secured)
+        side.handle.thaw()
+        if other is not None:
+            other.handle.thaw()
+        side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+        window = Window(name, kind, calls, done_us, secured_us)
+        run.windows.append(window)
+        return window
+
+    def _release(self, side: Side, clock: Clock, what: str) -> tuple[float, int]:
+        """Let the window run; microseconds to the mark behind its last call, and when it was released."""
+        words, epoch = clock.page.words, clock.epoch
+        deadline = time.monotonic() + self.budget.window_deadline_s
+        released_ns = time.perf_counter_ns()
+        words[ControlPage.RELEASE] = epoch
+        self._spin(side, words, ControlPage.DONE, epoch, deadline, what)
+        done_us = (time.perf_counter_ns() - released_ns) / 1e3
+        self._spin(side, words, ControlPage.SECURED, epoch, deadline, what)
+        return done_us, released_ns
+
+    def _spin(self, side: Side, words: Any, word: int, epoch: int, deadline: float, what: str) -> None:
+        """Wait for a mark; looks up now and then whether the worker has failed instead. Raises WorkerFailed."""
+        spins = 0
+        while words[word] != epoch:
+            spins += 1
+            if spins % 20_000 == 0:
+                if time.monotonic() > deadline:
+                    side.handle.kill("deadline")
+                    limit = self.budget.window_deadline_s
+                    words = f"{what}: window not done within {limit:g} s"
+                    raise WorkerFailed(side.handle, Outcome.TIMEOUT, words, side.handle.log_tail)
+                ready = select.select([side.handle.channel, side.handle.control], [], [], 0)[0]
+                if ready and words[word] != epoch:
+                    # An error frame or the news of its end; either raises.
+                    side.handle.reply(epoch, 1.0, what)
+
+    def _secure(self, side: Side, inputs: list[PlacedCall]) -> dict[int, list[torch.Tensor]]:
+        """Copies of all outputs, taken in random order so that no call is known to have more time than another."""
+        assert side.arena is not None
+        order = list(range(len(inputs)))
+        self.choose.shuffle(order)
+        copies = {
+            i: [side.arena.bytes_at(offset, size).clone() for offset, size in self.judge.output_ranges(inputs[i])]
+            for i in order
+        }
+        if self.cuda:
+            torch.cuda.synchronize()
+        return copies
+
+    def _verify(
+        self, run: _Case, side: Side, inputs: list[PlacedCall], secured: dict[int, list[torch.Tensor]]
+    ) -> None:
+        """Judge a random choice of a window's calls, chosen after they were secured. Raises BenchFailed."""
+        affordable = int(0.1 / self.oracle_s) if self.oracle_s else 2
+        for i in self.choose.sample(range(len(inputs)), min(len(inputs), max(2, affordable))):
+            started = time.monotonic()
+            call = inputs[i]
+            snapshot = self.judge.snapshot(side, call)
+            for (offset, size), copy in zip(self.judge.output_ranges(call), secured[i], strict=True):
+                begin = offset - call.inputs.start
+                snapshot[begin : begin + size].copy_(copy)
+            verdict = self.judge.judge(call, snapshot)
+            self.oracle_s = time.monotonic() - started
+            if verdict is not PASSED:
+                reason = f"in a timed window of case {run.case.id}: {verdict.reason}"
+                raise BenchFailed(Verdict(verdict.outcome, reason, verdict.mismatch))
+            run.verified += 1
+
+    def _flush(self) -> None:
+        """Push inputs and outputs out of the cache, so that every call starts cold."""
+        if self.scratch is not None:
+            self.scratch.fill_(self.choose.randrange(256))
+            torch.cuda.synchronize()
+
+    # --- one case ---
+
+    def _warm_up(self, run: _Case, most: int) -> dict[str, float]:
+        """Compile, autotune and fill caches with values that are not seen again; time per direct call in µs."""
+        calls = min(most, WARM_CALLS)
+        call_us = {}
+        for name in self.sides:
+            inputs = self._draw(run, calls)
+            self._prepare(run, name, inputs)
+            self._window(run, name, calls, inputs, queued=False, kind="warm")
+            window = self._window(run, name, calls, self._draw(run, calls), queued=False, kind="warm")
+            call_us[name] = window.done_us / calls
+        return call_us
+
+    def _can_queue(self, run: _Case, calls: int) -> bool:
+        """Whether both sides can queue this many calls without waiting for the device."""
+        inputs = self._draw(run, calls)
+        for name, side in self.sides.items():
+            self._prepare(run, name, inputs)
+            self._window(run, name, calls, inputs, queued=False, kind="warm")
+            clock = self.clocks[name]
+            clock.epoch += 1
+            message = {"op": "window", "id": clock.epoch, "epoch": clock.epoch, "calls": calls, "queued": True}
+            side.handle.post({**message, "overhead": False}, "queueing")
+            ready = select.select([side.handle.channel, side.handle.control], [], [], QUEUE_DEADLINE_S)[0]
+            clock.page.words[ControlPage.RELEASE] = clock.epoch
+            side.handle.reply(clock.epoch, self.budget.window_deadline_s, "queueing")
+            side.handle.reply(clock.epoch, self.budget.window_deadline_s, "queueing")
+            if not ready:
+                return False
+        return True
+
+    def _overhead(self, run: _Case) -> float:
+        """What a window without calls takes, in µs: the library's, for both sides."""
+        windows = [self._window(run, "library", 1, [], kind="overhead") for _ in range(OVERHEAD_WINDOWS)]
+        return statistics.median(window.done_us for window in windows)
+
+    def _pairs(self, run: _Case, calls: int, overhead: float, started: float) -> list[tuple[Window, Window]]:
+        """Alternating windows in ABBA order, both of a pair on the same values, until the interval is narrow."""
+        for name in self.sides:
+            self._prepare(run, name, self._draw(run, calls))
+        pairs: list[tuple[Window, Window]] = []
+        while len(pairs) < MAX_PAIRS:
+            order = ("library", "candidate") if len(pairs) % 2 == 0 else ("candidate", "library")
+            inputs = self._draw(run, calls)
+            got = {name: self._window(run, name, calls, inputs) for name in order}
+            pairs.append((got["library"], got["candidate"]))
+            late = time.monotonic() - started > self.budget.case_s
+            if len(pairs) % 2 == 0 and (
+                (len(pairs) >= MIN_PAIRS and half_width(log_ratios(pairs, overhead)) < TARGET_HALF_WIDTH)
+                or (late and len(pairs) >= 2)
+            ):
+                break
+        return pairs
+
+    def _singles(
+        self, run: _Case, overhead: float, pairs: list[tuple[Window, Window]]
+    ) -> tuple[float, float] | None:
+        """Median times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out."""
+        times: dict[str, list[float]] = {name: [] for name in self.sides}
+        for step in range(SINGLE_STEPS):
+            inputs = self._draw(run, 1)
+            for name in ("library", "candidate") if step % 2 else ("candidate", "library"):
+                window = self._window(run, name, 1, inputs, kind="single")
+                times[name].append(window.done_us - overhead)
+        library, candidate = (statistics.median(times[name]) for name in ("library", "candidate"))
+        window_library = statistics.median(per_call(a, overhead) for a, _ in pairs)
+        window_candidate = statistics.median(per_call(b, overhead) for _, b in pairs)
+        excess = (candidate - window_candidate) - (library - window_library)
+        if pairs[0][0].calls > 1 and excess > max(0.25 * window_candidate, 10.0 if self.cuda else 200.0):
+            return max(library, window_library), candidate
+        return None
+
+    def _timing(
+        self,
+        run: _Case,
+        pairs: list[tuple[Window, Window]],
+        singles: tuple[float, float] | None,
+        call_us: dict[str, float],
+        against: str,
+    ) -> Timing:
+        overhead = statistics.median(w.done_us for w in run.windows if w.kind == "overhead")
+        logs = log_ratios(pairs, overhead)
+        library = statistics.median(per_call(a, overhead) for a, _ in pairs)
+        candidate = statistics.median(per_call(b, overhead) for _, b in pairs)
+        late_us = securing_excess(pairs) / pairs[0][1].calls
+        scored_by, note, shift = "window", "", 0.0
+        if singles is not None:
+            scored_by, shift = "single", statistics.fmean(logs) - math.log(singles[0] / singles[1])
+            library, candidate = singles
+            note = "one call alone takes longer than its share of a window"
+        elif late_us > 0.02 * candidate + 20.0 / pairs[0][1].calls:
+            scored_by, shift = "secured", math.log((candidate + late_us) / candidate)
+            candidate += late_us
+            note = f"outputs were there {late_us:.1f} µs per call later than the mark said"
+        noise = null_noise("cuda" if self.cuda else "cpu", library)
+        ratio, low, high = interval([value - shift for value in logs], noise)
+        return Timing(
+            library_us=library,
+            candidate_us=candidate,
+            ratio=ratio,
+            low=low,
+            high=high,
+            scored_by=scored_by,
+            launch_bound=library < LAUNCH_BOUND_US,
+            queued=run.queued,
+            call_us=call_us["candidate"],
+            library_call_us=call_us["library"],
+            outputs_verified=run.verified,
+            outputs_timed=run.timed,
+            note=note,
+            windows=tuple(window for window in run.windows if window.kind != "warm"),
+            against=against,
+        )
+
+
+def per_call(window: Window, overhead_us: float) -> float:
+    """Device time of one call in µs; at least a nanosecond, so that a ratio exists."""
+    return max((window.done_us - overhead_us) / window.calls, 1e-3)
+
+
+def log_ratios(pairs: list[tuple[Window, Window]], overhead_us: float) -> list[float]:
+    """log(library / candidate) of each pair of windows."""
+    return [math.log(per_call(library, overhead_us) / per_call(candidate, overhead_us)) for library, candidate in pairs]
+
+
+def securing_excess(pairs: list[tuple[Window, Window]]) -> float:
+    """How much longer than the library's the candidate's outputs took to secure after the mark, in µs per window."""
+    library = statistics.median(a.secured_us - a.done_us for a, _ in pairs)
+    candidate = statistics.median(b.secured_us - b.done_us for _, b in pairs)
+    return candidate - library
+

@@ -1,0 +1,43 @@
+"""The stub of a worker that runs trusted code: the library, its fallback, or the reference as a candidate.
+
+Same transport and same sandbox as a candidate's; only how the entries are found differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.harness.protocol import Message
+from kgbench.harness.reference import ReferenceFunction
+from kgbench.harness.worker import Stub
+
+
+class TrustedStub(Stub):
+    """Loads entries by target instead of by source."""
+
+    def load(self, message: Message, fds: list[int]) -> Message:
+        """``targets``: per overload the baseline to load; ``reference``: per overload what makes a reference callable."""
+        if "reference" in message:
+            self.entries = {key: reference_entry(**spec) for key, spec in message["reference"].items()}
+            return {"missing": [], "library": "the problem's own reference", "notes": {}}
+        library, notes = "", {}
+        try:
+            for key, target in message["targets"].items():
+                baseline = load_baseline(target, self.device_kind)
+                self.entries[key] = baseline.call
+                library, notes = baseline.library, dict(baseline.notes)
+        except Unavailable as error:
+            return {"unavailable": str(error)}
+        return {"missing": [], "library": library, "notes": notes}
+
+
+def reference_entry(reference: str, parameters: list[str]) -> Callable[..., Any]:
+    """The reference behind the entry's own signature; ``ReferenceFunction.as_entry`` says what it needs beside."""
+    function = ReferenceFunction(reference)
+
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        return function.as_entry({**dict(zip(parameters, args, strict=False)), **kwargs})
+
+    return entry

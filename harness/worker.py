@@ -1,0 +1,286 @@
+"""The stub inside a worker: receives inputs, calls the entry, hands out output bytes. It knows no answer.
+
+A candidate shares this process and may do with it what it likes, so nothing here is trusted: replies are hints that
+the referee checks against memory that it owns. The library worker runs the same stub, so both sides of a
+comparison pay for the same transport.
+"""
+
+from __future__ import annotations
+
+import ast
+import faulthandler
+import importlib.util
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import torch
+
+from kgbench.harness.arena import (
+    ALIGNMENT_BYTES,
+    Arena,
+    ControlPage,
+    TensorPlace,
+    open_arena,
+    round_up,
+    tensor_at,
+)
+from kgbench.harness.protocol import Channel, ChannelClosed, Message, decode_scalar
+
+MAX_TRACEBACK_CHARS: Final = 6000
+RELEASE_DEADLINE_S: Final = 120.0
+
+Call = tuple[Callable[..., Any], list[Any], dict[str, Any], int, int]
+"""Entry, positional and keyword arguments, and where its output goes: byte offset and capacity in the arena."""
+
+
+class Stub:
+    """Answers one request after another until the channel closes."""
+
+    def __init__(self, channel: Channel, device_kind: str, folder: Path) -> None:
+        self.channel = channel
+        self.device_kind = device_kind
+        self.folder = folder
+        self.entries: dict[str, Callable[..., Any]] = {}
+        self.arena: Arena | None = None
+        self.page: ControlPage | None = None
+        self.calls: list[Call] = []
+        self.kept: Any = None
+        self.phase = "start"
+
+    def serve(self) -> None:
+        handlers: dict[str, Callable[[Message, list[int]], Message]] = {
+            "hello": self.hello,
+            "load": self.load,
+            "map": self.map,
+            "call": self.call,
+            "copy_out": self.copy_out,
+            "prepare": self.prepare,
+            "window": self.window,
+        }
+        while True:
+            try:
+                message, fds = self.channel.receive_with_fds()
+            except ChannelClosed:
+                return
+            self.phase = message["op"]
+            # The one broad except: whatever candidate code raises becomes a frame.
+            try:
+                reply = handlers[message["op"]](message, fds)
+            except BaseException as error:
+                reply = {"error": describe_error(error)}
+            self.channel.send({"id": message["id"], **reply})
+
+    def hello(self, message: Message, fds: list[int]) -> Message:
+        """Bring the device up and take the control page."""
+        self.page = ControlPage(fds[0])
+        if self.device_kind == "cuda":
+            torch.zeros(1, device="cuda")
+            self.page.device_address()
+            torch.cuda.synchronize()
+        return {"pid": os.getpid()}
+
+    def load(self, message: Message, fds: list[int]) -> Message:
+        """Import the candidate's source and find its entries."""
+        module = load_source(message["source"], self.folder)
+        for key, names in message["entries"].items():
+            found = next((getattr(module, name) for name in names if callable(getattr(module, name, None))), None)
+            if found is not None:
+                self.entries[key] = found
+        missing = [names[0] for key, names in message["entries"].items() if key not in self.entries]
+        return {"missing": missing, "defines": _functions(message["source"])[:20]}
+
+    def map(self, message: Message, fds: list[int]) -> Message:
+        self.calls, self.kept = [], None
+        self.arena = open_arena(self.device_kind, fds[0], int(message["nbytes"]))
+        return {}
+
+    def call(self, message: Message, fds: list[int]) -> Message:
+        """One call, its outputs copied out and described."""
+        call = self._bind(message)
+        started_ns = time.perf_counter_ns()
+        outputs = call[0](*call[1], **call[2])
+        self._synchronize()
+        elapsed_us = (time.perf_counter_ns() - started_ns) / 1e3
+        claims = [self._claim(output, call[1], call[2]) for output in _as_tuple(outputs)]
+        self._place_outputs(outputs, call[3], call[4])
+        self._synchronize()
+        self.kept = (outputs, call)
+        return {"outputs": claims, "elapsed_us": elapsed_us}
+
+    def copy_out(self, message: Message, fds: list[int]) -> Message:
+        """Copy the last call's outputs out again: a view shows what its base holds now."""
+        outputs, call = self.kept
+        self._place_outputs(outputs, call[3], call[4])
+        self._synchronize()
+        return {}
+
+    def prepare(self, message: Message, fds: list[int]) -> Message:
+        """Build the arguments of a window's calls, so that none of that happens inside it."""
+        if message["first"]:
+            self.calls, self.kept = [], None
+        self.calls += [self._bind(call) for call in message["calls"]]
+        return {}
+
+    def window(self, message: Message, fds: list[int]) -> Message:
+        """Run the first n prepared calls between two marks of the control page.
+
+        Queued, everything is on the stream before the release, so that the device never waits for Python.
+        """
+        calls = self.calls[: message["calls"]]
+        if message["overhead"]:
+            calls = []
+        if message["queued"]:
+            self._queued_window(calls, message)
+        else:
+            self._direct_window(calls, message)
+        return {"done": True}
+
+    def _queued_window(self, calls: list[Call], message: Message) -> None:
+        page, epoch = self._page(), int(message["epoch"])
+        stream = torch.cuda.current_stream().cuda_stream
+        page.stream_wait(stream, page.RELEASE, epoch)
+        outputs = [entry(*args, **kwargs) for entry, args, kwargs, _, _ in calls]
+        page.stream_write(stream, page.DONE, epoch)
+        for output, call in zip(outputs, calls, strict=True):
+            self._place_outputs(output, call[3], call[4])
+        page.stream_write(stream, page.SECURED, epoch)
+        self.channel.send({"id": message["id"], "queued": True})
+        torch.cuda.synchronize()
+
+    def _direct_window(self, calls: list[Call], message: Message) -> None:
+        page, epoch = self._page(), int(message["epoch"])
+        self.channel.send({"id": message["id"], "queued": True})
+        deadline = time.monotonic() + RELEASE_DEADLINE_S
+        while page.words[page.RELEASE] != epoch:
+            if time.monotonic() > deadline:
+                raise TimeoutError("window was never released")
+        outputs = [entry(*args, **kwargs) for entry, args, kwargs, _, _ in calls]
+        self._synchronize()
+        page.words[page.DONE] = epoch
+        for output, call in zip(outputs, calls, strict=True):
+            self._place_outputs(output, call[3], call[4])
+        self._synchronize()
+        page.words[page.SECURED] = epoch
+
+    def _bind(self, message: Message) -> Call:
+        arena = self._arena()
+        args = [_decode(value, arena) for value in message["args"]]
+        kwargs = {name: _decode(value, arena) for name, value in message["kwargs"].items()}
+        offset, capacity = message["out"]
+        return self.entries[message["entry"]], args, kwargs, offset, capacity
+
+    def _claim(self, output: Any, args: list[Any], kwargs: dict[str, Any]) -> Message:
+        if type(output) is not torch.Tensor:
+            kind = type(output)
+            return {"type": f"{kind.__module__}.{kind.__qualname__}"[:200]}
+        inputs = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)]
+        storage = output.untyped_storage().data_ptr()
+        shares = [index for index, value in enumerate(inputs) if value.untyped_storage().data_ptr() == storage]
+        return {
+            "type": "Tensor",
+            "dtype": str(output.dtype).removeprefix("torch."),
+            "shape": list(output.shape),
+            "strides": list(output.stride()),
+            "offset": output.storage_offset(),
+            "device": output.device.type,
+            "requires_grad": output.requires_grad,
+            "shares": shares if output.numel() else [],
+        }
+
+    def _place_outputs(self, outputs: Any, offset: int, capacity: int) -> None:
+        """Copy returned tensors one after the other into the output region; what does not fit is left out."""
+        arena, end = self._arena(), offset + capacity
+        for output in _as_tuple(outputs):
+            if type(output) is not torch.Tensor or output.device.type != self.device_kind:
+                return
+            nbytes = output.numel() * output.element_size()
+            if offset + nbytes > end:
+                return
+            if nbytes:
+                place = TensorPlace(
+                    offset, nbytes, str(output.dtype).removeprefix("torch."), tuple(output.shape), _dense(output), 0
+                )
+                tensor_at(arena, place).copy_(output)
+            offset += round_up(nbytes, ALIGNMENT_BYTES)
+
+    def _synchronize(self) -> None:
+        if self.device_kind == "cuda":
+            torch.cuda.synchronize()
+
+    def _arena(self) -> Arena:
+        assert self.arena is not None
+        return self.arena
+
+    def _page(self) -> ControlPage:
+        assert self.page is not None
+        return self.page
+
+
+def load_source(source: str, folder: Path) -> Any:
+    """Import a candidate's text as a module of its own; Triton needs it to be a file."""
+    path = folder / "kernel.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location("kernel", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["kernel"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def describe_error(error: BaseException) -> Message:
+    """An exception as data: its types by name, its words and the end of its traceback."""
+    text = "".join(traceback.format_exception(error))
+    names = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__]
+    try:
+        words = str(error)
+    except Exception:
+        words = "(its message cannot be shown)"
+    return {"types": names[:-1], "message": words[:2000], "traceback": text[-MAX_TRACEBACK_CHARS:]}
+
+
+def _functions(source: str) -> list[str]:
+    return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+
+
+def _decode(value: Any, arena: Arena) -> Any:
+    if isinstance(value, dict):
+        if "tensor" in value:
+            offset, nbytes, dtype, shape, strides, start = value["tensor"]
+            return tensor_at(arena, TensorPlace(offset, nbytes, dtype, tuple(shape), tuple(strides), start))
+        if "dtype" in value:
+            return getattr(torch, value["dtype"])
+    return decode_scalar(value)
+
+
+def _as_tuple(outputs: Any) -> tuple[Any, ...]:
+    if type(outputs) is tuple:
+        return outputs
+    return () if outputs is None else (outputs,)
+
+
+def _dense(tensor: torch.Tensor) -> tuple[int, ...]:
+    strides, step = [], 1
+    for size in reversed(tensor.shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def run(channel: Channel, role: str, device_kind: str, folder: Path) -> NoReturn:
+    """Serve until the channel closes, then end this process. Called in a fresh fork."""
+    faulthandler.enable()
+    if role == "candidate":
+        stub = Stub(channel, device_kind, folder)
+    else:
+        # Only a trusted worker may see baselines and references; a candidate's process never imports them.
+        trusted = importlib.import_module("kgbench.harness.trusted")
+        stub = trusted.TrustedStub(channel, device_kind, folder)
+    stub.serve()
+    sys.stdout.flush()
+    os._exit(0)
