@@ -78,7 +78,9 @@ class WorkerHandle:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
                     self.kill("deadline")
-                    raise WorkerFailed(self, Outcome.TIMEOUT, f"{what}: no answer within {timeout_s:g} s", self.log_tail)
+                    raise WorkerFailed(
+                        self, Outcome.TIMEOUT, f"{what}: no answer within {timeout_s:g} s", self.log_tail
+                    )
                 readable, _, _ = select.select([self.channel, self.control], [], [], remaining)
                 if self.channel in readable:
                     self.channel.fill()
@@ -92,7 +94,8 @@ class WorkerHandle:
                 self.kill("protocol")
                 raise WorkerFailed(
                     self,
-                    Outcome.REJECTED, f"{what}: the worker wrote into the harness's channel: {error}",
+                    Outcome.REJECTED,
+                    f"{what}: the worker wrote into the harness's channel: {error}",
                     self.log_tail,
                 ) from None
 

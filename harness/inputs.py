@@ -86,9 +86,7 @@ class CallInputs:
         return {"entry": entry, "args": positional, "kwargs": keyword, "out": [out_offset, out_bytes]}
 
 
-def make_inputs(
-    overload: Overload, bound: BoundCase, generator: torch.Generator, start: int = 0
-) -> CallInputs:
+def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator, start: int = 0) -> CallInputs:
     """Fresh inputs for one call, from ``start`` bytes into the arena on. Raises ValueError for an unknown draw."""
     device = generator.device
     chunks: dict[str, Chunk] = {}

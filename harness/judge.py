@@ -188,9 +188,7 @@ class OverloadJudge:
             live = self._live(call, name)
             if live is not None:
                 got = torch.where(live, got, torch.zeros_like(got))
-                wanted = type(wanted)(
-                    torch.where(live, wanted.value, torch.zeros_like(wanted.value)), wanted.magnitude
-                )
+                wanted = type(wanted)(torch.where(live, wanted.value, torch.zeros_like(wanted.value)), wanted.magnitude)
             mismatch = compare(name, got, wanted, self.limits(call.inputs.bound.case))
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, _mismatch_words(mismatch), mismatch)
@@ -222,7 +220,8 @@ class OverloadJudge:
             # The entry is `-> None`: what it returns is nobody's business.
             return PASSED
         if len(claims) != len(call.promises):
-            return Verdict(Outcome.REJECTED, f"returned {len(claims)} values, {len(call.promises)} tensors are promised")
+            words = f"returned {len(claims)} values, {len(call.promises)} tensors are promised"
+            return Verdict(Outcome.REJECTED, words)
         for claim, promise in zip(claims, call.promises, strict=True):
             verdict = self._claim(claim, promise)
             if verdict is not PASSED:
@@ -234,7 +233,8 @@ class OverloadJudge:
         if kind != "Tensor":
             return Verdict(Outcome.REJECTED, f"returned {kind}, a plain torch.Tensor is promised")
         if claim.get("device") != self.device.type:
-            return Verdict(Outcome.REJECTED, f"returned a tensor on {claim.get('device')}, inputs are on {self.device.type}")
+            words = f"returned a tensor on {claim.get('device')}, inputs are on {self.device.type}"
+            return Verdict(Outcome.REJECTED, words)
         if claim.get("requires_grad"):
             return Verdict(Outcome.REJECTED, "returned a tensor that requires grad")
         if claim.get("dtype") != promise.dtype:

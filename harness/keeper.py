@@ -126,7 +126,7 @@ class Keeper:
         pids = processes.descendants(os.getpid())
         own, resident = processes.memory_bytes(pids)
         self.peak_bytes = max(self.peak_bytes, resident)
-        if own > self.limits["memory_bytes"]:
+        if own > self.limits["memory_bytes"] and processes.unshared_bytes(pids) > self.limits["memory_bytes"]:
             self.killed_for = self.killed_for or "memory"
         if len(pids) > self.limits["processes"]:
             self.killed_for = self.killed_for or "processes"
@@ -184,7 +184,13 @@ def _set_environment(folder: Path, spec: dict[str, Any]) -> None:
     """Private home and caches; what the fork server had beside that was an allow-list already."""
     for name in ("HOME", "TMPDIR"):
         os.environ[name] = str(folder)
-    caches = ("TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "CUDA_CACHE_PATH", "CUPY_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
+    caches = (
+        "TRITON_CACHE_DIR",
+        "TORCH_EXTENSIONS_DIR",
+        "CUDA_CACHE_PATH",
+        "CUPY_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+    )
     for name in caches:
         os.environ[name] = str(folder / name.lower())
     tempfile.tempdir = None

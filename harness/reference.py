@@ -51,7 +51,9 @@ class ReferenceFunction:
         for name in written:
             view, (_, _, _, live, variables) = arguments[name], views[name]
             value = outputs[name].value.to(view.dtype)
-            view.copy_(value if live is None else torch.where(live_mask(Expr.parse(live), view, variables), value, view))
+            view.copy_(
+                value if live is None else torch.where(live_mask(Expr.parse(live), view, variables), value, view)
+            )
         if written:
             return None
         values = [item.value.to(getattr(torch, dtype)) for item, dtype in zip(outputs.values(), returns, strict=True)]
@@ -100,4 +102,3 @@ def _expected(value: Any) -> Expected:
 
 def _kind(value: Any) -> str:
     return f"a dict with {sorted(value)}" if isinstance(value, dict) else type(value).__name__
-

@@ -69,7 +69,7 @@ class Plan:
 
 
 def plan(readable: tuple[str, ...]) -> Plan:
-    """Try what this machine allows. ``readable``: folders that a worker under its own uid must still be able to read."""
+    """Try what this machine allows. ``readable``: folders that a worker under another uid must be able to read."""
     reasons: dict[str, str] = {}
     user_namespace = os.geteuid() != 0
     for names in _ATTEMPTS:
@@ -90,13 +90,15 @@ def plan(readable: tuple[str, ...]) -> Plan:
 def enter_keeper(chosen: Plan) -> None:
     """Called in the process that will fork the worker. Raises OSError."""
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    _unshare(chosen.namespaces, chosen.user_namespace)
+    # Mounts stay the keeper's own: it needs a /proc that shows the worker's tree.
+    _unshare(tuple(name for name in chosen.namespaces if name != "mount"), chosen.user_namespace)
 
 
 def enter_worker(chosen: Plan, hidden: tuple[str, ...], uid: int | None) -> None:
     """Called in the worker after the fork, before any code of a candidate. Raises OSError."""
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if "mount" in chosen.namespaces:
+        _libc_call("unshare", _NEWNS)
         _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
         if "pid" in chosen.namespaces:
             # Without a /proc of its own namespace CUDA does not start.

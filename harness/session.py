@@ -1,4 +1,4 @@
-"""The coordinator's side of a run: starts fork server and referee, hands out jobs, survives both. Never imports torch."""
+"""The coordinator's side: starts fork server and referee, hands out jobs, survives both. Never imports torch."""
 
 from __future__ import annotations
 
@@ -63,17 +63,22 @@ class Session:
 
     def __enter__(self) -> Session:
         if not sys.platform.startswith("linux"):
-            raise MachineError("kernels run on Linux only; here list, show, validate and report work. Use a Linux machine")
+            raise MachineError(
+                "kernels run on Linux only; use a Linux machine. Here list, show, validate and report work"
+            )
         if importlib.util.find_spec("torch") is None:
-            raise MachineError("torch is not installed: pip install 'kgbench[torch]', or see the README for the CPU build")
+            words = "torch is not installed: pip install 'kgbench[torch]', or see the README for the CPU build"
+            raise MachineError(words)
         self._start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def evaluate(self, job: Job, on_event: Callable[[str, str], None] = lambda phase, detail: None) -> Result:
-        """Judge one candidate. A failure of ours is a result too, ``harness error``, and the next job gets new processes."""
+        """Judge one candidate. Our own failure is a result too, ``harness error``; the next job gets new processes."""
         if job.source is None and job.trusted is None:
             return _without_evaluation(job, Outcome.NO_CANDIDATE, "no candidate was handed in for this problem")
         if self._referee is None:
@@ -211,7 +216,8 @@ def _without_evaluation(job: Job, outcome: Outcome, reason: str) -> Result:
 def _import_root() -> str:
     """The folder that has ``kgbench`` in it: where this very package was imported from."""
     package = importlib.util.find_spec("kgbench")
-    assert package is not None and package.origin is not None
+    assert package is not None
+    assert package.origin is not None
     return str(Path(package.origin).parents[1])
 
 

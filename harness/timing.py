@@ -146,7 +146,13 @@ class Bench:
             side.handle.request(request, self.budget.window_deadline_s, f"case {run.case.id}, preparing")
 
     def _window(
-        self, run: _Case, name: str, calls: int, inputs: list[PlacedCall], queued: bool | None = None, kind: str = "window"
+        self,
+        run: _Case,
+        name: str,
+        calls: int,
+        inputs: list[PlacedCall],
+        queued: bool | None = None,
+        kind: str = "window",
     ) -> Window:
         """One window of one side while the other is stopped; judges a choice of the candidate's outputs."""
         side, clock = self.sides[name], self.clocks[name]
@@ -225,9 +231,7 @@ class Bench:
             torch.cuda.synchronize()
         return copies
 
-    def _verify(
-        self, run: _Case, side: Side, inputs: list[PlacedCall], secured: dict[int, list[torch.Tensor]]
-    ) -> None:
+    def _verify(self, run: _Case, side: Side, inputs: list[PlacedCall], secured: dict[int, list[torch.Tensor]]) -> None:
         """Judge a random choice of a window's calls, chosen after they were secured. Raises BenchFailed."""
         affordable = int(0.1 / self.oracle_s) if self.oracle_s else 2
         for i in self.choose.sample(range(len(inputs)), min(len(inputs), max(2, affordable))):
@@ -305,9 +309,7 @@ class Bench:
                 break
         return pairs
 
-    def _singles(
-        self, run: _Case, overhead: float, pairs: list[tuple[Window, Window]]
-    ) -> tuple[float, float] | None:
+    def _singles(self, run: _Case, overhead: float, pairs: list[tuple[Window, Window]]) -> tuple[float, float] | None:
         """Median times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out."""
         times: dict[str, list[float]] = {name: [] for name in self.sides}
         for step in range(SINGLE_STEPS):
@@ -381,4 +383,3 @@ def securing_excess(pairs: list[tuple[Window, Window]]) -> float:
     library = statistics.median(a.secured_us - a.done_us for a, _ in pairs)
     candidate = statistics.median(b.secured_us - b.done_us for _, b in pairs)
     return candidate - library
-

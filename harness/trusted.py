@@ -18,7 +18,7 @@ class TrustedStub(Stub):
     """Loads entries by target instead of by source."""
 
     def load(self, message: Message, fds: list[int]) -> Message:
-        """``targets``: per overload the baseline to load; ``reference``: per overload what makes a reference callable."""
+        """``targets``: per overload the baseline to load; ``reference``: per overload its text and parameters."""
         if "reference" in message:
             self.entries = {key: reference_entry(**spec) for key, spec in message["reference"].items()}
             return {"missing": [], "library": "the problem's own reference", "notes": {}}

@@ -8,6 +8,7 @@ comparison pay for the same transport.
 from __future__ import annotations
 
 import ast
+import contextlib
 import faulthandler
 import importlib.util
 import os
@@ -73,6 +74,7 @@ class Stub:
                 reply = handlers[message["op"]](message, fds)
             except BaseException as error:
                 reply = {"error": describe_error(error)}
+            _flush_output()
             self.channel.send({"id": message["id"], **reply})
 
     def hello(self, message: Message, fds: list[int]) -> Message:
@@ -226,7 +228,8 @@ def load_source(source: str, folder: Path) -> Any:
     path = folder / "kernel.py"
     path.write_text(source)
     spec = importlib.util.spec_from_file_location("kernel", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["kernel"] = module
     spec.loader.exec_module(module)
@@ -242,6 +245,13 @@ def describe_error(error: BaseException) -> Message:
     except Exception:
         words = "(its message cannot be shown)"
     return {"types": names[:-1], "message": words[:2000], "traceback": text[-MAX_TRACEBACK_CHARS:]}
+
+
+def _flush_output() -> None:
+    """What a candidate printed must be in its log even if it is killed next; it may have replaced the streams."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
 
 
 def _functions(source: str) -> list[str]:
@@ -282,5 +292,4 @@ def run(channel: Channel, role: str, device_kind: str, folder: Path) -> NoReturn
         trusted = importlib.import_module("kgbench.harness.trusted")
         stub = trusted.TrustedStub(channel, device_kind, folder)
     stub.serve()
-    sys.stdout.flush()
     os._exit(0)

@@ -25,7 +25,7 @@ class Parameter:
 
     name: str
     type: str
-    """``Tensor``, ``Tensor | None``, ``int``, ``float``, ``complex``, ``bool``, ``str``, ``dtype | None``, ``Scalar``."""
+    """``Tensor``, ``int``, ``float``, ``complex``, ``bool``, ``str``, ``dtype`` or ``Scalar``; or ``X | None``."""
     keyword_only: bool = False
 
 

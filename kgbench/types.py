@@ -77,7 +77,7 @@ class Timing:
     high: float
     """95 % interval of the ratio, the null test's noise of this time range included."""
     scored_by: str
-    """``window``; ``secured`` where the outputs came later than the mark said; ``single`` where single calls are slower."""
+    """``window``; ``secured`` where outputs came later than the mark said; ``single`` where single calls are slower."""
     launch_bound: bool
     """The library's time is under 10 µs."""
     queued: bool
@@ -165,16 +165,12 @@ def result_from_json(data: dict[str, Any]) -> Result:
 def _case_from_json(data: dict[str, Any]) -> CaseResult:
     mismatch = data.get("mismatch")
     if mismatch:
-        mismatch = _known(
-            Mismatch, {**mismatch, "index": tuple(mismatch["index"]), "shape": tuple(mismatch["shape"])}
-        )
+        mismatch = _known(Mismatch, {**mismatch, "index": tuple(mismatch["index"]), "shape": tuple(mismatch["shape"])})
     timing = data.get("timing")
     if timing:
         windows = tuple(_known(Window, window) for window in timing.get("windows", ()))
         timing = _known(Timing, {**timing, "windows": windows})
-    return _known(
-        CaseResult, {**data, "outcome": Outcome(data["outcome"]), "mismatch": mismatch, "timing": timing}
-    )
+    return _known(CaseResult, {**data, "outcome": Outcome(data["outcome"]), "mismatch": mismatch, "timing": timing})
 
 
 def _known(cls: type[_T], data: dict[str, Any]) -> _T:
