@@ -23,7 +23,9 @@ SYMBOLS: Final = {
     "cublasSgemm_v2": "cblas_sgemm",
     "cublasSdot_v2": "cblas_sdot",
     "cublasStrsm_v2": "cblas_strsm",
-    "cublasZgemmStridedBatched": "cblas_zgemm_batch_strided",
+    # Once per matrix: cblas_zgemm_batch_strided of OpenBLAS 0.3.34 counts its strides in real numbers, half of what
+    # it is given, and other versions refuse column-major batches (OpenMathLib/OpenBLAS#5979).
+    "cublasZgemmStridedBatched": "cblas_zgemm",
 }
 COLUMN_MAJOR: Final = 102
 _LARGEST_INT: Final = 2**31 - 1
@@ -53,8 +55,10 @@ def load(name: str, device_kind: str) -> Baseline:
     symbol = f"scipy_{SYMBOLS[name]}"
     if not hasattr(library, symbol):
         raise Unavailable(f"{_version(library)} has no {symbol}; pip install -U scipy-openblas32")
-    notes = {"symbol": symbol, "threads": "1"}
-    return Baseline(call=_caller(library, symbol, signature), library=_version(library), notes=notes)
+    batched = "l" in signature
+    caller = _batch_caller if batched else _caller
+    notes = {"symbol": f"{symbol}, once per matrix" if batched else symbol, "threads": "1"}
+    return Baseline(call=caller(library, symbol, signature), library=_version(library), notes=notes)
 
 
 @functools.cache
@@ -76,30 +80,60 @@ def _version(library: ctypes.CDLL) -> str:
 def _caller(library: ctypes.CDLL, symbol: str, signature: str) -> Callable[..., None]:
     """The function as one of the cuBLAS entry's arguments; a scalar result goes to the entry's last argument."""
     gives_result = signature.endswith("r")
-    slots = [_slot(letter) for letter in signature.removesuffix("r")]
-    order = [] if gives_result else [COLUMN_MAJOR]
-    function = getattr(library, symbol)
-    function.argtypes = [ctypes.c_int] * len(order) + [argtype for argtype, _ in slots]
-    function.restype = _RESULTS[symbol.removeprefix("scipy_cblas_")[0]] if gives_result else None
-    converters = tuple(convert for _, convert in slots)
+    function, converters = _bound(library, symbol, signature.removesuffix("r"), not gives_result)
+    if gives_result:
+        function.restype = _RESULTS[symbol.removeprefix("scipy_cblas_")[0]]
 
     def call(*arguments: Any) -> None:
-        converted = [convert(value) for convert, value in zip(converters, arguments, strict=True)]
-        function(*order, *converted)
+        function(*(convert(value) for convert, value in zip(converters, arguments, strict=True)))
 
     def call_with_result(*arguments: Any) -> None:
         *inputs, result = arguments
-        converted = [convert(value) for convert, value in zip(converters, inputs, strict=True)]
-        result.fill_(function(*converted))
+        result.fill_(function(*(convert(value) for convert, value in zip(converters, inputs, strict=True))))
 
     return call_with_result if gives_result else call
+
+
+def _batch_caller(library: ctypes.CDLL, symbol: str, signature: str) -> Callable[..., None]:
+    """A strided-batched entry as a loop over its plain routine: a stride ``l`` belongs to the last ``p`` before it."""
+    kept = [position for position, letter in enumerate(signature[:-1]) if letter != "l"]
+    function, converters = _bound(library, symbol, "".join(signature[position] for position in kept), True)
+    pointers = [position for position in kept if signature[position] == "p"]
+    strides = [signature.index("l", position) for position in pointers]
+    places = [kept.index(position) for position in pointers]
+
+    def call(*arguments: Any) -> None:
+        values = [convert(arguments[position]) for convert, position in zip(converters, kept, strict=True)]
+        steps = [
+            arguments[stride] * arguments[pointer].element_size()
+            for pointer, stride in zip(pointers, strides, strict=True)
+        ]
+        for _ in range(arguments[-1]):
+            function(*values)
+            for place, step in zip(places, steps, strict=True):
+                values[place] += step
+
+    return call
+
+
+def _bound(
+    library: ctypes.CDLL, symbol: str, signature: str, is_ordered: bool
+) -> tuple[Any, tuple[Callable[[Any], Any], ...]]:
+    """The function, column-major where it takes an order, and the converters of its other arguments."""
+    slots = [_slot(letter) for letter in signature]
+    # A function object of its own: two routines may share a symbol and must not share argtypes.
+    function = library[symbol]
+    function.argtypes = [ctypes.c_int] * is_ordered + [argtype for argtype, _ in slots]
+    function.restype = None
+    converters = tuple(convert for _, convert in slots)
+    return (functools.partial(function, COLUMN_MAJOR) if is_ordered else function), converters
 
 
 def _slot(letter: str) -> tuple[Any, Callable[[Any], Any]]:
     """The ctypes type of one argument and the function that converts the entry's value to it."""
     if letter in _FLAGS:
         return ctypes.c_int, _FLAGS[letter].__getitem__
-    if letter in "il":
+    if letter == "i":
         return ctypes.c_int, _checked_int
     if letter in _BY_VALUE:
         return _BY_VALUE[letter], float

@@ -42,9 +42,7 @@ def add(self: torch.Tensor, other: Any, alpha: Any = 1) -> Expected:
     if is_exact(self, other, alpha):
         return Expected(torch.add(self, other, alpha=alpha))
     left = self.to(torch.float64)
-    right = alpha * (
-        other.to(torch.float64) if isinstance(other, torch.Tensor) else torch.tensor(float(other)).to(left)
-    )
+    right = alpha * torch.as_tensor(other, dtype=torch.float64, device=self.device)
     return Expected(left + right, finite(left.abs() + right.abs()))
 
 

@@ -1,0 +1,78 @@
+"""What the baselines promise before any library is loaded: targets, routine rows, status names, vLLM's declarations."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from kgbench.baselines import routines
+from kgbench.baselines.registry import load_baseline, load_function
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        (0, "CUBLAS_STATUS_SUCCESS"),
+        (1, "CUBLAS_STATUS_NOT_INITIALIZED"),
+        (3, "CUBLAS_STATUS_ALLOC_FAILED"),
+        (7, "CUBLAS_STATUS_INVALID_VALUE"),
+        (8, "CUBLAS_STATUS_ARCH_MISMATCH"),
+        (11, "CUBLAS_STATUS_MAPPING_ERROR"),
+        (13, "CUBLAS_STATUS_EXECUTION_FAILED"),
+        (14, "CUBLAS_STATUS_INTERNAL_ERROR"),
+        (15, "CUBLAS_STATUS_NOT_SUPPORTED"),
+        (16, "CUBLAS_STATUS_LICENSE_ERROR"),
+        (99, "unknown status 99"),
+    ],
+)
+def test_every_status_has_its_name(status: int, name: str) -> None:
+    assert routines.status_name(status) == name
+
+
+@pytest.mark.parametrize(("number", "text"), [(130100, "13.1.0"), (120805, "12.8.5")])
+def test_version_is_spelled_as_people_know_it(number: int, text: str) -> None:
+    assert routines.version_text(number) == text
+
+
+def test_every_routine_row_uses_known_letters() -> None:
+    for name in routines.ROUTINES:
+        assert set(routines.letters(name)) <= set(routines.KINDS), name
+
+
+def test_a_routine_without_a_row_names_the_table() -> None:
+    with pytest.raises(ValueError, match="add its row to ROUTINES"):
+        routines.letters("cublasXgemm")
+
+
+def test_scalars_travel_through_their_buffers() -> None:
+    real, pair = routines.real_scalar(ctypes.c_float), routines.complex_scalar(ctypes.c_double)
+    assert ctypes.c_float.from_address(real(-2.5)).value == -2.5
+    assert list((ctypes.c_double * 2).from_address(pair(1.5 - 3j))) == [1.5, -3.0]
+
+
+def test_each_scalar_argument_has_a_buffer_of_its_own() -> None:
+    alpha, beta = routines.real_scalar(ctypes.c_float), routines.real_scalar(ctypes.c_float)
+    first, second = alpha(1.0), beta(2.0)
+    assert ctypes.c_float.from_address(first).value == 1.0
+    assert ctypes.c_float.from_address(second).value == 2.0
+
+
+@pytest.mark.parametrize("target", ["", "softmax", "aten:", "cublas"])
+def test_a_target_without_a_name_is_refused(target: str) -> None:
+    with pytest.raises(ValueError, match="expected SOURCE:NAME"):
+        load_baseline(target, "cpu")
+
+
+def test_an_unknown_device_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected one of cuda, cpu"):
+        load_baseline("aten:mm", "tpu")
+
+
+def test_a_fallback_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ValueError, match="no module"):
+        load_function("kgbench.baselines.nowhere:f")
+    with pytest.raises(ValueError, match="has no function 'f'"):
+        load_function("kgbench.baselines.routines:f")
+    with pytest.raises(ValueError, match="expected a function"):
+        load_function("kgbench.baselines.routines:STATUS")
