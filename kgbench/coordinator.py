@@ -12,25 +12,24 @@ import os
 import platform
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from rich.console import Console
 
 from kgbench import __version__
 from kgbench.errors import KgbenchError
+from kgbench.harness.settings import Deadlines, Job
 from kgbench.models import Candidate, Provider
+from kgbench.paths import problems_dir
 from kgbench.problem import Problem
 from kgbench.progress import Display, display
 from kgbench.store import RunStore, WriteError
 from kgbench.types import Result
-
-if TYPE_CHECKING:
-    from kgbench.harness.session import Job
 
 _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvidia-cublas", "nvidia-cublas-cu12")
 _ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -50,16 +49,15 @@ class Plan:
     """What a run was asked for, with everything looked up."""
 
     problems: tuple[Problem, ...]
-    own: frozenset[str]
-    """Ids of problems from the user's folders."""
     provider: Provider
     command: tuple[str, ...]
     seed: str
+    seed_is_secret: bool
+    """False when it came from the command line, where a candidate's author may have seen it."""
     out: Path
     run_id: str
     started: datetime
-    settings: Mapping[str, Any]
-    """What else the command line said, for run.json."""
+    deadlines: Deadlines
 
 
 @dataclass(frozen=True)
@@ -159,10 +157,8 @@ def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Dis
             kind=problem.kind,
             device=str(session.facts.get("kind", "")),
         )
-    from kgbench.harness.session import Job
-
     job = Job(
-        problem_path=problem.path,
+        problem_path=str(problem.path),
         problem_id=problem.id,
         model=candidate.model,
         sample=candidate.sample,
@@ -174,7 +170,7 @@ def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Dis
 
 def _info(plan: Plan) -> dict[str, Any]:
     problems = [
-        {"id": problem.id, "kind": problem.kind, "sha256": problem.sha256, "own": problem.id in plan.own}
+        {"id": problem.id, "kind": problem.kind, "sha256": problem.sha256, "own": is_own(problem)}
         for problem in plan.problems
     ]
     return {
@@ -184,13 +180,19 @@ def _info(plan: Plan) -> dict[str, Any]:
         "kgbench": __version__,
         "command": list(plan.command),
         "model": plan.provider.model,
-        "settings": dict(plan.settings),
+        "seed_is_secret": plan.seed_is_secret,
+        "deadlines": asdict(plan.deadlines),
         "machine": _machine(),
         "packages": _packages(),
         "device": None,
         "problem_set_sha256": _problem_set_hash(plan.problems),
         "problems": problems,
     }
+
+
+def is_own(problem: Problem) -> bool:
+    """The problem is the user's and not one of the benchmark's."""
+    return not problem.path.resolve().is_relative_to(problems_dir())
 
 
 def _machine() -> dict[str, Any]:

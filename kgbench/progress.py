@@ -16,7 +16,7 @@ from rich.text import Text
 from kgbench.report import plain, result_line, shortened
 from kgbench.types import Outcome, Result
 
-_STYLES = {
+_STYLES: Final = {
     Outcome.PASSED: "green",
     Outcome.SKIPPED: "yellow",
     Outcome.NO_CANDIDATE: "yellow",

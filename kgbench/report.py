@@ -293,7 +293,7 @@ def _footnotes(report: Report) -> Iterable[str]:
     info = report.info
     yield ""
     if any(row.interpreted for row in report.rows):
-        yield f"{ABSENT} Candidates ran in Triton's interpreter: they are judged right or wrong, their speed means nothing."
+        yield f"{ABSENT} Candidates ran in Triton's interpreter: right or wrong is judged, their speed means nothing."
     if any(row.kinds == "all kinds" for row in report.rows):
         yield "All kinds: problems that are not kind compute (views, creation, sync) may be judged without being timed."
     if any(row.is_subset() for row in report.rows):
@@ -318,7 +318,7 @@ def _device(facts: Mapping[str, Any]) -> str:
 
 def _versions(info: Mapping[str, Any]) -> str:
     facts = info.get("device") or {}
-    named = {"kgbench": info.get("kgbench"), **{name: facts.get(name) for name in ("torch", "triton", "driver")}}
+    named = {"kgbench": info.get("kgbench"), **facts.get("versions", {}), "driver": facts.get("driver")}
     return ", ".join(f"{name} {version}" for name, version in named.items() if version)
 
 

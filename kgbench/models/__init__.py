@@ -55,8 +55,8 @@ class Provider(Protocol):
     def samples(self) -> int:
         """Candidates per problem."""
 
-    def narrow(self, problems: Sequence[Problem], *, chosen: bool) -> Sequence[Problem]:
-        """The problems this provider is for, of those selected; ``chosen`` tells whether --problems named them.
+    def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
+        """Ids of the problems this provider is for, of those selected; ``chosen``: they were named with --problems.
 
         Raises ModelError when none is. Every problem returned stays in the denominator.
         """

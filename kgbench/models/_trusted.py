@@ -14,8 +14,8 @@ class TrustedProvider:
     model: str
     samples: int = 1
 
-    def narrow(self, problems: Sequence[Problem], *, chosen: bool) -> Sequence[Problem]:
-        return problems
+    def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
+        return ids
 
     def candidates(self, problem: Problem) -> Iterable[Candidate]:
         return (Candidate(problem.id, self.model, trusted=self.model),)

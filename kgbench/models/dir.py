@@ -33,21 +33,21 @@ class FolderProvider:
     folder: Path
     samples: int = 1
 
-    def narrow(self, problems: Sequence[Problem], *, chosen: bool) -> Sequence[Problem]:
-        if any(self._path(problem).exists() for problem in problems):
-            return problems
+    def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
+        if any(self._path(each).exists() for each in ids):
+            return ids
         found = sorted(self.folder.rglob("*.py"))[:3]
         there = f"; there is {', '.join(str(path.relative_to(self.folder)) for path in found)}" if found else ""
         raise ModelError(
-            f"--model {self.model}: {self.folder} has a kernel for none of the {len(problems)} selected problems"
-            f"{there}. A kernel for {problems[0].id} belongs in {self._path(problems[0])}"
+            f"--model {self.model}: {self.folder} has a kernel for none of the {len(ids)} selected problems"
+            f"{there}. A kernel for {ids[0]} belongs in {self._path(ids[0])}"
         )
 
     def candidates(self, problem: Problem) -> Iterable[Candidate]:
-        return (candidate_from_file(problem.id, self.model, self._path(problem)),)
+        return (candidate_from_file(problem.id, self.model, self._path(problem.id)),)
 
-    def _path(self, problem: Problem) -> Path:
-        return self.folder / problem.source / f"{problem.name}.py"
+    def _path(self, problem_id: str) -> Path:
+        return self.folder / f"{problem_id}.py"
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,15 @@ class FileProvider:
     path: Path
     samples: int = 1
 
-    def narrow(self, problems: Sequence[Problem], *, chosen: bool) -> Sequence[Problem]:
+    def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
         named = f"{self.path.absolute().parent.name}/{self.path.stem}"
-        by_path = [problem for problem in problems if problem.id == named]
-        if by_path:
-            return by_path
-        if chosen and len(problems) == 1:
-            return problems
+        if named in ids:
+            return (named,)
+        if chosen and len(ids) == 1:
+            return ids
         raise ModelError(
             f"--model {self.model}: which problem is {self.path} for? Its path would name {named}, which is "
-            f"not among the {len(problems)} selected ones. Name it <source>/<name>.py, or add --problems with one id"
+            f"not among the {len(ids)} selected ones. Name it <source>/<name>.py, or add --problems with one id"
         )
 
     def candidates(self, problem: Problem) -> Iterable[Candidate]:

@@ -19,7 +19,7 @@ def problem(id_: str) -> Problem:
     return Problem(id_, source, name, "", "", "compute", "", (), Path(f"{name}.yaml"), "0" * 64)
 
 
-MM, ADD, GEMM = problem("aten/mm"), problem("aten/add"), problem("cublas/cublasSgemm_v2")
+MM, ADD, GEMM = "aten/mm", "aten/add", "cublas/cublasSgemm_v2"
 
 
 def write(path: Path, text: str = "def mm(): ...\n") -> Path:
@@ -52,7 +52,7 @@ def test_what_takes_no_argument_says_so(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["baseline", "reference"])
 def test_trusted_candidates_have_no_text(name: str) -> None:
-    (candidate,) = provider_of(name).candidates(MM)
+    (candidate,) = provider_of(name).candidates(problem(MM))
     assert (candidate.trusted, candidate.source_text, candidate.model) == (name, None, name)
 
 
@@ -60,7 +60,7 @@ def test_folder_gives_one_candidate_per_problem(tmp_path: Path) -> None:
     write(tmp_path / "aten" / "mm.py", "text\n")
     provider = provider_of(f"dir:{tmp_path}")
     assert provider.narrow([MM, ADD], chosen=False) == [MM, ADD]
-    (found,), (missing,) = provider.candidates(MM), provider.candidates(ADD)
+    (found,), (missing,) = provider.candidates(problem(MM)), provider.candidates(problem(ADD))
     assert (found.source_text, found.trusted, found.outcome) == ("text\n", None, None)
     assert (missing.source_text, missing.outcome) == (None, Outcome.NO_CANDIDATE)
 
@@ -75,14 +75,14 @@ def test_folder_without_any_of_the_problems_shows_where_a_kernel_belongs(tmp_pat
 def test_file_is_for_the_problem_its_path_names(tmp_path: Path, colon: str) -> None:
     path = write(tmp_path / "aten" / "mm.py")
     provider = provider_of(f"{colon}{path}")
-    assert provider.narrow([ADD, MM, GEMM], chosen=False) == [MM]
-    (candidate,) = provider.candidates(MM)
+    assert provider.narrow([ADD, MM, GEMM], chosen=False) == (MM,)
+    (candidate,) = provider.candidates(problem(MM))
     assert candidate.path == path
 
 
 def test_relative_file_is_named_by_its_folder_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write(tmp_path / "aten" / "mm.py").parent)
-    assert provider_of("mm.py").narrow([ADD, MM], chosen=False) == [MM]
+    assert provider_of("mm.py").narrow([ADD, MM], chosen=False) == (MM,)
 
 
 def test_file_elsewhere_is_for_the_one_chosen_problem(tmp_path: Path) -> None:
@@ -90,11 +90,11 @@ def test_file_elsewhere_is_for_the_one_chosen_problem(tmp_path: Path) -> None:
     assert provider.narrow([GEMM], chosen=True) == [GEMM]
 
 
-@pytest.mark.parametrize(("problems", "chosen"), [([MM, GEMM], True), ([GEMM], False)])
-def test_file_for_no_clear_problem_asks(tmp_path: Path, problems: list[Problem], chosen: bool) -> None:
+@pytest.mark.parametrize(("ids", "chosen"), [([MM, GEMM], True), ([GEMM], False)])
+def test_file_for_no_clear_problem_asks(tmp_path: Path, ids: list[str], chosen: bool) -> None:
     provider = provider_of(str(write(tmp_path / "fast.py")))
     with pytest.raises(UsageError, match=r"which problem is .* for"):
-        provider.narrow(problems, chosen=chosen)
+        provider.narrow(ids, chosen=chosen)
 
 
 @pytest.mark.parametrize("spec", ["dir", "dir:nowhere", "nowhere.py"])
@@ -115,7 +115,7 @@ def test_path_that_is_not_there_is_a_usage_error(spec: str) -> None:
 def test_file_that_cannot_be_code_is_no_code(tmp_path: Path, data: bytes, words: str) -> None:
     path = write(tmp_path / "aten" / "mm.py")
     path.write_bytes(data)
-    (candidate,) = provider_of(str(path)).candidates(MM)
+    (candidate,) = provider_of(str(path)).candidates(problem(MM))
     assert candidate.outcome is Outcome.NO_CODE
     assert words in candidate.reason
 
@@ -124,7 +124,7 @@ def test_file_that_cannot_be_code_is_no_code(tmp_path: Path, data: bytes, words:
 def test_unreadable_file_is_no_code(tmp_path: Path) -> None:
     path = write(tmp_path / "aten" / "mm.py")
     path.chmod(0)
-    (candidate,) = provider_of(str(path)).candidates(MM)
+    (candidate,) = provider_of(str(path)).candidates(problem(MM))
     assert candidate.outcome is Outcome.NO_CODE
 
 

@@ -17,9 +17,13 @@ from tests.unit.test_scores import LIBRARY, NO_LIBRARY, bench, result, timing
 
 SANDBOX = {"network": "closed", "uid": "OPEN: refused in this container"}
 FACTS = {
-    "name": "NVIDIA H200", "kind": "cuda", "memory_gb": 139.8, "driver": "580.1", "torch": "2.13.0", "triton": "3.5.0",
+    "name": "NVIDIA H200",
+    "kind": "cuda",
+    "memory_gb": 139.8,
+    "driver": "580.1",
+    "versions": {"triton": "3.5.0", "torch": "2.13.0", "cuda": None},
     "sandbox": SANDBOX,
-}  # fmt: skip
+}
 
 
 def run(results: list[Result], problems: list[tuple[str, str]], notes: tuple[str, ...] = ()) -> StoredRun:
@@ -63,7 +67,7 @@ def test_sandbox_device_and_versions_stand_under_the_table() -> None:
     text = printed(run([result("aten/mm", timing(1.0))], [("aten/mm", "compute")]))
     assert "sandbox: network closed, uid OPEN: refused in this container" in text
     assert "device: NVIDIA H200, cuda, 140 GB" in text
-    assert "versions: kgbench 0.1.0, torch 2.13.0, triton 3.5.0, driver 580.1" in text
+    assert "versions: kgbench 0.1.0, triton 3.5.0, torch 2.13.0, driver 580.1" in text
     assert "libraries: cuBLAS 13.1.0" in text
 
 

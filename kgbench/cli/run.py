@@ -1,0 +1,266 @@
+"""``kgbench run``: the main job, from a command line to a table."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import platform
+import secrets
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kgbench.cli.report import fast_at_option, json_option, print_run, thresholds
+from kgbench.errors import MachineError, UsageError
+from kgbench.types import Outcome
+
+if TYPE_CHECKING:
+    from kgbench.coordinator import Ending, Plan
+    from kgbench.harness.session import Session
+    from kgbench.harness.settings import Deadlines
+    from kgbench.report import Report
+    from kgbench.store import RunStore
+
+PHASES: Final = ("import", "compile", "case", "window", "whole")
+INTERRUPTED: Final = 130
+
+EPILOG: Final = """
+\b
+Examples:
+  kgbench run --model examples                         every problem, the kernels that ship with kgbench
+  kgbench run --source cublas,vllm --model examples    two of the three sources
+  kgbench run --model dir:my_kernels                   your kernels: my_kernels/<source>/<name>.py
+  kgbench run --model my_kernels/aten/softmax.py       one kernel; its path names the problem
+  kgbench run --model fast.py --problems aten/softmax  one kernel, the problem named
+  kgbench run --problems 'cublas/*gemm*' --model baseline --device cpu
+                                                       the library against itself, on the CPU
+
+Every result is kept under --out as soon as it is known; `kgbench report RUN` prints the table of a run again.
+Exit codes: 0 done, 1 with --fail something was not right (or kgbench itself failed on a candidate), 2 wrong
+command line, 3 this machine cannot, 130 interrupted.
+"""
+
+
+@click.command(epilog=EPILOG, context_settings={"max_content_width": 110})
+@click.option(
+    "--model",
+    metavar="PROVIDER",
+    help="Who answers: examples, dir:PATH, a path to one .py file, baseline or reference.",
+)
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="NAME",
+    help="aten, vllm, cublas, a comma list, or all. Repeatable.  [default: all]",
+)
+@click.option(
+    "--problems",
+    "globs",
+    multiple=True,
+    metavar="GLOB",
+    help="Only problems whose id matches, for example 'cublas/*gemm*'. Repeatable.",
+)
+@click.option(
+    "--problem-dir",
+    "problem_dirs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="A folder of your own problems, <source>/<name>.yaml. Repeatable.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="auto takes a GPU where there is one.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=float,
+    metavar="SECONDS",
+    help="For the whole of one candidate; short for --deadline whole=SECONDS.  [default: 300]",
+)
+@click.option(
+    "--deadline",
+    "deadlines",
+    multiple=True,
+    metavar="PHASE=SECONDS",
+    help="For one phase: import (60), compile (120), case (10), window (30) or whole (300). The defaults are three "
+    "times as long on a CPU. Repeatable.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    metavar="DIR",
+    help="Where the run's folder is made.",
+)
+@click.option(
+    "--seed",
+    metavar="TEXT",
+    help="Draw the same inputs as an earlier run. A candidate that knows the seed can know its inputs.  "
+    "[default: secret]",
+)
+@fast_at_option
+@json_option
+@click.option("--fail", is_flag=True, help="Exit with 1 when any problem is not right.")
+def run(
+    model: str | None,
+    sources: tuple[str, ...],
+    globs: tuple[str, ...],
+    problem_dirs: tuple[Path, ...],
+    device: str,
+    timeout_s: float | None,
+    deadlines: tuple[str, ...],
+    out: Path,
+    seed: str | None,
+    fast_at: str,
+    as_json: bool,
+    fail: bool,
+) -> None:
+    """Evaluate kernels: is each one right, and how fast is it beside the library?
+
+    Each candidate runs in a process of its own, is judged by another one that it cannot reach, and is timed in turns
+    with the library. Progress goes to stderr, the table (or JSON) to stdout.
+    """
+    overrides = _overrides(deadlines, timeout_s)
+    values = thresholds(fast_at)
+    if model is None:
+        raise UsageError(_which_model())
+    _check_machine()
+    plan = _plan(model, sources, globs, problem_dirs, out, seed, _deadlines(device, overrides))
+    ending = _run(plan, device)
+    report = print_run(ending.path, values, as_json=as_json)
+    if ending.error is not None:
+        raise ending.error
+    sys.exit(exit_code(report, ending, fail=fail))
+
+
+def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
+    """130 when interrupted; 1 when kgbench failed on a candidate or, with ``fail``, when any problem is not right."""
+    if ending.interrupted:
+        return INTERRUPTED
+    broken = any(row.outcomes.get(Outcome.HARNESS_ERROR) for row in report.rows)
+    wrong = any(row.right < row.problems for row in report.rows)
+    return int(broken or (fail and wrong))
+
+
+def _overrides(deadlines: Sequence[str], timeout_s: float | None) -> dict[str, float]:
+    """Seconds by phase that the command line gives. Raises UsageError."""
+    overrides = {}
+    for text in deadlines:
+        phase, _, seconds_text = text.partition("=")
+        try:
+            seconds = float(seconds_text)
+        except ValueError:
+            seconds = 0.0
+        if phase not in PHASES or not 0 < seconds < float("inf"):
+            raise UsageError(
+                f"--deadline {text}: expected PHASE=SECONDS with a phase of {', '.join(PHASES)}, "
+                "for example --deadline compile=60"
+            )
+        overrides[phase] = seconds
+    if timeout_s is not None:
+        if "whole" in overrides:
+            raise UsageError("--timeout is --deadline whole=SECONDS: give one of the two")
+        if not 0 < timeout_s < float("inf"):
+            raise UsageError(f"--timeout {timeout_s:g}: expected a number of seconds above 0")
+        overrides["whole"] = timeout_s
+    return overrides
+
+
+def _which_model() -> str:
+    from kgbench.models import provider_summaries
+
+    known = "\n".join(f"  {summary}" for summary in provider_summaries().values())
+    return f"--model is missing: whose kernels? There is:\n{known}\nTry: kgbench run --model examples"
+
+
+def _check_machine() -> None:
+    """Raises MachineError where no kernel can run, before anything is written."""
+    if not sys.platform.startswith("linux"):
+        raise MachineError(
+            f"kernels run on Linux only, and this is {platform.system()}. Here list, show, validate and report work; "
+            "for run use a Linux machine, WSL 2 or a Linux container"
+        )
+    if importlib.util.find_spec("torch") is None:
+        raise MachineError(
+            "torch is not installed, and every kernel here is judged with it.\n"
+            "  without an NVIDIA GPU:  the CPU build, see https://pytorch.org/get-started/locally/ (Linux, pip, CPU)\n"
+            "  with an NVIDIA GPU:     pip install 'kgbench[torch]'\n"
+            "  from a checkout:        make demo"
+        )
+
+
+def _deadlines(device: str, overrides: dict[str, float]) -> Deadlines:
+    """The device's defaults and what the command line says. Raises MachineError when there is no such device."""
+    from kgbench.harness.devices import find_device
+    from kgbench.harness.settings import Deadlines
+
+    seconds = {f"{phase}_s": value for phase, value in overrides.items()}
+    return dataclasses.replace(Deadlines.for_device(find_device(device).kind), **seconds)
+
+
+def _plan(
+    model: str,
+    sources: Sequence[str],
+    globs: Sequence[str],
+    problem_dirs: Sequence[Path],
+    out: Path,
+    seed: str | None,
+    deadlines: Deadlines,
+) -> Plan:
+    """Everything looked up, nothing written. Raises UsageError."""
+    from kgbench.coordinator import Plan, new_run_id
+    from kgbench.loader import Registry, load_problem
+    from kgbench.models import provider_of
+    from kgbench.paths import problems_dir
+
+    provider = provider_of(model)
+    registry = Registry((problems_dir(), *problem_dirs))
+    ids = provider.narrow(registry.select(sources, globs), chosen=bool(globs))
+    now = datetime.now(UTC)
+    return Plan(
+        problems=tuple(load_problem(registry.paths[each]) for each in ids),
+        provider=provider,
+        command=("kgbench", *sys.argv[1:]),
+        seed=secrets.token_hex(16) if seed is None else seed,
+        seed_is_secret=seed is None,
+        out=out,
+        run_id=new_run_id(now, secrets.token_hex(3)),
+        started=now,
+        deadlines=deadlines,
+    )
+
+
+def _run(plan: Plan, device: str) -> Ending:
+    from rich.console import Console
+
+    from kgbench import coordinator
+    from kgbench.harness.session import Session, Settings
+
+    def open_session(store: RunStore) -> Session:
+        settings = Settings(
+            device=device, seed=plan.seed, deadlines=plan.deadlines, hidden=_hidden(plan), log_dir=store.log_dir
+        )
+        return Session(settings)
+
+    return coordinator.run(plan, open_session, Console(stderr=True, highlight=False))
+
+
+def _hidden(plan: Plan) -> tuple[Path, ...]:
+    """What no candidate may read: problems with their tolerances, baselines, references, others' answers, results."""
+    from kgbench import baselines
+    from kgbench.paths import examples_dir, problems_dir
+
+    own = {problem.path.resolve().parent for problem in plan.problems}
+    ours = {problems_dir(), examples_dir(), Path(baselines.__file__).resolve().parent}
+    return tuple(sorted({plan.out.resolve(), *ours, *own}))
