@@ -1,0 +1,38 @@
+"""What every test shares: the groups by folder, and the one place where a test is skipped for what a machine lacks."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+from kgbench.harness.devices import nvidia_gpus
+
+# Before anything imports torch or numpy: two cores serve several processes at once.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+GPU_REASON = "needs an NVIDIA GPU: run on a machine with one"
+TORCH_REASON = "needs torch: pip install torch (its CPU build is enough), or make test"
+
+FOLDER_MARKERS = {"gpu": ("gpu", "torch")}
+"""Markers that every test of a folder below tests/ has."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark by folder, then skip what this machine cannot run."""
+    lacks = {"gpu": not nvidia_gpus(), "torch": importlib.util.find_spec("torch") is None}
+    reasons = {"gpu": GPU_REASON, "torch": TORCH_REASON}
+    here = Path(__file__).parent
+    for item in items:
+        for marker in FOLDER_MARKERS.get(item.path.relative_to(here).parts[0], ()):
+            item.add_marker(marker)
+        if item.get_closest_marker("gpu"):
+            # One GPU, one test at a time, also under pytest-xdist.
+            item.add_marker(pytest.mark.xdist_group("gpu"))
+        for marker, reason in reasons.items():
+            if lacks[marker] and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+                break
