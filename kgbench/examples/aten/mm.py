@@ -42,8 +42,8 @@ def _tiles(m, n, k, x):
         return *(max(16, min(512, triton.next_power_of_2(size))) for size in (m, n, k)), 4
     large = m * n >= 1024 * 1024
     if x.element_size() == 2:
-        return (128, 256, 64, 8) if large else (64, 64, 64, 4)
-    return (128, 128, 16, 8) if large else (32, 64, 32, 4)
+        return (128, 128, 64, 8) if large else (64, 64, 64, 4)
+    return (128, 128, 16, 4) if large else (32, 64, 32, 4)
 
 
 def mm(self, mat2):

@@ -72,7 +72,7 @@ def softmax_int(self, dim, dtype=None):
         warps = max(1, min(16, rows * block // 512))
         _softmax_rows[(triton.cdiv(outer, rows),)](x, out, outer, n, rows, block, wide, num_warps=warps)
     else:
-        lanes = min(triton.next_power_of_2(inner), 64 if x.is_cuda else 4096)
+        lanes = min(triton.next_power_of_2(inner), 16 if x.is_cuda else 4096)
         block = max(1, min(triton.next_power_of_2(n), tile // lanes))
         blocks = triton.cdiv(inner, lanes)
         _softmax_lanes[(outer * blocks,)](x, out, n, inner, blocks, block, lanes, wide, num_warps=8)

@@ -45,7 +45,9 @@ def _tiles(m, n, k, is_cuda):
     """ROWS, COLUMNS, DEPTH: on a device what its registers hold, in the interpreter as few programs as possible."""
     if not is_cuda:
         return tuple(max(16, min(512, triton.next_power_of_2(size))) for size in (n, m, k))
-    return (128, 128, 16) if m * n >= 512 * 512 else (32, 64, 32)
+    if m * n >= 2048 * 2048:
+        return 128, 128, 16
+    return (64, 128, 16) if m * n >= 512 * 512 else (32, 64, 32)
 
 
 def cublasSgemm_v2(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc):
@@ -60,5 +62,5 @@ def cublasSgemm_v2(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc)
     y_strides = (lda, 1) if transa == "N" else (1, lda)
     _gemm[grid](
         B, A, C, n, m, k, float(alpha), float(beta), *x_strides, *y_strides, ldc,
-        READ_C=beta != 0, ROWS=rows, COLUMNS=columns, DEPTH=depth, GROUP=8, num_warps=8 if rows == 128 else 4,
+        READ_C=beta != 0, ROWS=rows, COLUMNS=columns, DEPTH=depth, GROUP=8, num_warps=4,
     )  # fmt: skip

@@ -14,8 +14,8 @@ import triton.language as tl
 def _invert(t_ptr, inverse_ptr, size, t_row, t_column, UNIT: tl.constexpr, BLOCK: tl.constexpr):
     """inverse (blocks, BLOCK, BLOCK): each diagonal block of T, its part beyond the edge taken as the identity."""
     first = tl.program_id(0).to(tl.int64) * BLOCK
-    i = tl.arange(BLOCK)[:, None]
-    j = tl.arange(BLOCK)[None, :]
+    i = tl.arange(0, BLOCK)[:, None]
+    j = tl.arange(0, BLOCK)[None, :]
     inverse = tl.where(i == j, 1.0, 0.0)
     for step in range(BLOCK):
         below = (i > step) & (first + i < size)
@@ -33,8 +33,8 @@ def _solve(
     READ: tl.constexpr, BLOCK: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """COLUMNS columns of X, block row by block row; what is solved is read back from where it was put."""
-    i = tl.arange(BLOCK)[:, None]
-    j = tl.arange(BLOCK)[None, :]
+    i = tl.arange(0, BLOCK)[:, None]
+    j = tl.arange(0, BLOCK)[None, :]
     column = (tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)).to(tl.int64)[None, :]
     for first in range(0, size, BLOCK):
         row = (first + i).to(tl.int64)
@@ -78,5 +78,5 @@ def cublasStrsm_v2(side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb):
     wide = 16 if B.is_cuda else max(16, min(1024, triton.next_power_of_2(columns)))
     _solve[(triton.cdiv(columns, wide),)](
         t, inverse, b, size, columns, float(alpha), t_row, t_column, b_row, b_column,
-        READ=alpha != 0, BLOCK=block, COLUMNS=wide,
+        READ=alpha != 0, BLOCK=block, COLUMNS=wide, num_warps=2,
     )  # fmt: skip

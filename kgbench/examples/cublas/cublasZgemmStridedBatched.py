@@ -59,7 +59,7 @@ def cublasZgemmStridedBatched(
     alpha, beta = complex(alpha), complex(beta)
     if alpha == 0:
         k = 0  # neither A nor B counts then, not even their NaNs
-    rows, columns = (32, 32) if C.is_cuda else (min(256, triton.next_power_of_2(size)) for size in (n, m))
+    rows, columns = (16, 64) if C.is_cuda else (min(256, triton.next_power_of_2(size)) for size in (n, m))
     tiles = triton.cdiv(n, rows) * triton.cdiv(m, columns)
     x_strides = (ldb, 1) if transb == "N" else (1, ldb)
     y_strides = (lda, 1) if transa == "N" else (1, lda)

@@ -66,12 +66,12 @@ def paged_attention_v1(
     if sequences == 0:
         return
     padded = triton.next_power_of_2(size)
-    tile = 8192 if query.is_cuda else 1 << 18
+    tile = 4096 if query.is_cuda else 1 << 18
     longest = triton.next_power_of_2(max(1, triton.cdiv(max_seq_len, block_size)))
     _attend[(sequences * heads,)](
         out, query, key_cache, value_cache, block_tables, seq_lens, alibi_slopes, float(scale), heads,
         heads // num_kv_heads, out.stride(0), out.stride(1), query.stride(0), query.stride(1), key_cache.stride(0),
         key_cache.stride(1), value_cache.stride(0), value_cache.stride(1), block_tables.stride(0),
         SLOPED=alibi_slopes is not None, SIZE=size, X=key_cache.shape[4], TOKENS=block_size, PADDED=padded,
-        BLOCKS=max(1, min(tile // (padded * block_size), longest)), num_warps=4,
+        BLOCKS=max(1, min(tile // (padded * block_size), longest)), num_warps=2,
     )  # fmt: skip

@@ -9,21 +9,22 @@ import triton.language as tl
 
 @triton.jit
 def _store(
-    key_ptr, value_ptr, key_cache_ptr, value_cache_ptr, slot_ptr, tokens, width, block_size, x,
-    key_stride, value_stride, key_block_stride, value_block_stride, TOKENS: tl.constexpr, BLOCK: tl.constexpr,
+    key_ptr, value_ptr, key_cache_ptr, value_cache_ptr, slot_ptr, tokens, width,
+    key_stride, value_stride, key_block_stride, value_block_stride,
+    SIZE: tl.constexpr, X: tl.constexpr, TOKENS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """TOKENS tokens, BLOCK of the ``width`` = heads * head_size elements of each at a time."""
+    """TOKENS tokens into blocks of SIZE, BLOCK of the ``width`` = heads * head_size elements of each at a time."""
     token = tl.program_id(0).to(tl.int64) * TOKENS + tl.arange(0, TOKENS)[:, None]
     slot = tl.load(slot_ptr + token, mask=token < tokens, other=-1)
-    block, place = slot // block_size, slot % block_size
+    block, place = slot // SIZE, slot % SIZE
     for first in range(0, width, BLOCK):
         i = first + tl.arange(0, BLOCK)[None, :]
         inside = (i < width) & (slot >= 0)
         key = tl.load(key_ptr + token * key_stride + i, mask=inside)
         value = tl.load(value_ptr + token * value_stride + i, mask=inside)
-        # Element i of a token is element i // x, i % x of the key cache and element i of the value cache.
-        key_at = key_cache_ptr + block * key_block_stride + i // x * (block_size * x) + place * x + i % x
-        value_at = value_cache_ptr + block * value_block_stride + i * block_size + place
+        # Element i of a token lies at i // X, place, i % X of a key block and at i, place of a value block.
+        key_at = key_cache_ptr + block * key_block_stride + i // X * (SIZE * X) + place * X + i % X
+        value_at = value_cache_ptr + block * value_block_stride + i * SIZE + place
         tl.store(key_at, key, mask=inside)
         tl.store(value_at, value, mask=inside)
 
@@ -43,6 +44,7 @@ def reshape_and_cache(key, value, key_cache, value_cache, slot_mapping, kv_cache
     block = min(triton.next_power_of_2(width), tile)
     per = max(1, min(tile // block, triton.next_power_of_2(tokens)))
     _store[(triton.cdiv(tokens, per),)](
-        key, value, key_cache, value_cache, slot_mapping, tokens, width, block_size, x,
-        key.stride(0), value.stride(0), key_cache.stride(0), value_cache.stride(0), TOKENS=per, BLOCK=block,
+        key, value, key_cache, value_cache, slot_mapping, tokens, width,
+        key.stride(0), value.stride(0), key_cache.stride(0), value_cache.stride(0),
+        SIZE=block_size, X=x, TOKENS=per, BLOCK=block,
     )  # fmt: skip

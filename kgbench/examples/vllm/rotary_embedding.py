@@ -22,13 +22,19 @@ def _turn(
     sine = tl.load(cache_ptr + position * cache_stride + half + pair, mask=inside, other=0.0).to(tl.float32)
     head = x_ptr + token * token_stride + row % heads * head_stride
     if NEOX:
-        first, second = head + pair, head + half + pair
+        a = tl.load(head + pair, mask=inside, other=0.0).to(tl.float32)
+        b = tl.load(head + half + pair, mask=inside, other=0.0).to(tl.float32)
+        tl.store(head + pair, (a * cosine - b * sine).to(x_ptr.dtype.element_ty), mask=inside)
+        tl.store(head + half + pair, (b * cosine + a * sine).to(x_ptr.dtype.element_ty), mask=inside)
     else:
-        first, second = head + 2 * pair, head + 2 * pair + 1
-    a = tl.load(first, mask=inside, other=0.0).to(tl.float32)
-    b = tl.load(second, mask=inside, other=0.0).to(tl.float32)
-    tl.store(first, (a * cosine - b * sine).to(x_ptr.dtype.element_ty), mask=inside)
-    tl.store(second, (b * cosine + a * sine).to(x_ptr.dtype.element_ty), mask=inside)
+        # Both halves of a pair are neighbours: one load and one store of whole words, taken apart in registers.
+        i = tl.arange(0, 2 * BLOCK)[None, :]
+        inside = (row < rows) & (i < 2 * half)
+        both = tl.load(head + i, mask=inside, other=0.0).to(tl.float32)
+        a, b = tl.split(tl.reshape(both, (ROWS, BLOCK, 2)))
+        both = tl.join(a * cosine - b * sine, b * cosine + a * sine)
+        both = tl.reshape(both, (ROWS, 2 * BLOCK)).to(x_ptr.dtype.element_ty)
+        tl.store(head + i, both, mask=inside)
 
 
 def rotary_embedding(positions, query, key, head_size, cos_sin_cache, is_neox):
