@@ -35,7 +35,7 @@ from kgbench.problem import Problem
 from kgbench.report import report_of
 from kgbench.store import RunStore, read_run
 from kgbench.types import Outcome, Result
-from tests.unit.test_scores import result, timing
+from tests.unit.made_results import result, timing
 
 FACTS = {"name": "CPU", "kind": "cpu", "memory_gb": 8.0, "versions": {"torch": "2.13"}, "sandbox": {"network": "none"}}
 
@@ -108,7 +108,7 @@ class TestCoordinator:
         chosen = dataclasses.replace(chosen, problems=(*chosen.problems, problem("missing")))
         session = FakeSession()
         seen: list[str] = []
-        session.act = lambda job: seen.append(job.problem_id)  # type: ignore[method-assign, func-returns-value]
+        session.act = lambda job: seen.append(job.problem_id)
         ending, _ = carry_out(chosen, session)
         assert [r.outcome for r in read_run(ending.path).results] == [Outcome.PASSED, Outcome.NO_CANDIDATE]
         assert seen == ["aten/a"]
@@ -122,7 +122,7 @@ class TestCoordinator:
             counts.append(len(lines))
 
         session = FakeSession()
-        session.act = count  # type: ignore[method-assign]
+        session.act = count
         carry_out(chosen, session)
         assert counts == [0, 1]
 
@@ -136,9 +136,9 @@ class TestCoordinator:
                 os.kill(os.getpid(), number)
 
         session = FakeSession()
-        session.act = interrupt  # type: ignore[method-assign]
+        session.act = interrupt
         # A second signal must not stop the cleaning up.
-        session.leave = lambda: os.kill(os.getpid(), number)  # type: ignore[method-assign]
+        session.leave = lambda: os.kill(os.getpid(), number)
         ending, _ = carry_out(chosen, session)
         run = read_run(ending.path)
         assert ending.interrupted
@@ -154,7 +154,7 @@ class TestCoordinator:
                 raise MachineError("the GPU fell off the bus")
 
         session = FakeSession()
-        session.act = fail  # type: ignore[method-assign]
+        session.act = fail
         ending, _ = carry_out(plan(tmp_path, "a", "b"), session)
         assert str(ending.error) == "the GPU fell off the bus"
         assert read_run(ending.path).info["status"] == "failed"
@@ -165,7 +165,7 @@ class TestCoordinator:
             raise ZeroDivisionError
 
         chosen, session = plan(tmp_path, "a"), FakeSession()
-        session.act = fail  # type: ignore[method-assign]
+        session.act = fail
         with pytest.raises(ZeroDivisionError):
             carry_out(chosen, session)
         assert read_run(chosen.out / chosen.run_id).info["status"] == "failed"
@@ -229,7 +229,7 @@ class TestCommand:
     def test_exit_code(
         self, tmp_path: Path, fake_session: type[FakeSession], outcome: Outcome, options: tuple[str, ...], code: int
     ) -> None:
-        fake_session.act = staticmethod(lambda job: Result(job.problem_id, job.model, 0, outcome))  # type: ignore[method-assign]
+        fake_session.act = staticmethod(lambda job: Result(job.problem_id, job.model, 0, outcome))
         done = invoke("--problems", "aten/mm", "--model", "baseline", "--device", "cpu", *options, out=tmp_path)
         assert done.exit_code == code
 
@@ -238,7 +238,7 @@ class TestCommand:
             if job.problem_id == "aten/mm":
                 raise KeyboardInterrupt
 
-        fake_session.act = staticmethod(interrupt)  # type: ignore[method-assign]
+        fake_session.act = staticmethod(interrupt)
         done = invoke("--source", "aten", "--model", "baseline", "--device", "cpu", out=tmp_path)
         assert done.exit_code == 130
         assert "not evaluated" in done.stdout

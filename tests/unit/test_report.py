@@ -13,7 +13,7 @@ from kgbench.progress import display, finished_line
 from kgbench.report import as_json, plain, print_report, ratio_text, report_of, result_line
 from kgbench.store import StoredRun, json_text
 from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result
-from tests.unit.test_scores import LIBRARY, NO_LIBRARY, bench, result, timing
+from tests.unit.made_results import LIBRARY, NO_LIBRARY, bench, result, timing
 
 SANDBOX = {"network": "closed", "uid": "OPEN: refused in this container"}
 FACTS = {
