@@ -1,0 +1,192 @@
+"""What lands in site-packages, and what may not stand in the tree."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import kgbench
+
+ROOT = Path(__file__).resolve().parents[2]
+LINKS = ("harness", "baselines", "problems")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def tracked_files() -> list[Path]:
+    """Files of the project; a tree without git (an unpacked archive) is walked."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0 and listed.stdout:
+        return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    folders = ("kgbench", "harness", "baselines", "problems", "tests", "docs", "scripts")
+    return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+
+
+# --- the package -----------------------------------------------------------------------------------------------------
+
+
+def build_wheel(folder: Path) -> list[str]:
+    """Names in a wheel built from the tree with what is installed; skips where setuptools is missing or too old."""
+    try:
+        version = importlib.metadata.version("setuptools")
+    except importlib.metadata.PackageNotFoundError:
+        version = "0"
+    if int(version.split(".")[0]) < 77:
+        pytest.skip(f"building a wheel needs setuptools 77 or newer, found {version}: make test installs it")
+    if importlib.util.find_spec("pip") is None:
+        pytest.skip("building a wheel needs pip: make test installs it")
+    flags = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "-q", "-w", str(folder)]
+    source = folder / "source"
+    copy_tree(source)
+    command = [sys.executable, "-m", "pip", "wheel", *flags, str(source)]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        return [name for name in archive.namelist() if not name.endswith("/")]
+
+
+def copy_tree(target: Path) -> None:
+    """The files that git knows, links as links, so that a build leaves nothing in the tree."""
+    target.mkdir()
+    for path in [*tracked_files(), *(ROOT / "kgbench" / name for name in LINKS)]:
+        copy = target / path.relative_to(ROOT)
+        if any(parent.is_symlink() for parent in path.parents if parent.is_relative_to(ROOT)):
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            copy.symlink_to(path.readlink())
+        else:
+            copy.write_bytes(path.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.mark.timeout(180)
+def test_only_kgbench_lands_in_site_packages(wheel: list[str]) -> None:
+    assert {name.split("/")[0] for name in wheel} == {"kgbench", f"kgbench-{kgbench.__version__}.dist-info"}
+
+
+@pytest.mark.timeout(180)
+def test_wheel_carries_every_module_problem_and_example(wheel: list[str]) -> None:
+    wanted = {
+        f"kgbench/{path.relative_to(ROOT).as_posix().removeprefix('kgbench/')}"
+        for path in tracked_files()
+        for folder in ("kgbench", *LINKS)
+        if path.is_relative_to(ROOT / folder)
+    }
+    packed = set(wheel)
+    assert {name for name in wanted if name.endswith((".py", ".yaml", "py.typed"))} - packed == set()
+    assert [name for name in packed if "/problems/" in name and name.endswith(".yaml")]
+    assert not [name for name in packed if "__pycache__" in name or "/tests/" in name]
+
+
+@pytest.mark.timeout(180)
+def test_wheel_has_the_licence_and_the_command(wheel: list[str]) -> None:
+    assert [name for name in wheel if name.endswith("LICENSE")]
+    assert [name for name in wheel if name.endswith("entry_points.txt")]
+    assert PYPROJECT["project"]["scripts"] == {"kgbench": "kgbench.cli:main"}
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_links_lead_to_the_rooms(name: str) -> None:
+    link = ROOT / "kgbench" / name
+    assert link.is_dir(), f"kgbench/{name} is no link to ../{name}: clone again with git config core.symlinks true"
+    assert link.resolve() == (ROOT / name).resolve()
+
+
+def test_rooms_import_as_parts_of_kgbench() -> None:
+    for name in ("harness", "baselines"):
+        assert importlib.import_module(f"kgbench.{name}").__name__ == f"kgbench.{name}"
+
+
+def test_importing_kgbench_loads_nothing_heavy() -> None:
+    heavy = ("torch", "triton", "numpy", "pandas", "rich", "yaml")
+    code = f"import sys, kgbench; print([m for m in {heavy!r} if m in sys.modules])"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_base_dependencies_have_lower_bounds_only_and_leave_torch_alone() -> None:
+    for requirement in PYPROJECT["project"]["dependencies"]:
+        text = requirement.split(";")[0]
+        assert re.fullmatch(r"[a-z0-9-]+>=[\d.]+", text.strip()), requirement
+        assert not text.startswith(("torch", "vllm", "cupy", "cuda"))
+
+
+def test_triton_is_for_linux_only() -> None:
+    (triton,) = [text for text in PYPROJECT["project"]["dependencies"] if text.startswith("triton")]
+    assert triton.endswith("; sys_platform == 'linux'")
+
+
+def test_extras_of_the_readme_exist() -> None:
+    assert set(PYPROJECT["project"]["optional-dependencies"]) == {"torch", "cuda12", "cuda13", "vllm"}
+
+
+def test_changelog_top_version_is_the_packages() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## \[?([^\]\s]+)", changelog, re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert headings[1] == kgbench.__version__
+
+
+def test_version_stands_in_one_place() -> None:
+    assert "version" not in PYPROJECT["project"]
+    assert PYPROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "kgbench.__version__"}
+
+
+# --- the tree --------------------------------------------------------------------------------------------------------
+
+# Written in pieces, so that this file does not hold what it looks for.
+FORBIDDEN = {
+    "the host of a package index": r"py" + r"pi\.org|python" + r"hosted\.|download\.py" + r"torch|--index" + r"-url",
+    "a path of one machine": r"/(?:ro" + r"ot|ho" + r"me/[a-z]+|Us" + r"ers/[A-Za-z]+)/|/wo" + r"rk/(?:main|shared)",
+    "a secret": r"sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|"
+    r"-----BEGIN [A-Z ]*PRIVATE KEY",
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_tracked_files_hold_no(what: str) -> None:
+    pattern = re.compile(FORBIDDEN[what])
+    found = []
+    for path in tracked_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := pattern.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {what}: {match[0]}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("what", "line"),
+    [
+        ("the host of a package index", "see https://py" + "pi.org/simple"),
+        ("the host of a package index", "pip install --index" + "-url x"),
+        ("a path of one machine", "cd /wo" + "rk/main && ls"),
+        ("a path of one machine", "open('/ro" + "ot/x')"),
+        ("a secret", "key = 'sk-" + "a" * 24 + "'"),
+    ],
+)
+def test_the_patterns_find_what_they_are_for(what: str, line: str) -> None:
+    assert re.search(FORBIDDEN[what], line)
+
+
+def test_nothing_is_tracked_that_a_build_makes() -> None:
+    made = (".venv", "build", "dist", "__pycache__", "runs", ".mypy_cache")
+    assert not [path for path in tracked_files() if set(path.relative_to(ROOT).parts) & set(made)]
