@@ -29,11 +29,8 @@ ITEMSIZE: Final[dict[str, int]] = {
 }  # fmt: skip
 """Bytes of one element, by dtype name."""
 
-DTYPE_NAMES: Final = frozenset(ITEMSIZE) - {"bool"}
-"""dtype names that are variables in expressions; ``bool`` is written as text, ``'bool'``."""
-
 CONSTANTS: Final[dict[str, Any]] = {
-    **{name: name for name in sorted(DTYPE_NAMES)},
+    **{name: name for name in ITEMSIZE},
     "nan": math.nan,
     "inf": math.inf,
     "pi": math.pi,
@@ -136,7 +133,7 @@ class Expr:
             return _walk(self.tree, variables, None)
         except ExpressionError as error:
             raise ExpressionError(f"{_prefix(self.where)}cannot evaluate '{self.text}': {error}") from None
-        except (ArithmeticError, TypeError, ValueError, LookupError) as error:
+        except (ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
             raise ExpressionError(f"{_prefix(self.where)}cannot evaluate '{self.text}': {error}") from error
 
 

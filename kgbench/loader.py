@@ -1,0 +1,166 @@
+"""Problem files to ``Problem``: reads YAML, refuses what it does not know, and names file, line and key when it does.
+
+Also the cheap read of a file's head for ``kgbench list``, and the registry of problem folders. Making cases concrete is left to
+``cases.py``; spelling of ids to ``names.py``.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kgbench.errors import ProblemFileError, UsageError, shown_path
+from kgbench.names import Name, hint, resolve
+from kgbench.paths import problems_dir
+from kgbench.problem import SOURCES
+
+if TYPE_CHECKING:
+    from kgbench.problem import Problem
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The head of a problem file."""
+
+    id: str
+    source: str
+    name: str
+    summary: str
+    kind: str
+    category: str
+    path: Path
+
+
+_HEAD_KEYS: Final = ("summary", "kind", "category")
+_HEAD_LINE: Final = re.compile(r"(summary|kind|category):[ \t]+(.*)$")
+
+
+def load_problem(path: Path) -> Problem:
+    """The problem in ``path``, ``<source>/<name>.yaml``; ProblemFileError when the file says anything wrong."""
+    from kgbench.problemfile import read_problem
+
+    return read_problem(Path(path))
+
+
+def load_summary(path: Path) -> Summary:
+    """Summary, kind and category of ``path``, from its first lines alone."""
+    found: dict[str, str] = {}
+    line_number = 0
+    with path.open(encoding="utf-8") as lines:
+        for line_number, line in enumerate(lines, 1):
+            match = _HEAD_LINE.match(line)
+            if match:
+                found[match[1]] = _plain_scalar(match[2])
+            if len(found) == len(_HEAD_KEYS):
+                return Summary(problem_id(path), path.parent.name, path.stem, path=path, **found)
+            if not match and line.strip() and not line.startswith("#"):
+                break
+    missing = next(key for key in _HEAD_KEYS if key not in found)
+    raise ProblemFileError(path, max(line_number, 1), missing, f"'{missing}' is missing at the head of the file",
+                           "begin the file with summary, kind and category, one line each")  # fmt: skip
+
+
+def problem_id(path: Path) -> str:
+    """``<source>/<name>`` of a problem file."""
+    return f"{path.parent.name}/{path.stem}"
+
+
+def _plain_scalar(written: str) -> str:
+    """A one-line YAML scalar without a YAML parser; the loader checks that the two agree."""
+    written = written.strip()
+    if written.startswith('"'):
+        end = written.rfind('"')
+        return str(json.loads(written[: end + 1]))
+    if written.startswith("'"):
+        return written[1 : written.rfind("'")].replace("''", "'")
+    return re.sub(r"\s+#.*$", "", written)
+
+
+class Registry:
+    """All problems of one or several folders. Reads folder listings first, and a file only when it is asked for."""
+
+    def __init__(self, problem_dirs: Sequence[Path] | None = None) -> None:
+        """``problem_dirs`` hold ``<source>/<name>.yaml``; None is the folder that ships with the package."""
+        self.problem_dirs = tuple(Path(each) for each in problem_dirs) if problem_dirs else (problems_dir(),)
+
+    @cached_property
+    def paths(self) -> dict[str, Path]:
+        """File of every problem by id, sorted by source and name. UsageError on a folder that holds none."""
+        found: dict[str, Path] = {}
+        for folder in self.problem_dirs:
+            for path in _problem_files(folder):
+                problem = problem_id(path)
+                if problem in found:
+                    both = f"{shown_path(found[problem])} and {shown_path(path)}"
+                    raise UsageError(f"two files define {problem}: {both}; rename one")
+                found[problem] = path
+        return dict(sorted(found.items(), key=lambda item: (SOURCES.index(item[0].partition("/")[0]), item[0])))
+
+    def ids(self) -> list[str]:
+        """Ids of all problems, by source and then by name."""
+        return list(self.paths)
+
+    def summaries(self) -> list[Summary]:
+        return [load_summary(path) for path in self.paths.values()]
+
+    def resolve(self, spelling: str) -> Name:
+        """The id that any spelling means, with the overload where it names one."""
+        return resolve(spelling, self.ids())
+
+    def find(self, spelling: str) -> Problem:
+        """The problem that any spelling means; UsageError with the closest ids when there is none."""
+        return load_problem(self.paths[self.resolve(spelling).id])
+
+    def select(self, sources: Iterable[str] = (), globs: Iterable[str] = ()) -> list[str]:
+        """Ids of the given sources that match any glob; nothing given means all.
+
+        A source may be a comma list or ``all``; a glob without a wildcard may be any spelling of an id. UsageError with the
+        closest ids for whatever matches nothing.
+        """
+        wanted = _sources(sources)
+        ids = [each for each in self.ids() if each.partition("/")[0] in wanted]
+        patterns = [part for glob in globs for part in glob.split(",") if part]
+        if not patterns:
+            return ids
+        chosen: set[str] = set()
+        for pattern in patterns:
+            chosen.update(self._matches(pattern, ids))
+        return [each for each in ids if each in chosen]
+
+    def _matches(self, pattern: str, ids: list[str]) -> list[str]:
+        if not any(sign in pattern for sign in "*?["):
+            return [resolve(pattern, ids).id]
+        wanted = pattern.replace("::", "/")
+        found = [each for each in ids if fnmatch.fnmatchcase(each if "/" in wanted else each.partition("/")[2], wanted)]
+        if not found:
+            near = hint(pattern.strip("*?"), ids)
+            raise UsageError(f"--problems '{pattern}' matches none of the {len(ids)} problems; {near}")
+        return found
+
+
+def _sources(sources: Iterable[str]) -> tuple[str, ...]:
+    words = [word for source in sources for word in source.split(",") if word]
+    for word in words:
+        if word not in (*SOURCES, "all"):
+            raise UsageError(f"there is no source '{word}'; there are {', '.join(SOURCES)} and all")
+    return SOURCES if not words or "all" in words else tuple(words)
+
+
+def _problem_files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder; a problem folder holds <source>/<name>.yaml")
+    found = sorted(folder.glob("*/*.yaml"))
+    strange = next((path for path in found if path.parent.name not in SOURCES), None)
+    if strange is not None:
+        raise UsageError(
+            f"{shown_path(strange)} lies in no source's folder; move it to one of {', '.join(SOURCES)} below {folder}"
+        )
+    if not found and any(folder.glob("*.yaml")):
+        raise UsageError(f"{folder} holds problem files itself; give the folder above, with <source>/<name>.yaml in it")
+    return found

@@ -1,0 +1,601 @@
+"""The problem file's format: which keys there are, what each takes, and how they become a ``Problem``.
+
+``KEYS`` is the table that the reader and docs/problem-format.md both follow. Files, lines and YAML's traps are
+``yamltree.py``'s; concrete cases ``cases.py``'s.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.errors import ProblemFileError
+from kgbench.expr import CONSTANTS, ITEMSIZE, Expr, reference_names
+from kgbench.problem import (
+    KINDS,
+    PRESETS,
+    RULES,
+    SOURCES,
+    Argument,
+    CaseTemplate,
+    Cost,
+    Draw,
+    Fuzz,
+    Overload,
+    Parameter,
+    Problem,
+    ScalarArgument,
+    Signature,
+    TensorArgument,
+    Tolerance,
+)
+from kgbench.yamltree import Node, did_you_mean, read_tree
+
+HEAD_KEYS: Final = ("summary", "kind", "category")
+BODY_KEYS: Final = (
+    "entry", "dtypes", "defaults", "variables", "arguments", "cases", "baseline", "fallback", "reference", "prepare",
+    "tolerance", "cost", "alias",
+)  # fmt: skip
+KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "problem": (*HEAD_KEYS, *BODY_KEYS, "doc", "overloads"),
+    "overload": ("required", "reason", *BODY_KEYS),
+    "dtypes": ("required", "optional"),
+    "tensor": ("access", "shape", "dtype", "strides", "offset", "passed", "live", "draw", "none_when"),
+    "scalar": ("value",),
+    "cases": ("check", "fuzz", "bench"),
+    "fuzz": ("count", "draw", "dtypes"),
+    "drawn": ("range", "choice"),
+    "bench": PRESETS,
+    "baseline": ("cuda", "cpu"),
+    "tolerance": ("rule", "length", "ulps", "compute"),
+    "cost": ("flops", "bytes"),
+}
+"""Every key of the format, by the place where it may stand."""
+
+DRAWS: Final[dict[str, tuple[int, int]]] = {
+    "normal": (0, 2), "uniform": (0, 2), "integers": (2, 2), "odd_integers": (1, 1), "signs": (0, 0), "full": (1, 1),
+    "zeros": (0, 0), "distinct": (1, 1), "permutation": (0, 0), "special": (0, 1), "dominant": (0, 0), "arange": (0, 1),
+    "choice": (1, 1),
+}  # fmt: skip
+"""Fewest and most arguments of each way to draw values; ``harness/inputs.py`` has the functions."""
+
+CASE_VARIABLES: Final[dict[str, Any]] = {"values": "default", "exact": False, "nan_ok": False}
+"""Variables with a meaning of their own that every case has, and what they are when a case does not set them."""
+
+INDEX_NAMES: Final = ("i", "j", "k", "l")
+TYPES: Final = ("Tensor", "int", "float", "complex", "bool", "str", "dtype", "Scalar")
+TIMED_KINDS: Final = ("compute", "random")
+ACCESSES: Final = ("read", "write", "readwrite")
+
+_ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_VARIABLES})
+_TENSOR_EXPRESSIONS: Final = ("shape", "dtype", "strides", "offset", "live", "none_when")
+_DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+_TARGET: Final = re.compile(r"[a-z]+:[A-Za-z_][\w.]*$")
+_RETURNS: Final = re.compile(r"None$|Tensor$|tuple\[Tensor(, Tensor)*\]$")
+
+
+def read_problem(path: Path) -> Problem:
+    """The problem in ``path``; ProblemFileError or ExpressionError when the file says anything wrong."""
+    source, name = path.parent.name, path.stem
+    try:
+        raw = path.read_bytes()
+        text = raw.decode("utf-8")
+    except OSError as error:
+        raise ProblemFileError(path, 1, "", f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise ProblemFileError(path, line, "", "is not UTF-8 text", "save it as UTF-8") from None
+    if source not in SOURCES:
+        step = f"move it to a folder named {', '.join(SOURCES)}"
+        raise ProblemFileError(path, 1, "", f"its folder '{source}' is no source", step)
+    root = read_tree(path, text)
+    nodes = root.fields(KEYS["problem"], (*HEAD_KEYS, "doc"))
+    _check_head(nodes)
+    kind = nodes["kind"].choice(KINDS)
+    return Problem(
+        id=f"{source}/{name}",
+        source=source,
+        name=name,
+        summary=_one_line(nodes["summary"]),
+        category=_one_line(nodes["category"]),
+        kind=kind,
+        doc=nodes["doc"].text(),
+        overloads=_overloads(root, nodes, kind, source, name),
+        path=path,
+        sha256=hashlib.sha256(raw).hexdigest(),
+    )
+
+
+def _check_head(nodes: Mapping[str, Node]) -> None:
+    first = tuple(nodes)[: len(HEAD_KEYS)]
+    for found, wanted in zip(first, HEAD_KEYS, strict=True):
+        if found != wanted:
+            nodes[wanted].fail("stands too late", f"begin the file with {', '.join(HEAD_KEYS)}, in this order")
+
+
+def _one_line(node: Node) -> str:
+    text = node.text()
+    if node.raw.start_mark.line != node.raw.end_mark.line or getattr(node.raw, "style", None) in ("|", ">"):
+        node.fail("expected one line of text", "kgbench list reads only the first lines of the file")
+    if not text.strip():
+        node.fail("expected text, got nothing")
+    return text
+
+
+# --- overloads ---
+
+
+def _overloads(root: Node, nodes: dict[str, Node], kind: str, source: str, name: str) -> tuple[Overload, ...]:
+    shared = {key: node for key, node in nodes.items() if key in BODY_KEYS}
+    if "overloads" not in nodes:
+        bodies = [_Body("", root, shared, frozenset(shared))]
+    else:
+        listed = nodes["overloads"].mapping()
+        if not listed:
+            nodes["overloads"].fail("expected at least one overload")
+        bodies = []
+        for overload, node in listed.items():
+            own = node.fields(KEYS["overload"])
+            bodies.append(_Body(overload, node, {**shared, **own}, frozenset(own)))
+    read = tuple(body.read(kind, source, name) for body in bodies)
+    if not any(overload.required for overload in read):
+        root.fail("no overload is required, so nothing would be judged", "remove one 'required: false'")
+    _check_unused(bodies, read)
+    return read
+
+
+@dataclass(frozen=True)
+class _Body:
+    """The keys of one overload, inherited ones included."""
+
+    name: str
+    node: Node
+    nodes: dict[str, Node]
+    own: frozenset[str]
+    """Keys that the overload states itself."""
+
+    def read(self, kind: str, source: str, problem: str) -> Overload:
+        required, reason = self._required()
+        signature = _signature(self._need("entry"))
+        self._check_entry(signature, source, problem)
+        if not required and "cases" not in self.own:
+            return _unjudged(self.name, reason, signature)
+        overload = self._read_all(signature, required, reason, kind)
+        _Check(self, overload, kind).run()
+        return overload
+
+    def _read_all(self, signature: Signature, required: bool, reason: str, kind: str) -> Overload:
+        dtypes = self._need("dtypes").fields(KEYS["dtypes"], ("required",))
+        cases = self._need("cases").fields(KEYS["cases"], ("check",))
+        tolerance = self.nodes.get("tolerance")
+        if tolerance is None and kind not in ("view", "sync"):
+            self._need("tolerance")
+        return Overload(
+            name=self.name,
+            required=required,
+            reason=reason,
+            signature=signature,
+            arguments=_arguments(self._need("arguments"), signature),
+            variables=_derived(self.nodes.get("variables")),
+            defaults={} if "defaults" not in self.nodes else _case_values(self.nodes["defaults"]),
+            dtypes=_dtypes(dtypes["required"]),
+            optional_dtypes=_dtypes(dtypes["optional"]) if "optional" in dtypes else (),
+            check=_templates(cases["check"]),
+            fuzz=_fuzz(cases["fuzz"]) if "fuzz" in cases else None,
+            bench=_bench(cases["bench"]) if "bench" in cases else {},
+            baseline=_baseline(self.nodes.get("baseline")),
+            fallback=None if "fallback" not in self.nodes else _reference(self.nodes["fallback"], signature),
+            reference=_reference(self._need("reference"), signature),
+            prepare=None if "prepare" not in self.nodes else _dotted(self.nodes["prepare"]),
+            tolerance=Tolerance("exact") if tolerance is None else _tolerance(tolerance),
+            cost=None if "cost" not in self.nodes else _cost(self.nodes["cost"]),
+            alias=None if "alias" not in self.nodes else self.nodes["alias"].text(),
+        )
+
+    def _required(self) -> tuple[bool, str]:
+        required = self.nodes["required"].boolean() if "required" in self.nodes else True
+        if required and "reason" in self.nodes:
+            self.nodes["reason"].fail("stands only beside 'required: false'", "remove it")
+        if not required and "reason" not in self.nodes:
+            self.node.fail("'reason' is missing beside 'required: false'", "add 'reason: …', why it is not judged")
+        return required, "" if required else self.nodes["reason"].text()
+
+    def _need(self, key: str) -> Node:
+        if key not in self.nodes:
+            self.node.fail(f"'{key}' is missing", f"add '{key}: …'")
+        return self.nodes[key]
+
+    def _check_entry(self, signature: Signature, source: str, problem: str) -> None:
+        wanted = f"{problem}_{self.name}" if self.name else problem
+        alone = source == "aten" and not self.name and signature.name.startswith(f"{problem}_")
+        if signature.name != wanted and not alone:
+            self.nodes["entry"].fail(
+                f"the function is named '{signature.name}'", f"name it '{wanted}', as the problem is"
+            )
+
+
+def _unjudged(name: str, reason: str, signature: Signature) -> Overload:
+    """An overload that is only named: not required, and without cases of its own."""
+    return Overload(
+        name=name, required=False, reason=reason, signature=signature, arguments=(), variables={}, defaults={}, dtypes=(),
+        optional_dtypes=(), check=(), fuzz=None, bench={}, baseline={}, fallback=None, reference="", prepare=None,
+        tolerance=Tolerance("exact"), cost=None, alias=None,
+    )  # fmt: skip
+
+
+# --- single keys ---
+
+
+def _signature(node: Node) -> Signature:
+    text = node.text()
+    step = "write name(x: Tensor, n: int, *, alpha: Scalar = 1) -> Tensor"
+    try:
+        function = ast.parse(f"def {text}: ...").body[0]
+    except SyntaxError as error:
+        node.fail(f"is no signature: {error.msg}", step)
+    if not isinstance(function, ast.FunctionDef) or function.returns is None:
+        node.fail("the signature has no return type", step)
+    arguments = function.args
+    if arguments.vararg or arguments.kwarg or arguments.posonlyargs:
+        node.fail("a signature has no *args, **kwargs or '/'", step)
+    named = [(each, False) for each in arguments.args] + [(each, True) for each in arguments.kwonlyargs]
+    parameters = tuple(Parameter(each.arg, _type(node, each), keyword_only) for each, keyword_only in named)
+    returns = ast.unparse(function.returns)
+    if not _RETURNS.match(returns):
+        node.fail(f"cannot return '{returns}'", "return None, Tensor or tuple[Tensor, Tensor]")
+    return Signature(function.name, parameters, returns, text)
+
+
+def _type(node: Node, argument: ast.arg) -> str:
+    if argument.annotation is None:
+        node.fail(
+            f"parameter '{argument.arg}' has no type", f"write '{argument.arg}: Tensor', or one of {', '.join(TYPES)}"
+        )
+    written = ast.unparse(argument.annotation)
+    if written.removesuffix(" | None") not in TYPES:
+        node.fail(
+            f"parameter '{argument.arg}' has the unknown type '{written}'",
+            f"there are {', '.join(TYPES)}, each with | None",
+        )
+    return written
+
+
+def _arguments(node: Node, signature: Signature) -> tuple[Argument, ...]:
+    names = [parameter.name for parameter in signature.parameters]
+    found = node.mapping()
+    for name, child in found.items():
+        if name not in names:
+            child.fail(f"entry has no parameter '{name}'", did_you_mean(name, names))
+    for parameter in signature.parameters:
+        if parameter.name not in found:
+            shape = "{access: read, shape: …, draw: …}" if parameter.type.startswith("Tensor") else "{value: …}"
+            node.fail(f"parameter '{parameter.name}' of entry has no argument", f"add '{parameter.name}: {shape}'")
+    return tuple(_argument(parameter, found[parameter.name]) for parameter in signature.parameters)
+
+
+def _argument(parameter: Parameter, node: Node) -> Argument:
+    optional = parameter.type.endswith("| None")
+    if not parameter.type.startswith("Tensor") or (optional and "value" in node.mapping()):
+        if "shape" in node.mapping():
+            node.fail(f"has a shape, and entry says it is {parameter.type}", "write {value: …}, or change entry")
+        return ScalarArgument(parameter.name, node.fields(KEYS["scalar"], KEYS["scalar"])["value"].expr())
+    if "value" in node.mapping():
+        node.fail("has a value, and entry says it is a Tensor", "write {access: …, shape: …}, or change entry")
+    fields = node.fields(KEYS["tensor"], ("access", "shape"))
+    if "none_when" in fields and not optional:
+        fields["none_when"].fail(f"entry says {parameter.type}", f"write '{parameter.name}: Tensor | None' there")
+    access = fields["access"].choice(ACCESSES)
+    if access == "write" and "draw" in fields:
+        fields["draw"].fail("a 'write' argument has no values before the call", "remove it, or write access: readwrite")
+    if access != "write" and "draw" not in fields:
+        node.fail("'draw' is missing", "add 'draw: normal()', or what its values are")
+    parsed = {key: fields[key].expr() for key in _TENSOR_EXPRESSIONS if key in fields}
+    return TensorArgument(
+        name=parameter.name,
+        access=access,
+        shape=parsed["shape"],
+        dtype=parsed.get("dtype", Expr.parse("dtype", node.where)),
+        strides=parsed.get("strides"),
+        offset=parsed.get("offset"),
+        passed=fields["passed"].choice(("view", "storage")) if "passed" in fields else "view",
+        live=parsed.get("live"),
+        draw=_draws(fields["draw"]) if "draw" in fields else {},
+        none_when=parsed.get("none_when"),
+    )
+
+
+def _draws(node: Node) -> dict[str, Draw]:
+    if not node.is_mapping():
+        return {"default": _draw(node)}
+    found = {name: _draw(child) for name, child in node.mapping().items()}
+    if "default" not in found:
+        node.fail("'default' is missing", "add 'default: normal()', for cases that name no values")
+    return found
+
+
+def _draw(node: Node) -> Draw:
+    text = node.text()
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        call = ast.Constant(None)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        node.fail(f"'{text}' does not say how values are drawn", "write normal(), integers(-8, 8), …")
+    if call.func.id not in DRAWS:
+        node.fail(f"nothing is drawn by '{call.func.id}'", did_you_mean(call.func.id, DRAWS))
+    fewest, most = DRAWS[call.func.id]
+    if call.keywords or not fewest <= len(call.args) <= most:
+        count = str(fewest) if fewest == most else f"{fewest} to {most}"
+        node.fail(f"'{call.func.id}' takes {count} arguments by position", f"got '{text}'")
+    return Draw(call.func.id, tuple(Expr.parse(ast.unparse(each), node.where) for each in call.args))
+
+
+def _derived(node: Node | None) -> dict[str, Expr]:
+    if node is None:
+        return {}
+    found = {name: child.expr() for name, child in node.mapping().items()}
+    for name, child in node.mapping().items():
+        _check_variable_name(name, child)
+        if name in _ALWAYS:
+            child.fail(f"'{name}' is set by the case and cannot be derived", "take another name")
+    return found
+
+
+def _case_values(node: Node) -> dict[str, Any]:
+    values = {name: child.value() for name, child in node.mapping().items()}
+    for name, child in node.mapping().items():
+        _check_variable_name(name, child)
+        if name == "dtype":
+            child.choice(tuple(ITEMSIZE))
+        if name == "values":
+            child.text()
+        if name in ("exact", "nan_ok"):
+            child.boolean()
+    return values
+
+
+def _check_variable_name(name: str, node: Node) -> None:
+    if not name.isidentifier() or name in CONSTANTS or name in ("itemsize", "torch"):
+        node.fail(f"'{name}' cannot be a variable", "it is no name, or a name that is taken")
+
+
+def _dtypes(node: Node) -> tuple[str, ...]:
+    return tuple(child.choice(tuple(ITEMSIZE)) for child in node.sequence())
+
+
+def _templates(node: Node) -> tuple[CaseTemplate, ...]:
+    return tuple(CaseTemplate(_case_values(child), child.line) for child in node.sequence())
+
+
+def _fuzz(node: Node) -> Fuzz:
+    fields = node.fields(KEYS["fuzz"], ("count", "draw"))
+    draw = {name: _drawn(child) for name, child in fields["draw"].mapping().items()}
+    for name, child in fields["draw"].mapping().items():
+        _check_variable_name(name, child)
+    dtypes = _dtypes(fields["dtypes"]) if "dtypes" in fields else ()
+    if dtypes and "dtype" in draw:
+        fields["dtypes"].fail("'draw' has a dtype too", "keep one")
+    return Fuzz(fields["count"].integer(), draw, dtypes)
+
+
+def _drawn(node: Node) -> Any:
+    if not node.is_mapping():
+        return node.value()
+    fields = node.fields(KEYS["drawn"])
+    if len(fields) != 1:
+        node.fail("expected 'range' or 'choice'", "write {range: [1, 64]} or {choice: [a, b]}")
+    if "choice" in fields:
+        choice = tuple(child.value() for child in fields["choice"].sequence())
+        if not choice:
+            fields["choice"].fail("expected at least one value")
+        return {"choice": choice}
+    bounds = [child.integer() for child in fields["range"].sequence()]
+    if len(bounds) != 2 or bounds[0] > bounds[1]:
+        fields["range"].fail(f"expected the lowest and the highest value, got {bounds}", "write [1, 64]")
+    return {"range": tuple(bounds)}
+
+
+def _bench(node: Node) -> dict[str, tuple[CaseTemplate, ...]]:
+    found = {preset: (child, _templates(child)) for preset, child in node.fields(KEYS["bench"]).items()}
+    for child, templates in found.values():
+        if not templates:
+            child.fail("expected at least one case", "remove the preset, or give it cases")
+    return {preset: templates for preset, (_, templates) in found.items()}
+
+
+def _baseline(node: Node | None) -> dict[str, str]:
+    if node is None:
+        return {}
+    targets = {device: child.text() for device, child in node.fields(KEYS["baseline"]).items()}
+    for device, child in node.mapping().items():
+        if not _TARGET.match(targets[device]):
+            child.fail(f"'{targets[device]}' names no library call", "write library:name, such as aten:add.Tensor")
+    return targets
+
+
+def _dotted(node: Node) -> str:
+    text = node.text()
+    if not _DOTTED.match(text):
+        node.fail(f"'{text}' is no path of a function", "write package.module:function")
+    return text
+
+
+def _reference(node: Node, signature: Signature) -> str:
+    """A dotted path, the text of ``def reference(…)``, or an expression over the parameters."""
+    text = node.text()
+    names = {parameter.name for parameter in signature.parameters}
+    if _DOTTED.match(text):
+        return text
+    if not text.lstrip().startswith("def "):
+        unknown = sorted(reference_names(text, node.where) - names)
+        if unknown:
+            node.fail(f"entry has no parameter '{unknown[0]}'", did_you_mean(unknown[0], sorted(names)))
+        return text
+    try:
+        body = ast.parse(text).body
+    except SyntaxError as error:
+        node.fail(f"is not Python: line {error.lineno} of it: {error.msg}")
+    if len(body) != 1 or not isinstance(body[0], ast.FunctionDef) or body[0].name != "reference":
+        node.fail("expected one function named 'reference'", f"write def reference({', '.join(sorted(names))}): …")
+    taken = body[0].args
+    missing = names - {each.arg for each in (*taken.args, *taken.kwonlyargs)}
+    if missing and not taken.kwarg:
+        node.fail(f"the function does not take '{sorted(missing)[0]}'", "it gets every parameter of entry by name")
+    return text
+
+
+def _tolerance(node: Node) -> Tolerance:
+    fields = node.fields(KEYS["tolerance"], ("rule",))
+    rule = fields["rule"].choice(RULES)
+    if rule == "accumulate" and "length" not in fields:
+        node.fail("'length' is missing", "add 'length: …', the number of terms summed for one output element")
+    for key, owner in (("length", "accumulate"), ("ulps", "rounding")):
+        if key in fields and rule != owner:
+            fields[key].fail(f"belongs to rule '{owner}', and the rule is '{rule}'", "remove it")
+    ulps = fields["ulps"].number() if "ulps" in fields else 4.0
+    if ulps <= 0:
+        fields["ulps"].fail(f"expected more than 0, got {ulps}", "write rule: exact for equality")
+    length = fields["length"].expr() if "length" in fields else None
+    return Tolerance(rule, length, float(ulps), fields["compute"].expr() if "compute" in fields else None)
+
+
+def _cost(node: Node) -> Cost:
+    fields = node.fields(KEYS["cost"], KEYS["cost"])
+    return Cost(fields["flops"].expr(), fields["bytes"].expr())
+
+
+# --- what concerns several keys ---
+
+
+@dataclass(frozen=True)
+class _Check:
+    """Checks an overload as a whole; each complaint stands at the key that has to change."""
+
+    body: _Body
+    overload: Overload
+    kind: str
+
+    def run(self) -> None:
+        self._outputs()
+        self._alias()
+        self._phases()
+        self._value_sets()
+        self._variables()
+
+    def _outputs(self) -> None:
+        written = [each.name for each in self.overload.arguments if _access(each) != "read"]
+        if self.overload.signature.returns == "None" and not written and self.kind != "sync":
+            step = "give one argument access: write or readwrite, or let entry return a Tensor"
+            self.body.nodes["arguments"].fail("entry returns None and no argument is written", step)
+        if not self.overload.dtypes:
+            self.body.nodes["dtypes"].fail("expected at least one required dtype")
+
+    def _alias(self) -> None:
+        tensors = [each.name for each in self.overload.arguments if isinstance(each, TensorArgument)]
+        alias = self.overload.alias
+        if (self.kind == "view") != (alias is not None):
+            if alias is None:
+                self.body.node.fail("'alias' is missing", "add 'alias: …', the argument whose storage a view shares")
+            self.body.nodes["alias"].fail(f"belongs to kind view, and the kind is {self.kind}", "remove it")
+        if alias is not None and alias not in tensors:
+            self.body.nodes["alias"].fail(f"there is no tensor '{alias}'", did_you_mean(alias, tensors))
+
+    def _phases(self) -> None:
+        cases = self.body.nodes["cases"]
+        if not self.overload.check:
+            cases.mapping()["check"].fail("expected at least one case")
+        if self.kind not in TIMED_KINDS or not self.overload.required:
+            return
+        if not self.overload.baseline:
+            self.body._need("baseline")
+        if "cpu" not in self.overload.bench or len(self.overload.bench) < 2:
+            step = f"give cases for cpu and for one or more of {', '.join(PRESETS[1:])}"
+            cases.mapping().get("bench", cases).fail(f"kind {self.kind} is timed on every device", step)
+
+    def _value_sets(self) -> None:
+        known = {name for each in self.overload.arguments for name in getattr(each, "draw", {})} | {"default"}
+        for node, values in self._case_nodes():
+            named = values.get("values", "default")
+            for wanted in named["choice"] if isinstance(named, dict) else (named,):
+                if wanted not in known:
+                    node.mapping()["values"].fail(f"no argument draws '{wanted}'", did_you_mean(wanted, sorted(known)))
+
+    def _variables(self) -> None:
+        given = _ALWAYS | set(self.overload.defaults)
+        readers = _readers(self.overload)
+        for node, values in self._case_nodes():
+            known = {*given, *values}
+            for where, expr in readers:
+                missing = sorted(expr.names - known - (set(INDEX_NAMES) if where.endswith(".live") else set()))
+                if missing:
+                    self._missing(node, missing[0], where, known)
+                if where.startswith("variables."):
+                    known.add(where.removeprefix("variables."))
+
+    def _missing(self, node: Node, name: str, where: str, known: Iterable[str]) -> None:
+        anywhere = {key for _, values in self._case_nodes() for key in values} | set(self.overload.defaults)
+        if name in anywhere:
+            node.fail(f"has no value for '{name}', which {where} reads", f"add '{name}: …' here or under defaults")
+        at = self.body.nodes
+        for part in where.split("."):
+            found = at.get(part)
+            if found is None:
+                break
+            reader, at = found, found.mapping() if found.is_mapping() else {}
+        every = sorted({*known, *self.overload.variables} - {name})
+        reader.fail(f"reads '{name}', which no case gives", did_you_mean(name, every))
+
+    def _case_nodes(self) -> list[tuple[Node, dict[str, Any]]]:
+        """Every case as written, with its values; fuzz counts as one."""
+        nodes = self.body.nodes["cases"].mapping()
+        found = [(n, t.variables) for n, t in zip(nodes["check"].sequence(), self.overload.check, strict=True)]
+        if self.overload.fuzz is not None:
+            found.append((nodes["fuzz"].mapping()["draw"], self.overload.fuzz.draw))
+        for preset, templates in self.overload.bench.items():
+            listed = nodes["bench"].mapping()[preset].sequence()
+            found += [(n, t.variables) for n, t in zip(listed, templates, strict=True)]
+        return found
+
+
+def _access(argument: Argument) -> str:
+    return argument.access if isinstance(argument, TensorArgument) else "read"
+
+
+def _readers(overload: Overload) -> list[tuple[str, Expr]]:
+    """Every expression of the overload with its key, derived variables first and in order."""
+    found = [(f"variables.{name}", expr) for name, expr in overload.variables.items()]
+    for each in overload.arguments:
+        key = f"arguments.{each.name}"
+        if isinstance(each, ScalarArgument):
+            found.append((f"{key}.value", each.value))
+            continue
+        named = [(name, getattr(each, name)) for name in _TENSOR_EXPRESSIONS]
+        found += [(f"{key}.{name}", expr) for name, expr in named if expr is not None]
+        found += [(f"{key}.draw.{name}", expr) for name, draw in each.draw.items() for expr in draw.arguments]
+    for name in ("length", "compute"):
+        if getattr(overload.tolerance, name) is not None:
+            found.append((f"tolerance.{name}", getattr(overload.tolerance, name)))
+    if overload.cost is not None:
+        found += [("cost.flops", overload.cost.flops), ("cost.bytes", overload.cost.bytes)]
+    return found
+
+
+def _check_unused(bodies: list[_Body], overloads: tuple[Overload, ...]) -> None:
+    """Refuse case variables that nothing reads, which are misspelt ones. What ``prepare`` reads cannot be seen."""
+    judged = [(b, o) for b, o in zip(bodies, overloads, strict=True) if o.check]
+    if any(overload.prepare for _, overload in judged):
+        return
+    read = {name for _, overload in judged for _, expr in _readers(overload) for name in expr.names}
+    for body, overload in judged:
+        places = list(_Check(body, overload, "")._case_nodes())
+        if "defaults" in body.nodes:
+            places.append((body.nodes["defaults"], overload.defaults))
+        for node, values in places:
+            for name in values:
+                if name not in read | _ALWAYS:
+                    node.mapping()[name].fail("no expression reads this variable", did_you_mean(name, sorted(read)))
