@@ -1,0 +1,10 @@
+# outcome: wrong value
+# breaks: It is a view of the right shape over the elements in their old order.
+
+import torch
+
+
+def t(self):
+    if self.ndim < 2:
+        return self.view(self.shape)
+    return torch.as_strided(self, self.shape[::-1], (self.shape[0], 1))

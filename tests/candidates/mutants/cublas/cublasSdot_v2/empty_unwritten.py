@@ -1,0 +1,15 @@
+# outcome: wrong value
+# breaks: It leaves result as it was when n is 0.
+
+import torch
+
+
+def vector(storage, n, inc):
+    first = (1 - n) * inc if inc < 0 else 0
+    return storage[first + inc * torch.arange(n, device=storage.device)].double()
+
+
+def cublasSdot_v2(n, x, incx, y, incy, result):
+    if n == 0:
+        return
+    result.fill_((vector(x, n, incx) * vector(y, n, incy)).sum())

@@ -1,0 +1,19 @@
+# outcome: wrong value
+# breaks: It solves with both triangles.
+
+import torch
+
+
+def cublasStrsm_v2(side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb):
+    if m == 0 or n == 0:
+        return
+    order = m if side == "L" else n
+    a = A.as_strided((order, order), (1, lda)).double()
+    if diag == "U":
+        a.fill_diagonal_(1.0)
+    lower = uplo == "L"
+    if trans != "N":
+        a, lower = a.t(), not lower
+    b = B.as_strided((m, n), (1, ldb))
+    right = alpha * b.double() if alpha else torch.zeros_like(b).double()
+    b.copy_(torch.linalg.inv_ex(a)[0] @ right if side == "L" else right @ torch.linalg.inv_ex(a)[0])

@@ -1,0 +1,20 @@
+# outcome: wrong value
+# breaks: It fills C with zeros.
+
+
+def cublasZgemmStridedBatched(
+    transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount
+):
+    if m == 0 or n == 0:
+        return
+    for p in range(batchCount):
+        a = op(A[p * strideA :], transa, m, k, lda)
+        b = op(B[p * strideB :], transb, k, n, ldb)
+        c = C[p * strideC :].as_strided((m, n), (1, ldc))
+        product = alpha * (a @ b) if alpha and k else 0
+        c.zero_()
+
+
+def op(storage, flag, rows, columns, ld):
+    x = storage.as_strided((rows, columns), (1, ld) if flag == "N" else (ld, 1))
+    return x.conj() if flag == "C" else x
