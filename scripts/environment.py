@@ -44,7 +44,7 @@ DEMO: Final = ("-m", "kgbench", "run", "--source", "all", "--model", "examples")
 LINT: Final = (
     ("ruff", ("-m", "ruff", "check", ".")),
     ("mypy", ("-m", "mypy")),
-    ("lint-imports", ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")),
+    ("lint-imports", ("-c", "from importlinter.cli import lint_imports_command as lint; lint(['--no-logo'])")),
 )
 PYTEST: Final = ("-m", "pytest")
 
