@@ -15,6 +15,11 @@ np = pytest.importorskip("numpy")
 
 from kgbench.baselines.references import aten, cublas, vllm  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
+from kgbench.cases import bind, case_bytes, expand_cases  # noqa: E402
+from kgbench.harness.compare import compare  # noqa: E402
+from kgbench.harness.inputs import make_inputs  # noqa: E402
+from kgbench.harness.judge import OverloadJudge, forbidden_change  # noqa: E402
+from kgbench.loader import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 FLAGS = ("N", "T", "C")
@@ -356,6 +361,74 @@ def test_everything_outside_the_sequences_is_poison() -> None:
 def test_a_timed_case_has_the_same_lengths_in_every_run() -> None:
     lengths = paged_inputs(4, 20, 2, 2, ragged=False)["seq_lens"].tolist()
     assert lengths == [20, 18, 15, 13]
+
+
+# --- the twelve problems, case by case ---
+
+PROBLEMS = sorted((Path(__file__).parents[2] / "problems").glob("*/*.yaml"))
+
+
+def called(overload: Any, inputs: Any, call: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Run ``call`` on copies of a case's inputs: its outputs by name, and every chunk's bytes afterwards."""
+    chunks = {name: chunk.image.clone() for name, chunk in inputs.chunks.items()}
+    positional, keyword = [], {}
+    for argument in inputs.bound.arguments:
+        value, chunk = argument.value, inputs.chunks.get(argument.name)
+        if chunk is not None:
+            value = chunk.view(chunks[argument.name])
+            if chunk.spec.passed == "storage":
+                value = value.as_strided((chunk.spec.extent,), (1,), value.storage_offset() - chunk.spec.offset)
+        elif argument.type.startswith("dtype") and value is not None:
+            value = getattr(torch, value)
+        if argument.keyword_only:
+            keyword[argument.name] = value
+        else:
+            positional.append(value)
+    returned = call(*positional, **keyword)
+    if returned is not None:
+        return {"return": returned}, chunks
+    written = [name for name, chunk in inputs.chunks.items() if chunk.spec.access != "read"]
+    return {name: inputs.chunks[name].view(chunks[name]) for name in written}, chunks
+
+
+@pytest.mark.parametrize("path", PROBLEMS, ids=lambda path: path.stem)
+def test_the_library_passes_every_case_and_doing_nothing_fails(path: Path) -> None:
+    problem, moved = load_problem(path), 0
+    for overload in problem.overloads:
+        try:
+            target = overload.baseline.get("cpu") or overload.fallback
+            library = load_baseline(target, "cpu").call
+        except Unavailable as reason:
+            pytest.skip(str(reason))
+        judge = OverloadJudge(overload, torch.device("cpu"))
+        for case in expand_cases(overload, "cpu", None, "a seed", optional_dtypes=True):
+            inputs = make_inputs(overload, bind(overload, case), generator(5))
+            outputs, chunks = called(overload, inputs, library)
+            written = tuple(name for name in outputs if name != "return")
+            expected = judge.reference.expected(inputs.arguments(), written)
+            limits = judge.limits(case)
+            for name, got in outputs.items():
+                assert got.shape == expected[name].value.shape, (case, name)
+                assert compare(name, got, expected[name], limits) is None, case
+                before = inputs.chunks[name].view(inputs.chunks[name].image) if written else torch.zeros_like(got)
+                moved += compare(name, before, expected[name], limits) is not None
+            for name, chunk in inputs.chunks.items():
+                assert forbidden_change(name, chunk, chunks[name], case.variables) is None, case
+    assert moved >= len(problem.overloads) * 10
+
+
+@pytest.mark.parametrize("path", PROBLEMS, ids=lambda path: path.stem)
+def test_cases_are_few_and_bench_cases_fit_their_gpu(path: Path) -> None:
+    problem = load_problem(path)
+    total = 0
+    for overload in problem.overloads:
+        total += len(expand_cases(overload, "cpu", None, "a seed"))
+        for memory_gb in (24, 80, 140):
+            cases = expand_cases(overload, "cuda", memory_gb, "a seed")
+            sizes = [case_bytes(bind(overload, case)) for case in cases if case.phase == "bench"]
+            assert max(sizes, default=0) < 1e9
+            assert 2 <= len(sizes) <= 4 or problem.kind == "view" or overload.name == "Scalar"
+    assert total <= 40
 
 
 # --- docs/calling-conventions.md ---
