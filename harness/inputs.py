@@ -174,7 +174,8 @@ def draw(
     """Values by a draw's name. Raises ValueError naming the draws there are."""
     if name not in DRAWS:
         raise ValueError(f"unknown draw '{name}'; there are {', '.join(sorted(DRAWS))}")
-    return DRAWS[name](shape, dtype, generator, *arguments).to(dtype)
+    values: torch.Tensor = DRAWS[name](shape, dtype, generator, *arguments)
+    return values.to(dtype)
 
 
 def _normal(shape: Any, dtype: torch.dtype, generator: torch.Generator, mean: float = 0.0, std: float = 1.0) -> Any:

@@ -59,11 +59,12 @@ class Keeper:
 
     def watch(self) -> None:
         """Serve the referee until the worker has ended or the channel closes; then the tree is gone."""
+        sources: list[Any] = [self.control, self.pidfd, self.log]
         try:
             while not self._ended():
-                readable, _, _ = select.select([self.control, self.log, self.pidfd], [], [], TICK_S)
-                if self.log in readable:
-                    self._drain()
+                readable, _, _ = select.select(sources, [], [], TICK_S)
+                if self.log in readable and not self._drain():
+                    sources.remove(self.log)
                 if self.control in readable:
                     self.control.fill()
                     while (message := self.control.pending()) is not None:
@@ -102,21 +103,22 @@ class Keeper:
                 return
         self.control.send({"event": "obeyed", "id": message["id"]})
 
-    def _drain(self) -> None:
-        """Keep the end of what the worker printed; read on so that it never blocks, up to its limit."""
+    def _drain(self) -> bool:
+        """Keep the end of what the worker printed, so that it never blocks; False once all its writers are gone."""
         os.set_blocking(self.log, False)
         for _ in range(64):
             try:
                 data = os.read(self.log, 1 << 16)
             except BlockingIOError:
-                return
+                return True
             if not data:
-                return
+                return False
             self.output_bytes += len(data)
             self.tail.append(data)
             self.tail_bytes += len(data)
             while self.tail_bytes - len(self.tail[0]) > TAIL_BYTES:
                 self.tail_bytes -= len(self.tail.popleft())
+        return True
 
     def _check_limits(self) -> None:
         if self.output_bytes > self.limits["output_bytes"]:

@@ -164,7 +164,10 @@ class Referee:
     def _load_candidate(self, worker: Worker, job: Job, problem: Problem) -> None:
         request: dict[str, Any] = {"op": "load"}
         if job.trusted == "baseline":
-            request["targets"] = {o.name: o.baseline[self.device.type] for o in problem.overloads}
+            request["targets"] = self._targets(problem)
+            if not all(request["targets"].values()):
+                words = f"the problem names no library for device {self.device.type}"
+                raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
         elif job.trusted == "reference":
             request["reference"] = {
                 o.name: {"reference": o.reference, "parameters": [p.name for p in o.signature.parameters]}
@@ -304,7 +307,7 @@ class Referee:
             return self.library_worker
         self._drop_library()
         self.library_problem, self.against = problem.id, "library"
-        targets = {o.name: o.baseline.get(self.device.type, "") for o in problem.overloads if o.required}
+        targets = self._targets(problem)
         reason = ""
         if all(targets.values()):
             worker, reason = self._start_library(targets)
@@ -320,6 +323,10 @@ class Referee:
             reason += f"; the fallback failed: {why}" if why else ""
         self.library = Library("", reason, {} if self.library_worker is None else {"fallback": "plain torch"})
         return self.library_worker
+
+    def _targets(self, problem: Problem) -> dict[str, str]:
+        """The library's target of each required overload on this device; empty where the file names none."""
+        return {o.name: o.baseline.get(self.device.type, "") for o in problem.overloads if o.required}
 
     def _start_library(self, targets: dict[str, str]) -> tuple[Worker | None, str]:
         worker = self._start("library")

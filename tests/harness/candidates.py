@@ -1,0 +1,49 @@
+"""Reads the kernels under tests/candidates: each names in its header the outcome it must get."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kgbench.types import Outcome
+
+CANDIDATES: Final = Path(__file__).parents[1] / "candidates"
+_HEADER: Final = re.compile(r"^# (\w+): (.*)$")
+
+
+@dataclass(frozen=True)
+class KnownCandidate:
+    """A kernel whose outcome is known."""
+
+    path: Path
+    problem_id: str
+    outcomes: tuple[Outcome, ...]
+    device: str
+    """``any``, ``cpu`` or ``cuda``."""
+
+    @property
+    def id(self) -> str:
+        return str(self.path.relative_to(CANDIDATES).with_suffix(""))
+
+
+def mutants() -> list[KnownCandidate]:
+    """Wrong kernels, ``mutants/<source>/<name>/<what>.py``."""
+    return [_read(path, "/".join(path.parts[-3:-1])) for path in sorted((CANDIDATES / "mutants").glob("*/*/*.py"))]
+
+
+def adversaries() -> list[KnownCandidate]:
+    """Misbehaving kernels, ``adversaries/<what>.py``; the header names the problem."""
+    return [_read(path, "") for path in sorted((CANDIDATES / "adversaries").glob("*.py"))]
+
+
+def _read(path: Path, problem_id: str) -> KnownCandidate:
+    header = {}
+    for line in path.read_text().splitlines():
+        match = _HEADER.match(line)
+        if match is None:
+            break
+        header[match[1]] = match[2].strip()
+    outcomes = tuple(Outcome(part.strip()) for part in header["outcome"].split(" or "))
+    return KnownCandidate(path, header.get("problem", problem_id), outcomes, header.get("device", "any"))

@@ -1,0 +1,44 @@
+"""Sessions shared by the harness tests: real processes on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgbench.harness.session import Deadlines, Session, Settings
+from kgbench.paths import problems_dir
+
+SHORT = Deadlines(import_s=3.0, compile_s=1.0, case_s=3.0, window_s=5.0, whole_s=60.0)
+"""Long enough for a tiny kernel on two busy cores, short enough to wait for one that hangs."""
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Judges without timing, with the CPU's own deadlines."""
+    log_dir = tmp_path_factory.mktemp("session-logs")
+    with Session(Settings(device="cpu", seed="tests", timing=False, log_dir=log_dir, hidden=(problems_dir(),))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Judges without timing and gives up soon."""
+    log_dir = tmp_path_factory.mktemp("impatient-logs")
+    settings = Settings(
+        device="cpu",
+        seed="tests",
+        timing=False,
+        log_dir=log_dir,
+        hidden=(problems_dir(),),
+        deadlines=SHORT,
+        limits={"memory_bytes": 2 << 30, "output_bytes": 16 << 20, "processes": 64},
+    )
+    with Session(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def problem_path() -> Path:
+    return problems_dir()
