@@ -294,6 +294,7 @@ class Installer:
                 env=clean_environment(),
             )
             deadline = threading.Timer(INSTALL_TIMEOUT_S, process.kill)
+            deadline.daemon = True
             deadline.start()
             try:
                 assert process.stdout is not None
