@@ -92,7 +92,7 @@ class BoundCase:
 def choose_preset(overload: Overload, device_kind: str, memory_gb: float | None) -> str:
     """Name of the bench preset: ``cpu`` there, else the largest ``gpuN`` whose N GB the device has.
 
-    ``memory_gb`` is in 10^9 bytes; without it, or when nothing fits, the smallest. Empty when there is no preset of the kind.
+    ``memory_gb`` is in 10^9 bytes; without it, or when nothing fits, the smallest. Empty when the kind has no preset.
     """
     if device_kind == "cpu":
         return "cpu" if "cpu" in overload.bench else ""
@@ -106,8 +106,8 @@ def expand_cases(
 ) -> list[Case]:
     """All cases of an overload: check, fuzz drawn from the secret ``seed``, then bench of the preset that fits.
 
-    A template that names no dtype becomes one case per required dtype, and per optional one if ``optional_dtypes``. The same
-    seed gives the same cases. Raises ExpressionError where a derived variable has no value.
+    A template that names no dtype becomes one case per required dtype, and per optional one if ``optional_dtypes``.
+    The same seed gives the same cases. Raises ExpressionError where a derived variable has no value.
     """
     dtypes = overload.dtypes + (overload.optional_dtypes if optional_dtypes else ())
     cases = _phase(overload, "check", overload.check, dtypes)
@@ -176,8 +176,8 @@ def _bind_argument(parameter: Parameter, argument: Any, case: Case) -> BoundArgu
 
 
 _TAKES: Final[dict[str, tuple[type, ...]]] = {
-    "int": (int,), "float": (int, float), "complex": (int, float, complex), "bool": (bool,), "str": (str,), "dtype": (str,),
-    "Scalar": (bool, int, float, complex), "Tensor": (),
+    "int": (int,), "float": (int, float), "complex": (int, float, complex), "bool": (bool,),
+    "str": (str,), "dtype": (str,), "Scalar": (bool, int, float, complex), "Tensor": (),
 }  # fmt: skip
 _BECOMES: Final[dict[str, type]] = {"float": float, "complex": complex}
 

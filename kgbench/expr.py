@@ -1,7 +1,7 @@
 """Expressions of problem files, evaluated by walking their syntax tree. Never ``eval``.
 
-Only what the walker knows can be said: arithmetic, comparisons, tuples, subscripts and a short list of functions. Values are
-passed through as they are, so the same walker serves sizes (ints) and masks (tensors). Reference expressions may in
+Only what the walker knows can be said: arithmetic, comparisons, tuples, subscripts and a short list of functions.
+Values are passed through as they are, so the same walker serves sizes (ints) and masks (tensors). Reference expressions may in
 addition call functions of the torch module they are given; this module itself imports no torch.
 """
 
@@ -175,8 +175,8 @@ def _names(tree: ast.expr) -> frozenset[str]:
 
 
 _SIMPLE_NODES: Final = (
-    ast.Name, ast.Load, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.IfExp, ast.Tuple, ast.List,
-    ast.Subscript, ast.Slice, *_BINARY, *_UNARY, *_COMPARE,
+    ast.Name, ast.Load, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.IfExp, ast.Tuple,
+    ast.List, ast.Subscript, ast.Slice, *_BINARY, *_UNARY, *_COMPARE,
 )  # fmt: skip
 
 

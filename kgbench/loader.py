@@ -1,7 +1,7 @@
 """Problem files to ``Problem``: reads YAML, refuses what it does not know, and names file, line and key when it does.
 
-Also the cheap read of a file's head for ``kgbench list``, and the registry of problem folders. Making cases concrete is left to
-``cases.py``; spelling of ids to ``names.py``.
+Also the cheap read of a file's head for ``kgbench list``, and the registry of problem folders. Making cases
+concrete is left to ``cases.py``; spelling of ids to ``names.py``.
 """
 
 from __future__ import annotations
@@ -51,9 +51,8 @@ def load_problem(path: Path) -> Problem:
 def load_summary(path: Path) -> Summary:
     """Summary, kind and category of ``path``, from its first lines alone."""
     found: dict[str, str] = {}
-    line_number = 0
-    with path.open(encoding="utf-8") as lines:
-        for line_number, line in enumerate(lines, 1):
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
             match = _HEAD_LINE.match(line)
             if match:
                 found[match[1]] = _plain_scalar(match[2])
@@ -62,8 +61,8 @@ def load_summary(path: Path) -> Summary:
             if not match and line.strip() and not line.startswith("#"):
                 break
     missing = next(key for key in _HEAD_KEYS if key not in found)
-    raise ProblemFileError(path, max(line_number, 1), missing, f"'{missing}' is missing at the head of the file",
-                           "begin the file with summary, kind and category, one line each")  # fmt: skip
+    step = f"begin the file with {', '.join(_HEAD_KEYS)}, one line each"
+    raise ProblemFileError(path, 1, missing, "is missing at the head of the file", step)
 
 
 def problem_id(path: Path) -> str:
@@ -120,8 +119,8 @@ class Registry:
     def select(self, sources: Iterable[str] = (), globs: Iterable[str] = ()) -> list[str]:
         """Ids of the given sources that match any glob; nothing given means all.
 
-        A source may be a comma list or ``all``; a glob without a wildcard may be any spelling of an id. UsageError with the
-        closest ids for whatever matches nothing.
+        A source may be a comma list or ``all``; a glob without a wildcard may be any spelling of an id. UsageError
+        with the closest ids for whatever matches nothing.
         """
         wanted = _sources(sources)
         ids = [each for each in self.ids() if each.partition("/")[0] in wanted]

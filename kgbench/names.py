@@ -1,12 +1,13 @@
-"""The one place where the spellings of a problem's id meet.
+"""The one place where the spellings of a problem's id meet, and what is said when a word is not known.
 
-``aten/add``, ``aten::add``, ``aten/add.Tensor``, ``add.Tensor`` and, where only one source has it, ``add`` are one problem.
+``aten/add``, ``aten::add``, ``aten/add.Tensor``, ``add.Tensor`` and, where only one source has it, ``add`` are one
+problem.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kgbench.errors import UsageError
@@ -61,3 +62,10 @@ def hint(word: str, ids: Sequence[str]) -> str:
     """The ids closest to ``word`` as the end of a sentence."""
     near = closest_ids(word, ids)
     return f"closest: {', '.join(near)}" if near else "kgbench list shows all"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """``did you mean 'x'?`` or, when nothing is alike, the list of what there is."""
+    names = list(known)
+    alike = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    return f"did you mean '{alike[0]}'?" if alike else f"there are {', '.join(names) or 'none'}"

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kgbench.errors import ProblemFileError
 from kgbench.expr import CONSTANTS, ITEMSIZE, Expr, reference_names
+from kgbench.names import did_you_mean
 from kgbench.problem import (
     KINDS,
     PRESETS,
@@ -34,7 +35,7 @@ from kgbench.problem import (
     TensorArgument,
     Tolerance,
 )
-from kgbench.yamltree import Node, did_you_mean, read_tree
+from kgbench.yamltree import Node, read_tree
 
 HEAD_KEYS: Final = ("summary", "kind", "category")
 BODY_KEYS: Final = (
@@ -127,6 +128,14 @@ def _one_line(node: Node) -> str:
     return text
 
 
+def key_line(path: Path, overload: str, key: str) -> int:
+    """The line at which an overload's key stands, its own before the shared one; 1 when it has none."""
+    nodes = read_tree(path, path.read_text(encoding="utf-8")).mapping()
+    own = nodes["overloads"].mapping()[overload].mapping() if overload else {}
+    node = own.get(key, nodes.get(key))
+    return 1 if node is None else node.line
+
+
 # --- overloads ---
 
 
@@ -189,7 +198,7 @@ class _Body:
             fuzz=_fuzz(cases["fuzz"]) if "fuzz" in cases else None,
             bench=_bench(cases["bench"]) if "bench" in cases else {},
             baseline=_baseline(self.nodes.get("baseline")),
-            fallback=None if "fallback" not in self.nodes else _reference(self.nodes["fallback"], signature),
+            fallback=None if "fallback" not in self.nodes else _dotted(self.nodes["fallback"]),
             reference=_reference(self._need("reference"), signature),
             prepare=None if "prepare" not in self.nodes else _dotted(self.nodes["prepare"]),
             tolerance=Tolerance("exact") if tolerance is None else _tolerance(tolerance),
@@ -222,9 +231,9 @@ class _Body:
 def _unjudged(name: str, reason: str, signature: Signature) -> Overload:
     """An overload that is only named: not required, and without cases of its own."""
     return Overload(
-        name=name, required=False, reason=reason, signature=signature, arguments=(), variables={}, defaults={}, dtypes=(),
-        optional_dtypes=(), check=(), fuzz=None, bench={}, baseline={}, fallback=None, reference="", prepare=None,
-        tolerance=Tolerance("exact"), cost=None, alias=None,
+        name=name, required=False, reason=reason, signature=signature, arguments=(), variables={}, defaults={},
+        dtypes=(), optional_dtypes=(), check=(), fuzz=None, bench={}, baseline={}, fallback=None, reference="",
+        prepare=None, tolerance=Tolerance("exact"), cost=None, alias=None,
     )  # fmt: skip
 
 

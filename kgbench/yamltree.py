@@ -1,12 +1,11 @@
 """A YAML file as nodes that know their file, line and key, so that every complaint can name them.
 
-Stricter than PyYAML on purpose: repeated keys, ``no`` read as false, ``1e-3`` read as text and ``010`` read as 8 are refused.
-What the keys mean is left to ``loader.py``.
+Stricter than PyYAML on purpose: repeated keys, ``no`` read as false, ``1e-3`` read as text and ``010`` read as 8 are
+refused. What the keys mean is left to ``loader.py``.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import yaml
 
 from kgbench.errors import ProblemFileError, shown_path
 from kgbench.expr import Expr
+from kgbench.names import did_you_mean
 
 _STR: Final = "tag:yaml.org,2002:str"
 _INT: Final = "tag:yaml.org,2002:int"
@@ -28,18 +28,6 @@ _PLAIN_FLOAT: Final = re.compile(r"[-+]?([0-9]+\.[0-9]*([eE][-+][0-9]+)?|\.[0-9]
 _NUMBER_TEXT: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?(inf|nan)$", re.IGNORECASE)
 _MAX_DEPTH: Final = 8
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def closest(word: str, known: Iterable[str], count: int = 1) -> list[str]:
-    """The ``count`` words of ``known`` most like ``word``, best first; fewer when few are alike."""
-    return difflib.get_close_matches(word, list(known), n=count, cutoff=0.6)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``did you mean 'x'?`` or, when nothing is alike, the list of what there is."""
-    names = list(known)
-    alike = closest(word, names)
-    return f"did you mean '{alike[0]}'?" if alike else f"there are {', '.join(names) or 'none'}"
 
 
 def write_as_number(text: str) -> str:

@@ -1,0 +1,86 @@
+"""``python -m kgbench.harness.reference_check``: runs each problem's references on a small case, on the CPU.
+
+Standard input is a JSON list of problem files; standard output gets one JSON line ``{"path", "complaint"}`` when a file
+is begun and one when it is done. ``kgbench validate`` starts it, so that a reference that crashes takes nobody with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import torch
+
+from kgbench.cases import BoundCase, TensorSpec, bind, case_bytes, expand_cases
+from kgbench.errors import KgbenchError, ProblemFileError
+from kgbench.harness.inputs import make_inputs
+from kgbench.harness.judge import OverloadJudge
+from kgbench.loader import load_problem
+from kgbench.problem import Overload
+from kgbench.problemfile import key_line
+
+
+def main() -> None:
+    # What a reference prints must not be taken for our lines.
+    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    for path in json.loads(sys.stdin.read()):
+        _say(lines, path, "")
+        _say(lines, path, _complaint(Path(path)))
+
+
+def _say(lines: TextIO, path: str, complaint: str) -> None:
+    print(json.dumps({"path": path, "complaint": complaint}), file=lines, flush=True)
+
+
+def _complaint(path: Path) -> str:
+    """What is wrong with the first overload whose reference does not work; empty when all do."""
+    try:
+        for overload in load_problem(path).overloads:
+            if overload.check:
+                _run(path, overload)
+    except KgbenchError as error:
+        return str(error)
+    return ""
+
+
+def _run(path: Path, overload: Overload) -> None:
+    """The reference's answers must be as many as promised and of the shape that the entry gives."""
+    bound = smallest(overload)
+    try:
+        judge = OverloadJudge(overload, torch.device("cpu"))
+        inputs = make_inputs(overload, bound, torch.Generator("cpu").manual_seed(0))
+        expected = judge.reference.expected(inputs.arguments(), judge.written)
+        wanted = {name: tuple(inputs.chunks[name].spec.shape) for name in judge.written if name in inputs.chunks}
+        if not judge.written:
+            names = ["return"] if len(expected) == 1 else [f"return[{index}]" for index in range(len(expected))]
+            wanted = {name: each.shape for name, each in zip(names, judge.promises(inputs), strict=True)}
+    except Exception as error:  # whatever a reference raises is a complaint about its file
+        what = f"fails in case {bound.case.id}: {type(error).__name__}: {error}"
+        raise _wrong(path, overload, what) from error
+    for name, shape in wanted.items():
+        got = tuple(expected[name].value.shape)
+        if got != shape:
+            raise _wrong(path, overload, f"{name} has shape {got} in case {bound.case.id}, not {shape}")
+
+
+def _wrong(path: Path, overload: Overload, what: str) -> ProblemFileError:
+    return ProblemFileError(path, key_line(path, overload.name, "reference"), "reference", what)
+
+
+def smallest(overload: Overload) -> BoundCase:
+    """The check case with the fewest bytes among those without an empty tensor, or of all."""
+    cases = [case for case in expand_cases(overload, "cpu", None, "validate") if case.phase == "check"]
+    bound = [bind(overload, case) for case in cases]
+    return min(bound, key=lambda each: (_has_empty(each), case_bytes(each)))
+
+
+def _has_empty(bound: BoundCase) -> bool:
+    return any(isinstance(each.value, TensorSpec) and 0 in each.value.shape for each in bound.arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The ``kgbench`` command: which subcommands there are, and how an error ends one.
+
+Each subcommand lives in a file of its own and is imported only when it is named or listed. None of these files may
+import torch, pandas, numpy or rich at its top: ``--help`` and ``list`` answer at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+import click
+
+from kgbench import __version__
+from kgbench.errors import KgbenchError
+from kgbench.names import did_you_mean
+
+COMMANDS: Final[dict[str, str]] = {
+    "list": "kgbench.cli.problems:list_command",
+    "show": "kgbench.cli.problems:show_command",
+    "validate": "kgbench.cli.problems:validate_command",
+    "run": "kgbench.cli.run:run",
+    "report": "kgbench.cli.report:report",
+}
+"""Subcommands in the order of ``--help``."""
+
+INTERRUPTED: Final = 130
+
+EPILOG: Final = """
+\b
+Completion of commands, options, sources and problem ids, once per shell:
+  bash   eval "$(_KGBENCH_COMPLETE=bash_source kgbench)"   in ~/.bashrc
+  zsh    eval "$(_KGBENCH_COMPLETE=zsh_source kgbench)"    in ~/.zshrc
+  fish   _KGBENCH_COMPLETE=fish_source kgbench | source    in ~/.config/fish/config.fish
+
+\b
+Exit codes: 0 done, 1 a failure you asked to hear of, 2 wrong command line or file, 3 this machine cannot,
+130 interrupted.
+"""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is needed, and turns our errors into a message and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            ctx.fail(f"there is no command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KgbenchError as error:
+            click.echo(f"kgbench: {error}", err=True)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("kgbench: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"max_content_width": 110})
+@click.version_option(__version__, prog_name="kgbench")
+def main() -> None:
+    """Is this GPU kernel right, and is it faster than the library people use today?
+
+    Problems come from PyTorch's ATen, vLLM's CUDA ops and cuBLAS. On a machine without a GPU the same commands
+    work, slower.
+    """

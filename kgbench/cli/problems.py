@@ -1,0 +1,317 @@
+"""``kgbench list``, ``show`` and ``validate``: what problems there are, what one says, and whether files are sound."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from kgbench.cli.completion import complete_problem, complete_source
+from kgbench.errors import KgbenchError, MachineError, UsageError, shown_path
+from kgbench.loader import Registry, load_problem, load_summary
+from kgbench.names import did_you_mean, resolve
+from kgbench.paths import problems_dir
+from kgbench.problem import KINDS
+
+if TYPE_CHECKING:
+    from kgbench.problem import Argument, CaseTemplate, Overload, Problem
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+PRESET_MEMORY_GB: Final = {"gpu24": 24.0, "gpu80": 80.0, "gpu140": 140.0}
+
+problem_dir_option = click.option(
+    "--problem-dir",
+    "problem_dirs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="A folder of your own problems, <source>/<name>.yaml. Repeatable.",
+)
+
+
+def _registry(problem_dirs: Sequence[Path]) -> Registry:
+    return Registry((problems_dir(), *problem_dirs))
+
+
+# --- list ---
+
+
+@click.command("list")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_source,
+    help="aten, vllm, cublas, a comma list, or all. Repeatable.  [default: all]",
+)
+@click.option(
+    "--problems",
+    "globs",
+    multiple=True,
+    metavar="GLOB",
+    shell_complete=complete_problem,
+    help="Only problems whose id matches, for example 'cublas/*gemm*'. Repeatable.",
+)
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind. Repeatable.")
+@click.option("--category", "categories", multiple=True, metavar="NAME", help="Only this category. Repeatable.")
+@problem_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_command(
+    sources: tuple[str, ...],
+    globs: tuple[str, ...],
+    kinds: tuple[str, ...],
+    categories: tuple[str, ...],
+    problem_dirs: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """List the problems, one line each."""
+    registry = _registry(problem_dirs)
+    found = [load_summary(registry.paths[each]) for each in registry.select(sources, globs)]
+    known = sorted({each.category for each in found})
+    for category in categories:
+        if category not in known:
+            raise UsageError(f"there is no category '{category}'; {did_you_mean(category, known)}")
+    found = [each for each in found if _wanted(each.kind, kinds) and _wanted(each.category, categories)]
+    if as_json:
+        click.echo(json.dumps([_plain(each) for each in found], indent=2))
+        return
+    for line in _columns([(each.id, each.kind, each.category, each.summary) for each in found]):
+        click.echo(line)
+    click.echo(_count(len(found), "problem"), err=True)
+
+
+def _wanted(value: str, choices: Sequence[str]) -> bool:
+    return not choices or value in choices
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Rows as aligned text; on a terminal the last column is cut at its edge."""
+    widths = [max((len(row[index]) for row in rows), default=0) for index in range(len(rows[0]) if rows else 0)]
+    limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for row in rows:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        yield line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# --- show ---
+
+
+@click.command("show")
+@click.argument("problem", metavar="ID", shell_complete=complete_problem)
+@problem_dir_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show_command(problem: str, problem_dirs: tuple[Path, ...], as_json: bool) -> None:
+    """Show everything that one problem's file says.
+
+    ID is a problem such as aten/add, in any spelling: aten::add, add, or add.Tensor for one overload.
+    """
+    registry = _registry(problem_dirs)
+    name = registry.resolve(problem)
+    found = load_problem(registry.paths[name.id])
+    if name.overload is not None:
+        found = dataclasses.replace(found, overloads=(_overload(found, name.overload),))
+    if as_json:
+        click.echo(json.dumps(_plain(found), indent=2))
+    else:
+        click.echo("\n".join(_problem_lines(found)))
+
+
+def _overload(problem: Problem, name: str) -> Overload:
+    for overload in problem.overloads:
+        if overload.name == name:
+            return overload
+    known = [overload.name for overload in problem.overloads if overload.name]
+    raise UsageError(f"{problem.id} has no overload '{name}'; {did_you_mean(name, known)}")
+
+
+def _problem_lines(problem: Problem) -> Iterator[str]:
+    yield f"{problem.id}: {problem.summary}"
+    yield f"{problem.kind}, {problem.category}; {shown_path(problem.path)}, version {problem.sha256[:12]}"
+    for overload in problem.overloads:
+        yield ""
+        yield overload.signature.text
+        yield from (f"  {key:12} {text}".rstrip() for key, text in _overload_rows(overload))
+    yield ""
+    yield problem.doc.rstrip()
+
+
+def _overload_rows(overload: Overload) -> Iterator[tuple[str, str]]:
+    """Key and text of every line about an overload; the key stands only at the first line of several."""
+    if not overload.required:
+        yield "not required", overload.reason
+    optional = f"; optional {', '.join(overload.optional_dtypes)}" if overload.optional_dtypes else ""
+    sections: tuple[tuple[str, Iterable[str]], ...] = (
+        ("arguments", _columns([_argument_row(each) for each in overload.arguments])),
+        ("variables", (f"{name} = {expr.text}" for name, expr in overload.variables.items())),
+        ("defaults", (_values(overload.defaults),) if overload.defaults else ()),
+        ("dtypes", (f"{', '.join(overload.dtypes)}{optional}",) if overload.dtypes else ()),
+        ("check", (_template(each) for each in overload.check)),
+        ("fuzz", _fuzz_lines(overload)),
+        *((f"bench {preset}", map(_template, cases)) for preset, cases in overload.bench.items()),
+        ("tolerance", (_tolerance(overload),)),
+        ("baseline", (f"{device}: {target}" for device, target in overload.baseline.items())),
+        ("fallback", (overload.fallback,) if overload.fallback else ()),
+        ("reference", overload.reference.rstrip().splitlines()),
+        ("prepare", (overload.prepare,) if overload.prepare else ()),
+        ("cost", (f"{overload.cost.flops.text} flops, {overload.cost.bytes.text} bytes",) if overload.cost else ()),
+        ("alias", (f"shares the storage of {overload.alias}",) if overload.alias else ()),
+    )
+    for key, lines in sections:
+        for index, line in enumerate(lines):
+            yield key if index == 0 else "", line
+
+
+def _argument_row(argument: Argument) -> tuple[str, str, str]:
+    from kgbench.problem import ScalarArgument
+
+    if isinstance(argument, ScalarArgument):
+        return argument.name, "", f"= {argument.value.text}"
+    named = {"dtype": argument.dtype, "strides": argument.strides, "offset": argument.offset, "live": argument.live}
+    named["None when"] = argument.none_when
+    parts = [argument.shape.text, *(f"{key} {expr.text}" for key, expr in named.items() if expr is not None)]
+    parts += ["passed as its storage"] if argument.passed == "storage" else []
+    draws = {
+        name: f"{draw.name}({', '.join(each.text for each in draw.arguments)})" for name, draw in argument.draw.items()
+    }
+    parts += [text if name == "default" else f"{name}: {text}" for name, text in draws.items()]
+    return argument.name, argument.access, "; ".join(parts)
+
+
+def _template(template: CaseTemplate) -> str:
+    return _values(template.variables) or "all defaults"
+
+
+def _values(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_value(value)}" for name, value in values.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        low_high = value.get("range")
+        return f"{low_high[0]}..{low_high[1]}" if low_high else " | ".join(_value(each) for each in value["choice"])
+    return value if isinstance(value, str) else json.dumps(_plain(value))
+
+
+def _fuzz_lines(overload: Overload) -> Iterator[str]:
+    if overload.fuzz is not None:
+        dtypes = f", dtype={' | '.join(overload.fuzz.dtypes)}" if overload.fuzz.dtypes else ""
+        yield f"{_count(overload.fuzz.count, 'case')} with {_values(overload.fuzz.draw)}{dtypes}"
+
+
+def _tolerance(overload: Overload) -> str:
+    tolerance = overload.tolerance
+    length = f" over {tolerance.length.text} terms" if tolerance.length is not None else ""
+    ulps = f" within {tolerance.ulps:g} ulps" if tolerance.rule == "rounding" else ""
+    compute = f", computed in {tolerance.compute.text}" if tolerance.compute is not None else ""
+    return f"{tolerance.rule}{length}{ulps}{compute}"
+
+
+def _plain(value: Any) -> Any:
+    """JSON-ready: expressions as their text, numbers that JSON does not know as text."""
+    from kgbench.expr import Expr
+
+    if isinstance(value, Expr):
+        return value.text
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    strange = isinstance(value, (Path, complex)) or (isinstance(value, float) and not math.isfinite(value))
+    return str(value) if strange else value
+
+
+# --- validate ---
+
+
+@click.command("validate")
+@click.argument("paths", nargs=-1, metavar="[PATH]…", shell_complete=complete_problem)
+@problem_dir_option
+@click.option("--no-run", is_flag=True, help="Read the files only; run no reference, so torch is not needed.")
+def validate_command(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: bool) -> None:
+    """Check problem files: keys, types, expressions, every case, and the reference on a small case on the CPU.
+
+    PATH is a problem file, a folder of them, or a problem's id; without one all problems are checked. Exit code 2
+    means that a file is wrong, 3 that references could not be run on this machine.
+    """
+    registry = _registry(problem_dirs)
+    files = [file for path in paths for file in _files(path, registry)] or list(registry.paths.values())
+    wrong = {file: complaint for file in files if (complaint := _static_complaint(file))}
+    readable = [file for file in files if file not in wrong]
+    not_run = ""
+    if not no_run and readable:
+        try:
+            wrong |= _reference_complaints(readable)
+        except MachineError as error:
+            not_run = str(error)
+    for file in files:
+        click.echo(f"wrong  {wrong[file]}" if file in wrong else f"ok     {shown_path(file)}")
+    read_only = ", only read" if no_run or not_run else ", references run"
+    click.echo(f"{_count(len(files), 'problem file')}, {len(wrong)} wrong{read_only}", err=True)
+    if wrong:
+        raise UsageError(
+            f"{_count(len(wrong), 'problem file')} of {len(files)} to mend; docs/problem-format.md has every key"
+        )
+    if not_run:
+        raise MachineError(not_run)
+
+
+def _files(path: str, registry: Registry) -> list[Path]:
+    """The problem files that a path or an id means."""
+    place = Path(path)
+    if place.is_file():
+        return [place]
+    if place.is_dir():
+        found = sorted(place.rglob("*.yaml"))
+        if not found:
+            raise UsageError(f"{path} holds no problem files; they are named <source>/<name>.yaml")
+        return found
+    if place.suffix in (".yaml", ".yml"):
+        raise UsageError(f"there is no file {path}")
+    return [registry.paths[resolve(path, registry.ids()).id]]
+
+
+def _static_complaint(file: Path) -> str:
+    """What is wrong with a file as far as reading it and making its cases concrete tells; empty when nothing is."""
+    try:
+        problem = load_problem(file)
+        head = load_summary(file)
+        if (head.summary, head.kind, head.category) != (problem.summary, problem.kind, problem.category):
+            raise UsageError(
+                f"{shown_path(file)}:1: summary: kgbench list reads another text; write it without escapes"
+            )
+        for overload in problem.overloads:
+            _bind_all(overload)
+    except KgbenchError as error:
+        return str(error)
+    return ""
+
+
+def _bind_all(overload: Overload) -> None:
+    from kgbench.cases import bind, expand_cases
+
+    devices = [("cpu", None)] + [("cuda", PRESET_MEMORY_GB[name]) for name in overload.bench if name != "cpu"]
+    for device_kind, memory_gb in devices or [("cpu", None)]:
+        for case in expand_cases(overload, device_kind, memory_gb, "validate", optional_dtypes=True):
+            bind(overload, case)
+
+
+def _reference_complaints(files: Sequence[Path]) -> dict[Path, str]:
+    """What running references told, by file. MachineError when this machine cannot run them."""
+    from kgbench.cli.referencerun import run_references
+
+    return run_references(files)

@@ -1,0 +1,69 @@
+"""Runs references on small cases in a process of its own, which may import torch; the work there is the harness's."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import kgbench
+from kgbench.errors import MachineError, shown_path
+
+START_S: Final = 120.0
+PER_FILE_S: Final = 20.0
+_TAIL: Final = 600
+
+
+def run_references(files: Sequence[Path]) -> dict[Path, str]:
+    """Complaints by file. MachineError when torch is missing here or the process could not do its work."""
+    if importlib.util.find_spec("torch") is None:
+        raise MachineError("references were not run: torch is not installed here; pip install torch, or give --no-run")
+    root = str(Path(kgbench.__file__).resolve().parent.parent)
+    paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-P", "-m", "kgbench.harness.reference_check"]
+    asked = json.dumps([str(file.resolve()) for file in files])
+    limit_s = START_S + PER_FILE_S * len(files)
+    try:
+        done = subprocess.run(
+            command, input=asked, capture_output=True, text=True, env=environment, timeout=limit_s, check=False
+        )
+        output, error, ending = done.stdout, done.stderr, f"ended with code {done.returncode}"
+        broken = done.returncode != 0
+    except subprocess.TimeoutExpired as late:
+        output, error, ending, broken = _text(late.stdout), _text(late.stderr), f"took over {limit_s:g} s", True
+    return _read(files, output, error, ending if broken else "")
+
+
+def _read(files: Sequence[Path], output: str, error: str, ending: str) -> dict[Path, str]:
+    """Complaints from the process's lines; whatever ended it early is the complaint of the file it was at."""
+    by_path = {str(file.resolve()): file for file in files}
+    begun: list[str] = []
+    complaints: dict[Path, str] = {}
+    for line in output.splitlines():
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue
+        begun.append(message["path"])
+        if message["complaint"]:
+            complaints[by_path[message["path"]]] = message["complaint"]
+    if ending and not begun:
+        raise MachineError(f"references were not run: the process {ending}: {error[-_TAIL:].strip()}")
+    if ending:
+        complaints[by_path[begun[-1]]] = f"{shown_path(begun[-1])}: reference: the process {ending}: {error[-_TAIL:]}"
+    return complaints
+
+
+def _text(output: str | bytes | None) -> str:
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""
