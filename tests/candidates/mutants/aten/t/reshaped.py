@@ -1,5 +1,5 @@
-# outcome: wrong value
-# breaks: It is a view of the right shape over the elements in their old order.
+# outcome: wrong shape
+# breaks: It is a view of the right shape and wrong strides over the elements in their old order.
 
 import torch
 

@@ -1,5 +1,5 @@
 # outcome: wrong value
-# breaks: It takes the flag 'C' for 'N' where both fit into the storage.
+# breaks: It takes the flag 'C' for 'N', reading the storage in a circle where it is too short.
 
 import torch
 
@@ -9,8 +9,9 @@ def cublasSgemm_v2(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc)
         return
     a = A.as_strided((m, k), (1, lda)) if transa == "N" else A.as_strided((m, k), (lda, 1))
     b = B.as_strided((k, n), (1, ldb)) if transb == "N" else B.as_strided((k, n), (ldb, 1))
-    if transa == "C" and lda * (k - 1) + m <= A.numel():
-        a = A.as_strided((m, k), (1, lda))
+    if transa == "C":
+        i, j = torch.arange(m, device=A.device)[:, None], torch.arange(k, device=A.device)
+        a = A[(i + j * lda) % max(1, A.numel())]
     c = C.as_strided((m, n), (1, ldc))
     result = alpha * (a.double() @ b.double()) if alpha else torch.zeros_like(c)
     if beta:

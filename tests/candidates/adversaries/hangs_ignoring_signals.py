@@ -1,0 +1,22 @@
+# problem: aten/add
+# outcome: timeout
+# device: any
+"""Ignores every signal that can be ignored, SIGTERM among them, and sleeps: only SIGKILL ends it."""
+
+import contextlib
+import signal
+import time
+
+for number in signal.valid_signals():
+    with contextlib.suppress(OSError, ValueError):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def add_Tensor(self, other, *, alpha=1):
+    while True:
+        time.sleep(3600)
+
+
+def add_Scalar(self, other, alpha=1):
+    while True:
+        time.sleep(3600)
