@@ -1,8 +1,8 @@
 """Expressions of problem files, evaluated by walking their syntax tree. Never ``eval``.
 
 Only what the walker knows can be said: arithmetic, comparisons, tuples, subscripts and a short list of functions.
-Values are passed through as they are, so the same walker serves sizes (ints) and masks (tensors). Reference expressions may in
-addition call functions of the torch module they are given; this module itself imports no torch.
+Values are passed through as they are, so the same walker serves sizes (ints) and masks (tensors). Reference expressions
+may in addition call functions of the torch module they are given; this module itself imports no torch.
 """
 
 from __future__ import annotations

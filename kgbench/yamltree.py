@@ -7,7 +7,7 @@ refused. What the keys mean is left to ``loader.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -78,7 +78,7 @@ class Node:
             found[name] = child
         return found
 
-    def fields(self, known: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Node]:
+    def fields(self, known: Collection[str], required: Iterable[str] = ()) -> dict[str, Node]:
         """Like ``mapping``, and refuses keys that are not ``known`` and missing ``required`` ones."""
         found = self.mapping()
         for name, child in found.items():
@@ -168,7 +168,7 @@ class Node:
         return str(self.raw.value)
 
     def _free_text(self, written: str) -> str:
-        if not self.raw.style and _NUMBER_TEXT.match(written):
+        if not getattr(self.raw, "style", None) and _NUMBER_TEXT.match(written):
             self.fail(f"expected a number, got the text '{written}'", f"write {write_as_number(written)}")
         return written
 
