@@ -88,7 +88,7 @@ def run(
         store = RunStore.create(plan.out, plan.run_id, _info(plan), seed=plan.seed)
         status, error = "failed", None
         try:
-            with open_session(store) as session:
+            with opened(open_session(store), console) as session:
                 store.update({"device": dict(session.facts)})
                 with display(console, len(plan.problems) * plan.provider.samples) as shown:
                     _evaluate_all(plan, session, store, shown)
@@ -102,6 +102,18 @@ def run(
             with contextlib.suppress(WriteError) if error else contextlib.nullcontext():
                 store.finish(status, finished=datetime.now(UTC).isoformat(timespec="seconds"), seed=plan.seed)
     return Ending(store.path, status == "interrupted", error)
+
+
+@contextlib.contextmanager
+def opened(session: contextlib.AbstractContextManager[Judge], console: Console) -> Iterator[Judge]:
+    """Enters the session; on a terminal something moves meanwhile, since that takes seconds."""
+    with contextlib.ExitStack() as stack:
+        waiting = (
+            console.status("starting fork server and referee") if console.is_terminal else contextlib.nullcontext()
+        )
+        with waiting:
+            judge = stack.enter_context(session)
+        yield judge
 
 
 @contextlib.contextmanager
@@ -180,6 +192,7 @@ def _info(plan: Plan) -> dict[str, Any]:
         "kgbench": __version__,
         "command": list(plan.command),
         "model": plan.provider.model,
+        "timed": plan.provider.timed,
         "seed_is_secret": plan.seed_is_secret,
         "deadlines": asdict(plan.deadlines),
         "machine": _machine(),

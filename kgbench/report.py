@@ -257,7 +257,8 @@ def _source_lines(report: Report) -> Iterable[str]:
     """Per source: how many problems had the library beside them, how the candidates failed, overloads."""
     last_rows = {row.source: row for row in report.rows}  # the row of all kinds comes after the one of kind compute
     for row in last_rows.values():
-        yield f"{row.source}: {_number(row.problems, 'problem')}, {row.against_library} against the library{_own(row)}"
+        against = f"{row.against_library} against the library{_not_compared(row)}"
+        yield f"{row.source}: {_number(row.problems, 'problem')}, {against}{_own(row)}"
         failed = {name: count for name, count in row.outcomes.items() if name != Outcome.PASSED}
         if row.not_evaluated:
             failed["not evaluated"] = row.not_evaluated
@@ -272,6 +273,12 @@ def _source_lines(report: Report) -> Iterable[str]:
 
 def _number(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _not_compared(row: Row) -> str:
+    """Problems about whose library nothing is known, since no candidate of theirs came as far as the clock."""
+    rest = row.problems - row.against_library - len(row.no_library)
+    return f", {rest} not timed" if rest else ""
 
 
 def _own(row: Row) -> str:
@@ -292,6 +299,8 @@ def _cautions(row: Row) -> Iterable[str]:
 def _footnotes(report: Report) -> Iterable[str]:
     info = report.info
     yield ""
+    if info.get("timed") is False:
+        yield "Nothing was timed: this provider is judged right or wrong only."
     if any(row.interpreted for row in report.rows):
         yield f"{ABSENT} Candidates ran in Triton's interpreter: right or wrong is judged, their speed means nothing."
     if any(row.kinds == "all kinds" for row in report.rows):
@@ -327,7 +336,7 @@ def _sandbox(report: Report) -> str:
     stated = (report.info.get("device") or {}).get("sandbox") or next(
         (result.sandbox for result in report.results if result.sandbox), {}
     )
-    return ", ".join(f"{name} {state}" for name, state in stated.items()) or "nothing is known about it"
+    return "; ".join(f"{name} {state}" for name, state in stated.items()) or "nothing is known about it"
 
 
 def _by_value(reasons: Mapping[str, str]) -> dict[str, list[str]]:

@@ -28,6 +28,11 @@ from kgbench.types import Result, result_from_json
 FORMAT: Final = 1
 RUN_FILE: Final = "run.json"
 RESULTS_FILE: Final = "results.jsonl"
+_ENDINGS: Final = {
+    "running": "The run is still going, or was killed before it could say how it ended.",
+    "interrupted": "The run was interrupted.",
+    "failed": "The run was ended by an error.",
+}
 _NOT_FINITE: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -135,9 +140,8 @@ def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
     """
     info = _read_info(path / RUN_FILE)
     results, notes = read_results(path / RESULTS_FILE, with_windows=with_windows)
-    if info.get("status") == "running":
-        notes = (*notes, "the run is still going, or was killed before it could say how it ended")
-    return StoredRun(path, info, results, notes)
+    how_it_ended = _ENDINGS.get(info.get("status", ""))
+    return StoredRun(path, info, results, (*notes, how_it_ended) if how_it_ended else notes)
 
 
 def read_results(path: Path, *, with_windows: bool = False) -> tuple[tuple[Result, ...], tuple[str, ...]]:

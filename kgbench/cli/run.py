@@ -249,7 +249,12 @@ def _run(plan: Plan, device: str) -> Ending:
 
     def open_session(store: RunStore) -> Session:
         settings = Settings(
-            device=device, seed=plan.seed, deadlines=plan.deadlines, hidden=_hidden(plan), log_dir=store.log_dir
+            device=device,
+            seed=plan.seed,
+            deadlines=plan.deadlines,
+            hidden=_hidden(plan),
+            log_dir=store.log_dir,
+            timing=plan.provider.timed,
         )
         return Session(settings)
 

@@ -55,6 +55,10 @@ class Provider(Protocol):
     def samples(self) -> int:
         """Candidates per problem."""
 
+    @property
+    def timed(self) -> bool:
+        """Whether the clock runs: not where a speed would mean nothing."""
+
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
         """Ids of the problems this provider is for, of those selected; ``chosen``: they were named with --problems.
 

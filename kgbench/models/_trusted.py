@@ -12,6 +12,7 @@ from kgbench.problem import Problem
 @dataclass(frozen=True)
 class TrustedProvider:
     model: str
+    timed: bool
     samples: int = 1
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:

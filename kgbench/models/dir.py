@@ -32,6 +32,7 @@ class FolderProvider:
     model: str
     folder: Path
     samples: int = 1
+    timed: bool = True
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
         if any(self._path(each).exists() for each in ids):
@@ -57,6 +58,7 @@ class FileProvider:
     model: str
     path: Path
     samples: int = 1
+    timed: bool = True
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
         named = f"{self.path.absolute().parent.name}/{self.path.stem}"

@@ -1,4 +1,4 @@
-"""Each problem's own reference as its candidate: does the reference pass its own judge? Its speed means nothing."""
+"""Each problem's own reference as its candidate: does the reference pass its own judge? Not timed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final
 from kgbench.models import Provider, takes_no_argument
 from kgbench.models._trusted import TrustedProvider
 
-SUMMARY: Final = "reference       each problem's own reference: does it pass its own judge?"
+SUMMARY: Final = "reference       each problem's own reference: does it pass its own judge? (not timed)"
 
 
 def provider(argument: str | None) -> Provider:
     takes_no_argument("reference", argument)
-    return TrustedProvider("reference")
+    return TrustedProvider("reference", timed=False)

@@ -241,7 +241,8 @@ class TestCommand:
         fake_session.act = staticmethod(interrupt)
         done = invoke("--source", "aten", "--model", "baseline", "--device", "cpu", out=tmp_path)
         assert done.exit_code == 130
-        assert "not evaluated" in done.stdout
+        assert "not right: 3 not evaluated" in done.stdout
+        assert "The run was interrupted." in done.stdout
 
     def test_report_prints_the_same_table_again(self, tmp_path: Path, fake_session: type[FakeSession]) -> None:
         done = invoke("--problems", "aten/mm", "--model", "baseline", "--device", "cpu", out=tmp_path)

@@ -65,7 +65,7 @@ def test_row_names_the_subset_and_the_libraries_place() -> None:
 
 def test_sandbox_device_and_versions_stand_under_the_table() -> None:
     text = printed(run([result("aten/mm", timing(1.0))], [("aten/mm", "compute")]))
-    assert "sandbox: network closed, uid OPEN: refused in this container" in text
+    assert "sandbox: network closed; uid OPEN: refused in this container" in text
     assert "device: NVIDIA H200, cuda, 140 GB" in text
     assert "versions: kgbench 0.1.0, triton 3.5.0, torch 2.13.0, driver 580.1" in text
     assert "libraries: cuBLAS 13.1.0" in text
