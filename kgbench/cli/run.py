@@ -31,16 +31,19 @@ INTERRUPTED: Final = 130
 EPILOG: Final = """
 \b
 Examples:
-  kgbench run --model examples                         every problem, the kernels that ship with kgbench
-  kgbench run --source cublas,vllm --model examples    two of the three sources
-  kgbench run --model dir:my_kernels                   your kernels: my_kernels/<source>/<name>.py
-  kgbench run --model my_kernels/aten/softmax.py       one kernel; its path names the problem
-  kgbench run --model fast.py --problems aten/softmax  one kernel, the problem named
-  kgbench run --problems 'cublas/*gemm*' --model baseline --device cpu
-                                                       the library against itself, on the CPU
+  the kernels that ship with kgbench, on every problem or on two sources
+    kgbench run --model examples
+    kgbench run --model examples --source cublas,vllm
+  your kernels: a folder with <source>/<name>.py in it, or one file
+    kgbench run --model dir:my_kernels
+    kgbench run --model my_kernels/aten/softmax.py
+    kgbench run --model fast.py --problems aten/softmax
+  the library against itself: how much noise has the clock here?
+    kgbench run --model baseline --problems 'cublas/*gemm*'
 
 Every result is kept under --out as soon as it is known; `kgbench report RUN` prints the table of a run again.
-Exit codes: 0 done, 1 with --fail something was not right (or kgbench itself failed on a candidate), 2 wrong
+
+Exit codes: 0 done, 1 something was not right and --fail was given (or kgbench itself failed on a candidate), 2 wrong
 command line, 3 this machine cannot, 130 interrupted.
 """
 
