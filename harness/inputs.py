@@ -43,12 +43,13 @@ class Chunk:
     @property
     def place(self) -> TensorPlace:
         """How the candidate sees it."""
-        spec = self.spec
+        spec, begin = self.spec, self.offset + GUARD_BYTES
         if spec.passed == "storage":
-            shape, strides, start = (spec.extent,), (1,), 0
-        else:
-            shape, strides, start = spec.shape, spec.strides, spec.offset
-        return TensorPlace(self.offset + GUARD_BYTES, self.storage_bytes, spec.dtype, shape, strides, start)
+            # A pointer as cuBLAS takes it: to the first element, wherever that lies.
+            skipped = spec.offset * itemsize(spec.dtype)
+            size = spec.extent - spec.offset
+            return TensorPlace(begin + skipped, self.storage_bytes - skipped, spec.dtype, (size,), (1,), 0)
+        return TensorPlace(begin, self.storage_bytes, spec.dtype, spec.shape, spec.strides, spec.offset)
 
     def view(self, chunk: torch.Tensor) -> torch.Tensor:
         """The logical view within the bytes of this chunk (the image, or a snapshot)."""

@@ -158,12 +158,6 @@ class OverloadJudge:
         start = call.inputs.start
         return side.arena.bytes_at(start, call.end - start).clone()
 
-    def output_ranges(self, call: PlacedCall) -> list[tuple[int, int]]:
-        """Byte ranges of the arena, (offset, size), that a call's outputs are in."""
-        chunks = [call.inputs.chunks[name] for name in self.written if name in call.inputs.chunks]
-        ranges = [(chunk.offset, chunk.image.numel()) for chunk in chunks]
-        return [*ranges, (call.out_offset, call.out_bytes)] if call.out_bytes else ranges
-
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
         """From a snapshot alone: nothing changed that may not, and every output right."""
         outputs: dict[str, torch.Tensor] = {}
@@ -269,7 +263,7 @@ class OverloadJudge:
             name: [
                 list(chunk.spec.shape),
                 list(chunk.spec.strides),
-                chunk.spec.offset if chunk.spec.passed == "storage" else 0,
+                0,
                 None if chunk.spec.live is None else chunk.spec.live.text,
                 {k: v for k, v in call.inputs.bound.case.variables.items() if isinstance(v, (int, str, bool))},
             ]
@@ -277,7 +271,7 @@ class OverloadJudge:
         }
         returns = [promise.dtype for promise in call.promises]
         written = [name for name in self.written if name in call.inputs.chunks]
-        return {"_views": views, "_written": written, "_returns": returns}
+        return {"_views": views, "_written": written, "_returns": returns, "_alias": self.overload.alias is not None}
 
     def _synchronize(self) -> None:
         if self.device.type == "cuda":

@@ -40,13 +40,17 @@ class ReferenceFunction:
     def as_entry(self, arguments: dict[str, Any]) -> Any:
         """Run as a candidate would: write the written arguments or return tensors in the problem's dtypes.
 
-        Beside its own arguments an entry run so gets ``_views``, ``_written`` and ``_returns`` (dtype names).
+        Beside its own arguments an entry run so gets ``_views``, ``_written``, ``_returns``
+        (dtype names) and ``_alias`` (whether the result must be a view).
         """
         views: Views = arguments.pop("_views")
-        written, returns = tuple(arguments.pop("_written")), arguments.pop("_returns")
+        written, returns, alias = tuple(arguments.pop("_written")), arguments.pop("_returns"), arguments.pop("_alias")
         for name, (shape, strides, offset, _, _) in views.items():
             if arguments[name] is not None:
                 arguments[name] = arguments[name].as_strided(shape, strides, arguments[name].storage_offset() + offset)
+        if alias:
+            # A view of an upcast copy would be none of the argument.
+            return self._function(arguments)
         outputs = self.expected(arguments, written)
         for name in written:
             view, (_, _, _, live, variables) = arguments[name], views[name]
