@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -26,8 +27,12 @@ def tracked_files() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0 and listed.stdout:
         return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
-    folders = ("kgbench", "harness", "baselines", "problems", "tests", "docs", "scripts")
-    return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    rooms = ("kgbench", *LINKS, "tests", "docs", "scripts", "benchmarks", ".ci")
+    found = [path for path in ROOT.iterdir() if path.is_file()]
+    for folder, _, names in (entry for room in rooms for entry in os.walk(ROOT / room)):
+        if not folder.endswith("__pycache__"):
+            found += [Path(folder, name) for name in names]
+    return found
 
 
 # --- the package -----------------------------------------------------------------------------------------------------
