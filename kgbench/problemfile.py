@@ -340,7 +340,7 @@ def _draw(node: Node) -> Draw:
     fewest, most = DRAWS[call.func.id]
     if call.keywords or not fewest <= len(call.args) <= most:
         count = str(fewest) if fewest == most else f"{fewest} to {most}"
-        node.fail(f"'{call.func.id}' takes {count} arguments by position", f"got '{text}'")
+        node.fail(f"'{call.func.id}' takes {count} arguments by position, got '{text}'")
     return Draw(call.func.id, tuple(Expr.parse(ast.unparse(each), node.where) for each in call.args))
 
 
@@ -556,6 +556,8 @@ class _Check:
             if found is None:
                 break
             reader, at = found, found.mapping() if found.is_mapping() else {}
+        if name in self.overload.variables:
+            reader.fail(f"reads '{name}', which is derived after it", "put it below")
         every = sorted({*known, *self.overload.variables} - {name})
         reader.fail(f"reads '{name}', which no case gives", did_you_mean(name, every))
 
@@ -599,7 +601,10 @@ def _check_unused(bodies: list[_Body], overloads: tuple[Overload, ...]) -> None:
     judged = [(b, o) for b, o in zip(bodies, overloads, strict=True) if o.check]
     if any(overload.prepare for _, overload in judged):
         return
-    read = {name for _, overload in judged for _, expr in _readers(overload) for name in expr.names}
+    read = set()
+    for _, overload in judged:
+        for key, expr in _readers(overload):
+            read |= expr.names - (set(INDEX_NAMES) if key.endswith(".live") else set())
     for body, overload in judged:
         places = list(_Check(body, overload, "")._case_nodes())
         if "defaults" in body.nodes:

@@ -48,10 +48,8 @@ class Node:
     raw: yaml.Node
     key: str
     file: Path
-
-    @property
-    def line(self) -> int:
-        return int(self.raw.start_mark.line) + 1
+    line: int
+    """Where its key stands, or the value itself where it has none; from 1."""
 
     @property
     def where(self) -> str:
@@ -69,12 +67,11 @@ class Node:
             self.fail(f"expected keys with values, got {self._got()}")
         found: dict[str, Node] = {}
         for key_node, value_node in self.raw.value:
-            name = Node(key_node, self.key, self.file)._key_text()
-            child = Node(value_node, f"{self.key}.{name}" if self.key else name, self.file)
+            line = _line(key_node)
+            name = Node(key_node, self.key, self.file, line)._key_text()
+            child = Node(value_node, f"{self.key}.{name}" if self.key else name, self.file, line)
             if name in found:
-                line = int(key_node.start_mark.line) + 1
-                first = found[name].line
-                raise ProblemFileError(self.file, line, child.key, f"stands twice, first at line {first}", "keep one")
+                child.fail(f"stands twice, first at line {found[name].line}", "keep one")
             found[name] = child
         return found
 
@@ -92,7 +89,9 @@ class Node:
     def sequence(self) -> list[Node]:
         if not isinstance(self.raw, yaml.SequenceNode):
             self.fail(f"expected a list, got {self._got()}", "write [ … ]")
-        return [Node(child, f"{self.key}[{index}]", self.file) for index, child in enumerate(self.raw.value)]
+        return [
+            Node(child, f"{self.key}[{index}]", self.file, _line(child)) for index, child in enumerate(self.raw.value)
+        ]
 
     def text(self) -> str:
         if not isinstance(self.raw, yaml.ScalarNode) or self.raw.tag == _NULL:
@@ -110,7 +109,7 @@ class Node:
     def choice(self, known: Iterable[str]) -> str:
         word = self.text()
         if word not in known:
-            self.fail(f"expected one of {', '.join(known)}, got '{word}'", did_you_mean(word, known))
+            self.fail(f"'{word}' is not known here", did_you_mean(word, known))
         return word
 
     def boolean(self) -> bool:
@@ -213,7 +212,11 @@ def read_tree(path: Path, text: str) -> Node:
         raise ProblemFileError(path, 1, "", f"not YAML: {error}") from None
     if root is None:
         raise ProblemFileError(path, 1, "", "the file is empty", "see docs/problem-format.md")
-    return Node(root, "", path)
+    return Node(root, "", path, _line(root))
+
+
+def _line(raw: yaml.Node) -> int:
+    return int(raw.start_mark.line) + 1
 
 
 def _yaml_bool(written: str) -> str:

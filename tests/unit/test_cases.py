@@ -1,0 +1,189 @@
+"""Cases made concrete: ids, drawn sizes, presets, and the tensors of one call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgbench.cases import BoundCase, TensorSpec, bind, case_bytes, choose_preset, expand_cases
+from kgbench.errors import ExpressionError
+from kgbench.loader import load_problem, problem_id
+from kgbench.paths import problems_dir
+from kgbench.problem import Overload
+
+TEXT = """\
+summary: product
+kind: compute
+category: gemm
+entry: "gemm(transa: str, m: int, alpha: float, beta: complex, A: Tensor, lda: int, bias: Tensor | None, *, to: dtype | None, C: Tensor) -> None"
+dtypes: {required: [float32, float16], optional: [float64]}
+defaults: {ta: N, pad: 0, alpha: 1, to: null, bias: false, offset: 0}
+variables: {lda: "max(1, m) + pad", twice: "2 * lda"}
+arguments:
+  transa: {value: ta}
+  m: {value: m}
+  alpha: {value: alpha}
+  beta: {value: 0}
+  A: {access: read, shape: "(m, k)", strides: "(1, lda)", offset: offset, passed: storage, live: "i >= j",
+      draw: {default: "normal(0, twice)", integers: "odd_integers(15)"}}
+  lda: {value: lda}
+  bias: {access: read, shape: "(m,)", dtype: float32, none_when: "not bias", draw: zeros()}
+  to: {value: to}
+  C: {access: write, shape: "(m, m)"}
+cases:
+  check: [{m: 3, k: 2}, {m: 4, k: 2, pad: 2, offset: 1, dtype: float16, values: integers, bias: true}, {m: 0, k: 2, offset: 3}]
+  fuzz: {count: 8, draw: {m: {range: [1, 4]}, k: {choice: [8, 9]}, pad: 1}}
+  bench:
+    cpu: [{m: 8, k: 8}]
+    gpu24: [{m: 16, k: 16, dtype: float32}]
+    gpu80: [{m: 32, k: 32}]
+baseline: {cuda: "cublas:gemm"}
+reference: kgbench.baselines.references.cublas:gemm
+tolerance: {rule: accumulate, length: k}
+doc: as in BLAS
+"""  # noqa: E501
+
+
+def load(folder: Path, text: str = TEXT) -> Overload:
+    path = folder / "cublas" / "gemm.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return load_problem(path).overloads[0]
+
+
+@pytest.fixture
+def overload(tmp_path: Path) -> Overload:
+    return load(tmp_path)
+
+
+def bound(overload: Overload, index: int) -> dict[str, Any]:
+    case = expand_cases(overload, "cpu", None, "seed")[index]
+    return {each.name: each.value for each in bind(overload, case).arguments}
+
+
+def test_each_case_runs_in_every_required_dtype_unless_it_names_one(overload: Overload) -> None:
+    ids = [case.id for case in expand_cases(overload, "cpu", None, "seed") if case.phase != "fuzz"]
+    assert ids == [
+        "check-1-float32", "check-1-float16", "check-2-float16", "check-3-float32", "check-3-float16",
+        "bench-cpu-1-float32", "bench-cpu-1-float16",
+    ]  # fmt: skip
+
+
+def test_optional_dtypes_are_asked_for(overload: Overload) -> None:
+    ids = {case.id for case in expand_cases(overload, "cpu", None, "seed", optional_dtypes=True)}
+    assert {"check-1-float64", "bench-cpu-1-float64"} <= ids
+    assert "check-2-float64" not in ids
+
+
+def test_variables_hold_defaults_derived_and_reserved_ones(overload: Overload) -> None:
+    case = expand_cases(overload, "cpu", None, "seed")[2]
+    assert case.variables == {
+        "ta": "N", "pad": 2, "alpha": 1, "to": None, "bias": True, "offset": 1, "m": 4, "k": 2, "dtype": "float16",
+        "itemsize": 2, "values": "integers", "exact": False, "nan_ok": False, "lda": 6, "twice": 12,
+    }  # fmt: skip
+
+
+def test_fuzz_follows_the_seed_and_stays_in_range(overload: Overload) -> None:
+    def fuzz(seed: str) -> list[Any]:
+        return [case for case in expand_cases(overload, "cpu", None, seed) if case.phase == "fuzz"]
+
+    assert fuzz("a") == fuzz("a") != fuzz("b")
+    cases = [case for seed in "abcdefgh" for case in fuzz(seed)]
+    assert {case.variables["m"] for case in cases} == {1, 2, 3, 4}
+    assert {case.variables["k"] for case in cases} == {8, 9}
+    assert {case.dtype for case in cases} == {"float32", "float16"}
+    assert len(fuzz("a")) == 8
+
+
+@pytest.mark.parametrize(
+    ("device_kind", "memory_gb", "preset"),
+    [
+        ("cpu", None, "cpu"), ("cuda", None, "gpu24"), ("cuda", 8.0, "gpu24"), ("cuda", 23.6, "gpu24"),
+        ("cuda", 79.0, "gpu80"), ("cuda", 70.0, "gpu24"), ("cuda", 150.0, "gpu80"),
+    ],
+)  # fmt: skip
+def test_preset_is_the_largest_that_fits(overload: Overload, device_kind: str, memory_gb: float, preset: str) -> None:
+    assert choose_preset(overload, device_kind, memory_gb) == preset
+
+
+def test_without_bench_there_is_no_preset() -> None:
+    view = load_problem(problems_dir() / "aten" / "t.yaml").overloads[0]
+    assert choose_preset(view, "cuda", 80.0) == choose_preset(view, "cpu", None) == ""
+    assert {case.phase for case in expand_cases(view, "cuda", 80.0, "s")} == {"check", "fuzz"}
+
+
+def test_tensor_is_placed_in_its_storage(overload: Overload) -> None:
+    spec = bound(overload, 2)["A"]
+    assert (spec.shape, spec.strides, spec.offset, spec.extent) == ((4, 2), (1, 6), 1, 1 + 1 + 3 * 1 + 1 * 6)
+    assert (spec.dtype, spec.passed, spec.access, spec.contiguous, spec.elements) == (
+        "float16",
+        "storage",
+        "read",
+        False,
+        8,
+    )
+    assert (spec.draw.name, spec.draw.arguments, spec.live.text) == ("odd_integers", (15,), "i >= j")
+
+
+def test_contiguous_is_the_default(overload: Overload) -> None:
+    spec = bound(overload, 0)["C"]
+    assert (spec.strides, spec.contiguous, spec.extent) == ((3, 1), True, 9)
+
+
+def test_empty_tensor_reaches_no_further_than_its_offset(overload: Overload) -> None:
+    assert bound(overload, 3)["A"].extent == 3
+
+
+def test_scalars_take_the_type_of_the_entry(overload: Overload) -> None:
+    values = bound(overload, 0)
+    assert (values["transa"], values["m"], values["to"]) == ("N", 3, None)
+    assert isinstance(values["alpha"], float)
+    assert isinstance(values["beta"], complex)
+    keyword_only = {each.name for each in overload.signature.parameters if each.keyword_only}
+    assert keyword_only == {"to", "C"}
+
+
+def test_none_when(overload: Overload) -> None:
+    assert bound(overload, 0)["bias"] is None
+    assert isinstance(bound(overload, 2)["bias"], TensorSpec)
+
+
+def test_case_bytes_counts_storage(overload: Overload) -> None:
+    case = expand_cases(overload, "cpu", None, "seed")[2]
+    assert case_bytes(bind(overload, case)) == 2 * 11 + 4 * 4 + 2 * 16
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('shape: "(m, m)"', 'shape: "(m, m - 9)"', "arguments.C.shape: '(m, m - 9)' is (3, -6) in case check-1-"),
+        ('shape: "(m, m)"', 'shape: "m"', "arguments.C.shape: 'm' is 3 in case check-1-float32; expected a tuple"),
+        ('"(1, lda)"', '"(1, -lda)"', "arguments.A.strides: '(1, -lda)' is (1, -3) in case"),
+        ('"(1, lda)"', '"(1,)"', "expected 2 strides for the shape (3, 2)"),
+        ("offset: offset,", "offset: offset - 1,", "arguments.A.offset: 'offset - 1' is -1 in case"),
+        ("dtype: float32, none", "dtype: k, none", "arguments.bias.dtype: 'k' is 2 in case check-2-float16; expected"),
+        ("m: {value: m}", "m: {value: ta}", "arguments.m.value: 'ta' is 'N' in case check-1-float32; expected int"),
+        ("m: {value: m}", "m: {value: bias}", "arguments.m.value: 'bias' is False in case check-1-float32"),
+        ("to: null", "to: float33", "arguments.to.value: 'to' is 'float33' in case check-1-float32; expected dtype"),
+        ('lda: "max(1, m) + pad"', 'lda: "m // pad"', "variables.lda: cannot evaluate 'm // pad': integer"),
+    ],
+)  # fmt: skip
+def test_a_value_that_makes_no_sense_names_its_key(tmp_path: Path, before: str, after: str, words: str) -> None:
+    assert before in TEXT
+    overload = load(tmp_path, TEXT.replace(before, after))
+    with pytest.raises(ExpressionError) as caught:
+        [bind(overload, case) for case in expand_cases(overload, "cpu", None, "seed")]
+    assert words in str(caught.value)
+    assert "gemm.yaml:" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", sorted(problems_dir().glob("*/*.yaml")), ids=problem_id)
+@pytest.mark.parametrize(("device_kind", "memory_gb"), [("cpu", None), ("cuda", 24.0), ("cuda", 80.0), ("cuda", 140.0)])
+def test_shipped_problem_is_concrete_everywhere(path: Path, device_kind: str, memory_gb: float | None) -> None:
+    for overload in load_problem(path).overloads:
+        cases = expand_cases(overload, device_kind, memory_gb, "seed", optional_dtypes=True)
+        made: list[BoundCase] = [bind(overload, case) for case in cases]
+        assert len({case.id for case in cases}) == len(cases)
+        assert all(case_bytes(each) < (memory_gb or 0.5) * 1e9 / 6 for each in made), "rotating sets would not fit"

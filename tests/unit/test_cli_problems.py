@@ -1,0 +1,284 @@
+"""``kgbench list``, ``show`` and ``validate``, the group that holds all commands, and what importing them costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from kgbench import __version__
+from kgbench.cli import COMMANDS, main, problems, referencerun
+from kgbench.errors import MachineError, UsageError
+from kgbench.loader import Registry
+from kgbench.paths import problems_dir
+
+ROOT = Path(__file__).resolve().parents[2]
+BAD = ROOT / "tests" / "unit" / "bad_problems"
+
+
+def kgbench(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **environment}
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=environment,
+        timeout=50,
+        check=True,
+    )
+
+
+@pytest.fixture
+def own_problem(tmp_path: Path) -> Path:
+    """A folder with one problem file, a copy of a shipped one."""
+    target = tmp_path / "aten" / "mine.yaml"
+    target.parent.mkdir()
+    text = (problems_dir() / "aten" / "t.yaml").read_text(encoding="utf-8")
+    target.write_text(text.replace('"t(', '"mine('), encoding="utf-8")
+    return target
+
+
+# --- list ---
+
+
+def test_list_prints_one_line_per_problem_and_counts_on_stderr() -> None:
+    done = kgbench("list")
+    ids = Registry().ids()
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ids
+    assert done.stderr == f"{len(ids)} problems\n"
+
+
+def test_list_filters() -> None:
+    done = kgbench("list", "--source", "cublas", "--kind", "compute", "--category", "gemm", "--json")
+    found = json.loads(done.stdout)
+    assert {each["source"] for each in found} == {"cublas"}
+    assert {"cublas/cublasSgemm_v2"} <= {each["id"] for each in found}
+    assert set(found[0]) == {"id", "source", "name", "summary", "kind", "category", "path"}
+    assert kgbench("list", "--kind", "view", "--problems", "t").stdout.startswith("aten/t ")
+
+
+def test_list_shows_added_folders(own_problem: Path) -> None:
+    done = kgbench("list", "--problem-dir", str(own_problem.parent.parent), "--problems", "mine")
+    assert done.stdout.startswith("aten/mine  view")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["list", "--problems", "rmsnorm"], "kgbench: there is no problem 'rmsnorm'; closest: vllm/rms_norm\n"),
+        (["list", "--source", "cudnn"], "kgbench: there is no source 'cudnn'; there are aten, vllm, cublas and all\n"),
+        (["list", "--source", "vllm", "--category", "ropes"], "there is no category 'ropes'; did you mean 'rope'?"),
+        (["list", "--kind", "computes"], "'computes' is not one of"),
+        (["show", "softmaxx"], "kgbench: there is no problem 'softmaxx'; closest: aten/softmax"),
+        (["show", "add.Tenso"], "kgbench: aten/add has no overload 'Tenso'; did you mean 'Tensor'?"),
+        (["validate", "nowhere.yaml"], "kgbench: there is no file nowhere.yaml"),
+        (["lst"], "there is no command 'lst'; did you mean 'list'?"),
+    ],
+)
+def test_what_does_not_exist_ends_with_2_and_the_closest(arguments: list[str], words: str) -> None:
+    done = kgbench(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+# --- show ---
+
+
+@pytest.mark.parametrize("problem", Registry().ids())
+def test_show_says_everything_about_every_problem(problem: str) -> None:
+    done = kgbench("show", problem)
+    assert done.exit_code == 0, done.output
+    read = json.loads(kgbench("show", problem, "--json").stdout)
+    for overload in read["overloads"]:
+        assert overload["signature"]["text"] in done.stdout
+        assert overload["reference"].splitlines()[0] in done.stdout
+        for argument in overload["arguments"]:
+            assert f"  {argument['name']} " in done.stdout
+    assert read["summary"] in done.stdout
+    assert read["doc"].splitlines()[0] in done.stdout
+
+
+def test_show_of_one_overload_shows_no_other() -> None:
+    done = kgbench("show", "aten::add.Scalar").stdout
+    assert "add_Scalar(" in done
+    assert "add_Tensor(" not in done
+    assert [each["name"] for each in json.loads(kgbench("show", "add.Scalar", "--json").stdout)["overloads"]] == [
+        "Scalar"
+    ]
+
+
+def test_show_json_is_strict() -> None:
+    def refuse(text: str) -> None:
+        raise AssertionError(text)
+
+    for problem in Registry().ids():
+        json.loads(kgbench("show", problem, "--json").stdout, parse_constant=refuse)
+
+
+# --- validate ---
+
+
+def test_validate_reads_all_shipped_problems() -> None:
+    done = kgbench("validate", "--no-run")
+    assert (done.exit_code, done.stderr) == (0, f"{len(Registry().ids())} problem files, 0 wrong, only read\n")
+
+
+def test_validate_prints_every_complaint_and_ends_with_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    done = kgbench("validate", "--no-run", "tests/unit/bad_problems")
+    lines = [line.removeprefix("wrong  ") for line in done.stdout.splitlines()]
+    assert done.exit_code == 2
+    assert sorted(lines) == sorted((BAD / "expected.txt").read_text(encoding="utf-8").splitlines())
+    assert f"{len(lines)} problem files of {len(lines)} to mend" in done.stderr
+
+
+def test_validate_makes_every_case_concrete(own_problem: Path) -> None:
+    text = own_problem.read_text(encoding="utf-8")
+    own_problem.write_text(text.replace("{shape: [11]}", "{shape: [-11]}"), encoding="utf-8")
+    done = kgbench("validate", "--no-run", str(own_problem))
+    assert done.exit_code == 2
+    assert "arguments.self.shape: 'tuple(shape)' is (-11,) in case check-8-float32" in done.stdout
+
+
+def test_validate_without_torch_says_so_and_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(referencerun.importlib.util, "find_spec", lambda name: None)
+    done = kgbench("validate", "aten/t")
+    assert done.exit_code == 3
+    assert done.stdout.startswith("ok ")
+    assert (
+        "kgbench: references were not run: torch is not installed here; pip install torch, or give --no-run"
+        in done.stderr
+    )
+    assert "only read" in done.stderr
+
+
+@pytest.mark.torch
+def test_validate_runs_references(own_problem: Path) -> None:
+    text = own_problem.read_text(encoding="utf-8")
+    wrong = {
+        "raises": ('"torch.cholesky_solve(self)"', "reference: fails in case check-3-float32: TypeError"),
+        "shape": ('"torch.sum(self)"', "reference: return has shape () in case check-3-float32, not (1, 1)"),
+        "missing": ("kgbench.baselines.references.aten:nothing", "AttributeError"),
+        "dies": ('"def reference(self):\\n  import os\\n  os._exit(7)"', "the process ended with code 7"),
+    }
+    files = {"right": own_problem}
+    for name, (reference, _) in wrong.items():
+        files[name] = own_problem.with_name(f"{name}.yaml")
+        changed = text.replace('"mine(', f'"{name}(').replace('"kgbench.baselines.references.aten:t"', reference)
+        files[name].write_text(changed, encoding="utf-8")
+    done = kgbench("validate", *map(str, files.values()))
+    assert done.exit_code == 2
+    lines = dict(zip(files, done.stdout.splitlines(), strict=True))
+    assert lines["right"].startswith("ok ")
+    for name, (_, words) in wrong.items():
+        assert lines[name].startswith(f"wrong  {files[name]}:")
+        assert words in lines[name]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_references_of_all_shipped_problems_run() -> None:
+    done = kgbench("validate")
+    assert done.exit_code == 0, done.output
+    assert done.stderr.endswith("0 wrong, references run\n")
+
+
+def test_process_that_says_nothing_is_the_machines_fault(tmp_path: Path) -> None:
+    with pytest.raises(MachineError, match="references were not run: the process ended with code 1: no driver"):
+        referencerun._read([tmp_path], "", "no driver", "ended with code 1")
+
+
+# --- the group ---
+
+
+def test_help_names_every_command_and_completion() -> None:
+    done = kgbench("--help")
+    assert all(f"\n  {name} " in done.stdout for name in COMMANDS)
+    assert "_KGBENCH_COMPLETE=bash_source" in done.stdout
+    assert kgbench("--version").stdout == f"kgbench, version {__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    done = kgbench(name, "--help")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "words"),
+    [
+        (UsageError("no such thing"), 2, "kgbench: no such thing\n"),
+        (MachineError("no GPU here"), 3, "kgbench: no GPU here\n"),
+        (KeyboardInterrupt(), 130, "kgbench: interrupted\n"),
+    ],
+)
+def test_errors_become_a_message_and_a_code(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, exit_code: int, words: str
+) -> None:
+    @click.command()
+    def fails() -> None:
+        raise error
+
+    monkeypatch.setattr(problems, "list_command", fails)
+    done = kgbench("list")
+    assert (done.exit_code, done.stderr) == (exit_code, words)
+
+
+def test_console_command_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kgbench", "show", "nothing"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=50,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("kgbench: there is no problem 'nothing'")
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], ["list", "--help"]])
+def test_list_and_help_import_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
+    for number in range(210):
+        path = tmp_path / "vllm" / f"many{number}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        shutil.copy(problems_dir() / "vllm" / "rms_norm.yaml", path)
+    if arguments == ["list"]:
+        arguments = ["list", "--problem-dir", str(tmp_path)]
+    done = run_python(
+        "import sys\nfrom kgbench.cli import main\n"
+        f"main({arguments!r}, standalone_mode=False)\n"
+        "heavy = {'torch', 'triton', 'pandas', 'numpy', 'rich', 'yaml', 'jinja2'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    assert arguments[0] != "list" or len(done.stdout.splitlines()) > 15
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("kgbench show aten/s", {"aten/softmax"}),
+        ("kgbench show rms", {"vllm/rms_norm"}),
+        ("kgbench list --source aten,v", {"aten,vllm"}),
+        ("kgbench va", {"validate"}),
+    ],
+)
+def test_shell_completes(words: str, found: set[str]) -> None:
+    count = len(words.split()) - 1
+    environment = {"_KGBENCH_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+    program = "from kgbench.cli import main\ntry:\n    main(prog_name='kgbench')\nexcept SystemExit: pass"
+    done = run_python(program, **environment)
+    assert found <= {line.partition(",")[2] for line in done.stdout.splitlines()}
