@@ -601,7 +601,7 @@ def _check_unused(bodies: list[_Body], overloads: tuple[Overload, ...]) -> None:
     judged = [(b, o) for b, o in zip(bodies, overloads, strict=True) if o.check]
     if any(overload.prepare for _, overload in judged):
         return
-    read = set()
+    read: set[str] = set()
     for _, overload in judged:
         for key, expr in _readers(overload):
             read |= expr.names - (set(INDEX_NAMES) if key.endswith(".live") else set())
