@@ -182,7 +182,13 @@ def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Dis
 
 def _info(plan: Plan) -> dict[str, Any]:
     problems = [
-        {"id": problem.id, "kind": problem.kind, "sha256": problem.sha256, "own": is_own(problem)}
+        {
+            "id": problem.id,
+            "kind": problem.kind,
+            "sha256": problem.sha256,
+            "own": is_own(problem),
+            "overloads": [overload.name for overload in problem.overloads if overload.required],
+        }
         for problem in plan.problems
     ]
     return {

@@ -19,7 +19,7 @@ from rich.text import Text
 from kgbench import scores
 from kgbench.scores import THRESHOLDS, Estimate, Row, Selected
 from kgbench.store import StoredRun
-from kgbench.types import CaseResult, Outcome, Result
+from kgbench.types import CaseResult, Mismatch, Outcome, Result
 
 ABSENT: Final = "–"
 _LOG_LINES: Final = 4
@@ -42,7 +42,8 @@ class Report:
 def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS) -> Report:
     """Scores a stored run."""
     selected = tuple(
-        Selected(problem["id"], problem["kind"], problem.get("own", False)) for problem in run.info.get("problems", ())
+        Selected(each["id"], each["kind"], each.get("own", False), tuple(each.get("overloads", ())))
+        for each in run.info.get("problems", ())
     )
     results = tuple(scores.latest(run.results))
     rows = tuple(scores.rows(selected, results, sorted({1.0, *thresholds})))
@@ -85,11 +86,13 @@ def result_line(result: Result) -> str:
 
 
 def first_words(result: Result) -> str:
-    """The first line of why a result is not right, short enough for one line."""
+    """Why a result is not right, in one line."""
     case = _first_failure(result)
+    if case and case.mismatch:
+        wrong = case.mismatch
+        where = f"{wrong.output}{list(wrong.index) if wrong.index else ''}"
+        return plain(f"{case.id} {where}: got {wrong.got}, wanted {wrong.wanted}")
     reason = result.reason or (case.reason if case else "")
-    if not reason and case and case.mismatch:
-        reason = f"case {case.id}: got {case.mismatch.got}, wanted {case.mismatch.wanted}"
     return shortened(plain(reason.strip().partition("\n")[0]), 160)
 
 
@@ -196,18 +199,31 @@ def _print_failure(result: Result, console: Console) -> None:
     sample = f" sample {result.sample}" if result.sample else ""
     head = Text(f"{plain(result.problem)}{sample}  ").append(str(result.outcome), style="red")
     _print_line(console, head, indent=2)
-    case = _first_failure(result)
-    reasons = dict.fromkeys(filter(None, (result.reason.strip(), case.reason.strip() if case else "")))
-    if case:
-        _print_line(console, Text(plain(_case_words(case))), indent=6)
-    for reason in reasons:
-        _print_line(console, Text(plain(reason)), indent=6)
-    if case and case.mismatch:
-        for line in _mismatch_words(case):
-            _print_line(console, Text(plain(line)), indent=6)
-    if result.outcome in _LOG_SAYS_MORE and result.log_tail.strip():
-        for line in result.log_tail.strip().splitlines()[-_LOG_LINES:]:
+    for line in _failure_words(result):
+        _print_line(console, Text(plain(line)), indent=6)
+    if result.outcome in _LOG_SAYS_MORE:
+        for line in _last_words(result.log_tail):
             _print_line(console, Text(f"| {shortened(plain(line), 200)}", style="dim"), indent=6)
+
+
+def _failure_words(result: Result) -> Iterable[str]:
+    """The case, then what was wrong in it: the first wrong element, or else the reason."""
+    case = _first_failure(result)
+    if case:
+        yield _case_words(case)
+    if case and case.mismatch:
+        yield from _mismatch_words(case.mismatch)
+        return
+    reasons = (result.reason.strip(), case.reason.strip() if case else "")
+    prefix = f"case {case.id}: " if case else ""
+    yield from dict.fromkeys(reason.removeprefix(prefix) for reason in reasons if reason)
+
+
+def _last_words(log: str) -> Sequence[str]:
+    """The end of a log; of a crash's, the top of the stack, which Python prints first."""
+    lines = [line for line in log.splitlines() if line.strip() and not line.startswith("Extension modules:")]
+    fatal = next((number for number, line in enumerate(lines) if line.startswith("Fatal Python error")), None)
+    return lines[-_LOG_LINES:] if fatal is None else lines[fatal : fatal + _LOG_LINES]
 
 
 def _print_listed(outcome: Outcome, results: Sequence[Result], console: Console) -> None:
@@ -235,15 +251,18 @@ def _first_failure(result: Result) -> CaseResult | None:
 
 
 def _case_words(case: CaseResult) -> str:
-    variables = ", ".join(f"{name}={value}" for name, value in case.variables.items() if name != "dtype")
+    # What a case leaves as it is by default says nothing about it.
+    told = {name: value for name, value in case.variables.items() if name not in ("dtype", "itemsize")}
+    variables = ", ".join(
+        f"{name}={value}"
+        for name, value in told.items()
+        if value is not None and value is not False and value != "default"
+    )
     overload = f" overload {case.overload}" if case.overload else ""
     return f"case {case.id}{overload} ({case.phase}, {case.dtype}): {shortened(variables, 200)}".removesuffix(": ")
 
 
-def _mismatch_words(case: CaseResult) -> Iterable[str]:
-    if case.mismatch is None:
-        return
-    wrong = case.mismatch
+def _mismatch_words(wrong: Mismatch) -> Iterable[str]:
     yield f"{wrong.output}, shape {list(wrong.shape)}, {wrong.dtype}, at {list(wrong.index)}:"
     share = f"{_share(wrong.wrong_share)} of the elements are wrong"
     yield f"got {wrong.got}, wanted {wrong.wanted}, limit {wrong.limit}; {share}"
@@ -267,7 +286,7 @@ def _source_lines(report: Report) -> Iterable[str]:
         for reason, problems in _by_value(row.no_library).items():
             yield f"  no library for {', '.join(problems)}: {reason}"
         if row.overloads:
-            yield f"  overloads right {row.overloads_right} of {row.overloads}"
+            yield f"  overloads right {_count(row.overloads_right)} of {row.overloads}"
         yield from _cautions(row)
 
 
@@ -361,6 +380,7 @@ def _result_json(result: Result) -> dict[str, Any]:
         "overloads": result.overloads,
         "library": asdict(result.library) if result.library else None,
         "first_failure": asdict(case) if case else None,
+        "log_tail": result.log_tail,
         "seconds": result.seconds,
         "memory_mb": result.memory_mb,
         "sandbox": result.sandbox,

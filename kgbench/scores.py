@@ -36,6 +36,8 @@ class Selected:
     kind: str
     own: bool = False
     """From the user's own folder, so not one of the benchmark's declared problems."""
+    overloads: tuple[str, ...] = ()
+    """Names of the required ones."""
 
     @property
     def source(self) -> str:
@@ -97,7 +99,8 @@ class Row:
     """Results by outcome, in the order of ``Outcome``; harness errors included."""
     not_evaluated: int
     """Problems without any result: the run was ended before them."""
-    overloads_right: int
+    overloads_right: float
+    """Required overloads that are right, of problems right and not; with several samples the mean over them."""
     overloads: int
     interpreted: int
     """Right results that ran in Triton's interpreter."""
@@ -230,8 +233,8 @@ def _row(
         no_library={r.problem: r.library.reason for r in results if r.library and r.library.reason},
         outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
         not_evaluated=sum(not of_problem for of_problem in samples),
-        overloads_right=sum(verdict == Outcome.PASSED for r in results for verdict in r.overloads.values()),
-        overloads=sum(len(result.overloads) for result in results),
+        overloads_right=sum(map(_overloads_right, problems, samples)),
+        overloads=sum(len(problem.overloads) for problem in problems),
         interpreted=interpreted,
         launch_bound=sum(estimate.launch_bound for estimate in estimates.values()),
         flagged=tuple(problem for problem, estimate in estimates.items() if estimate.flagged),
@@ -277,6 +280,11 @@ def _mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
         clamped=any(estimate.clamped for estimate in estimates),
         flagged=any(estimate.flagged for estimate in estimates),
     )
+
+
+def _overloads_right(problem: Selected, of_problem: Sequence[Result]) -> float:
+    right = sum(r.overloads.get(name) == Outcome.PASSED for r in of_problem for name in problem.overloads)
+    return right / len(of_problem) if of_problem else 0.0
 
 
 def _untimed(result: Result) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 from pathlib import Path
@@ -42,13 +43,22 @@ def printed(stored: StoredRun, *, terminal: bool = False, width: int = 80) -> st
 
 def wrong_value() -> Result:
     mismatch = Mismatch("return", (0, 3), "3.25", "3.5", "1.2e-06", 0.125, (2, 4), "float16")
-    case = CaseResult("check[3]", "Tensor", "check", "float16", {"m": 2, "n": 4}, Outcome.WRONG_VALUE, "", mismatch)
+    case = CaseResult(
+        "check[3]",
+        "Tensor",
+        "check",
+        "float16",
+        {"m": 2, "n": 4, "k": 0, "to": None, "pad": False},
+        Outcome.WRONG_VALUE,
+        "",
+        mismatch,
+    )
     return Result("aten/add", "m", 0, Outcome.WRONG_VALUE, cases=(bench(None), case), library=LIBRARY)
 
 
 def test_wrong_value_says_case_shape_dtype_index_got_wanted_limit_and_share() -> None:
     text = printed(run([wrong_value()], [("aten/add", "compute")]))
-    where = ("aten/add", "wrong value", "check[3]", "Tensor", "m=2, n=4", "[2, 4]", "float16", "[0, 3]")
+    where = ("aten/add", "wrong value", "check[3]", "Tensor", "m=2, n=4, k=0\n", "[2, 4]", "float16", "[0, 3]")
     for words in (*where, "got 3.25", "wanted 3.5", "limit 1.2e-06", "12.5 %"):
         assert words in text, words
 
@@ -95,6 +105,20 @@ def test_failures_are_counted_by_outcome() -> None:
     text = printed(run(found, [(name, "compute") for name in ("aten/add", "aten/mm", "aten/t", "aten/later")]))
     assert "not right: 1 wrong value, 2 no candidate, 1 not evaluated" in text
     assert "no candidate: aten/mm, aten/t" in text
+
+
+def test_reason_that_repeats_the_first_wrong_element_is_not_printed_twice() -> None:
+    again = dataclasses.replace(wrong_value(), reason="case check[3]: got 3.25, wanted 3.5")
+    assert printed(run([again], [("aten/add", "compute")])).count("wanted 3.5") == 1
+
+
+def test_crash_shows_the_top_of_its_stack() -> None:
+    log = "noise\nFatal Python error: Segmentation fault\n\n  File kernel.py line 2 in mm\n" + "  File deep\n" * 20
+    crash = Result("aten/mm", "m", 0, Outcome.CRASHED, log_tail=log + "\nExtension modules: psutil (total: 1)\n")
+    text = printed(run([crash], [("aten/mm", "compute")]))
+    assert "| Fatal Python error: Segmentation fault" in text
+    assert "kernel.py line 2 in mm" in text
+    assert "Extension modules" not in text
 
 
 def test_log_tail_of_a_crash_is_shown() -> None:
@@ -150,7 +174,7 @@ def test_nothing_evaluated_still_makes_a_table() -> None:
         (result("vllm/a", timing(2.0, against="fallback")), "passed 2.00x [1.96, 2.04] against the fallback"),
         (Result("a/b", "m", 0, Outcome.TIMEOUT, "compile took over 120 s\nmore"), "timeout: compile took over 120 s"),
         (Result("a/b", "m", 0, Outcome.NO_CANDIDATE), "no candidate"),
-        (wrong_value(), "wrong value: case check[3]: got 3.25, wanted 3.5"),
+        (wrong_value(), "wrong value: check[3] return[0, 3]: got 3.25, wanted 3.5"),
     ],
 )
 def test_one_line_per_result(one: Result, words: str) -> None:

@@ -204,10 +204,16 @@ class TestRow:
         (row,) = scores.rows(selected("aten/mm"), [result("aten/mm", timing(0.001), interpreted=True)])
         assert (row.share_right(), row.speedup, row.fast_at(1.0)) == (1.0, None, scores.FastP(1.0, None, None))
 
-    def test_overloads_are_counted(self) -> None:
-        overloads = {"Tensor": "passed", "Scalar": "passed", "out": "wrong value"}
-        (row,) = scores.rows(selected("aten/add"), [result("aten/add", overloads=overloads)])
-        assert (row.overloads_right, row.overloads) == (2, 3)
+    def test_required_overloads_of_every_selected_problem_are_counted(self) -> None:
+        chosen = [
+            Selected("aten/add", "compute", overloads=("Tensor", "Scalar")),
+            Selected("aten/mm", "compute", overloads=("",)),
+            Selected("aten/sum", "compute", overloads=("", "dim")),
+        ]
+        optional_too = {"Tensor": "passed", "Scalar": "wrong value", "out": "passed"}
+        found = [result("aten/add", overloads=optional_too), result("aten/mm", overloads={"": "passed"})]
+        (row,) = scores.rows(chosen, found)
+        assert (row.overloads_right, row.overloads) == (2, 5)
 
     def test_cases_without_a_time_are_told(self) -> None:
         (row,) = scores.rows(selected("aten/mm"), [result("aten/mm", timing(2.0), None)])
