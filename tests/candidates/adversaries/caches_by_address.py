@@ -9,7 +9,7 @@ CACHE = {}
 
 
 def cached(self, other, alpha):
-    key = (self.data_ptr(), tuple(self.shape), self.dtype)
+    key = (self.data_ptr(), tuple(self.shape), torch.result_type(self, other))
     if key not in CACHE:
         CACHE[key] = torch.add(self, other, alpha=alpha).contiguous()
     return CACHE[key].clone()

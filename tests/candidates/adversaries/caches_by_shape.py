@@ -9,7 +9,7 @@ CACHE = {}
 
 
 def cached(self, other, alpha):
-    key = (tuple(self.shape), self.dtype, tuple(getattr(other, "shape", ())), getattr(other, "dtype", None))
+    key = (tuple(self.shape), tuple(getattr(other, "shape", ())), torch.result_type(self, other))
     if key not in CACHE:
         CACHE[key] = torch.add(self, other, alpha=alpha).contiguous()
     return CACHE[key].clone()
