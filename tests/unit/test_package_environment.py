@@ -174,6 +174,7 @@ def test_missing_parts_of_the_standard_library_are_named() -> None:
         ("OSError: [Errno 28] No space left on device", "free some disk"),
         ("Temporary failure in name resolution", "Without a network"),
         ("ERROR: No matching distribution found for x", "PYTHON=python3.11"),
+        ("ERROR: Could not find a version (from versions: none)\nERROR: No matching distribution found", "no release of it"),
         ("something new", "make clean"),
     ],
 )
@@ -186,6 +187,7 @@ def test_advice_names_headings_that_the_readme_has() -> None:
     for _, advice in environment.NEXT_STEPS:
         for heading in re.findall(r"'([^']+)' in README", advice):
             assert f"# {heading}\n" in readme
+    assert "'Without a network' in README.md" in str(environment.NEXT_STEPS)
 
 
 @pytest.mark.parametrize(
