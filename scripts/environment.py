@@ -64,8 +64,8 @@ NEXT_STEPS: Final = (
     (r"CERTIFICATE_VERIFY_FAILED", "name your certificates: export PIP_CERT=/path/to/ca.crt"),
     (
         r"\(from versions: none\)",
-        "pip sees no release of it at all: a package index out of reach ('Without a network' in README.md), or a Python "
-        "too new for it (make demo PYTHON=python3.11)",
+        "pip sees no release of it at all: a package index out of reach ('Without a network' in README.md), or a "
+        "Python too new for it (make demo PYTHON=python3.11)",
     ),
     (r"No matching distribution found", "no release fits this Python: try make demo PYTHON=python3.11"),
     (r"Permission denied|Read-only file system", "make this folder writable, or clone it where you may write"),

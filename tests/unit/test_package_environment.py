@@ -174,7 +174,7 @@ def test_missing_parts_of_the_standard_library_are_named() -> None:
         ("OSError: [Errno 28] No space left on device", "free some disk"),
         ("Temporary failure in name resolution", "Without a network"),
         ("ERROR: No matching distribution found for x", "PYTHON=python3.11"),
-        ("ERROR: Could not find a version (from versions: none)\nERROR: No matching distribution found", "no release of it"),
+        ("ERROR: Could not find it (from versions: none)\nERROR: No matching distribution found", "no release of it"),
         ("something new", "make clean"),
     ],
 )
