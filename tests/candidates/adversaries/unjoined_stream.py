@@ -1,5 +1,5 @@
 # problem: aten/add
-# outcome: wrong value | passed
+# outcome: wrong value
 # device: cuda
 """Works on a stream that nobody waits for, behind a long sleep: a clock that watches the current stream sees nothing."""
 
