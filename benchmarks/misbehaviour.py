@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from kgbench.harness.session import Deadlines, Job, Session, Settings
-from kgbench.paths import problems_dir
+from kgbench.paths import answer_dirs, problems_dir
 from tests.harness.candidates import adversaries
 
 SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)
@@ -24,7 +24,7 @@ SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_
 def main(device: str, json_path: Path | None) -> None:
     """Judge every adversary; the last column says whether it got the outcome that its header names."""
     rows = []
-    settings = Settings(device=device, deadlines=SHORT, hidden=(problems_dir(),))
+    settings = Settings(device=device, deadlines=SHORT, hidden=answer_dirs())
     with Session(settings) as session:
         for known in adversaries():
             if known.device not in ("any", session.facts["kind"]):

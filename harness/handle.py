@@ -53,6 +53,7 @@ class WorkerHandle:
         self.role = spec["role"]
         self.exit: Message | None = None
         self.started = started
+        self.is_frozen = False
 
     def request(self, message: Message, timeout_s: float, what: str, fds: tuple[int, ...] = ()) -> Message:
         """Ask and wait for the one reply. Raises WorkerFailed."""
@@ -109,9 +110,11 @@ class WorkerHandle:
     def freeze(self) -> None:
         """Stop every process of the worker's tree. Raises HarnessFailed."""
         self._command({"op": "freeze"})
+        self.is_frozen = True
 
     def thaw(self) -> None:
         self._command({"op": "thaw"})
+        self.is_frozen = False
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -120,7 +123,7 @@ class WorkerHandle:
         try:
             yield
         finally:
-            if self.exit is None:
+            if self.exit is None and self.is_frozen:
                 self.thaw()
 
     def kill(self, reason: str = "done") -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
+import os
 import random
 import resource
 import signal
@@ -37,6 +38,8 @@ from kgbench.problem import Overload, Problem
 from kgbench.types import CaseResult, Library, Outcome, Result, Timing
 
 FORK_SERVER_START_S: Final = 120.0
+AGAIN_CALLS: Final = 12
+"""Cases repeated per overload after all were right: this many, and up to as many more, nobody knows how many."""
 Report = Callable[[str, str], None]
 
 
@@ -95,13 +98,15 @@ class Referee:
         self.library_problem = ""
         self.library: Library | None = None
         self.against = "library"
-        if settings.device_kind == "cuda":
+        if settings.device_kind == "cpu":
+            self.memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+        else:
             torch.zeros(1, device=self.device)
             self.memory_gb = torch.cuda.get_device_properties(0).total_memory / 1e9
 
     def facts(self) -> dict[str, Any]:
         """What the run's record says about this device and its software."""
-        name = "CPU"
+        name = _cpu_name()
         if self.device.type == "cuda":
             name = torch.cuda.get_device_name(0)
         return {
@@ -119,7 +124,11 @@ class Referee:
         evaluation.interpreted = self._interpreted(job)
         worker: Worker | None = None
         try:
-            for overload in problem.overloads:
+            report("library", "")
+            with evaluation.phase("library"):
+                self._library(problem)
+            evaluation.library = self.library
+            for overload in _judged(problem):
                 if worker is None or not worker.handle.alive():
                     worker = self._start_candidate(evaluation, report)
                 verdict = self._check_overload(evaluation, overload, worker, report)
@@ -129,7 +138,7 @@ class Referee:
         except WorkerFailed as failure:
             self._note(evaluation, failure)
             verdict = Verdict(failure.outcome, failure.reason)
-            missing = [overload.name for overload in problem.overloads if overload.name not in evaluation.verdicts]
+            missing = [overload.name for overload in _judged(problem) if overload.name not in evaluation.verdicts]
             evaluation.verdicts |= dict.fromkeys(missing, verdict)
         finally:
             if worker is not None:
@@ -171,11 +180,11 @@ class Referee:
         elif job.trusted == "reference":
             request["reference"] = {
                 o.name: {"reference": o.reference, "parameters": [p.name for p in o.signature.parameters]}
-                for o in problem.overloads
+                for o in _judged(problem)
             }
         else:
             request["source"] = job.source
-            request["entries"] = {o.name: _entry_names(problem, o) for o in problem.overloads}
+            request["entries"] = {o.name: _entry_names(problem, o) for o in _judged(problem)}
         reply = worker.handle.request(request, self.settings.deadlines.import_s, "import")
         if "unavailable" in reply:
             raise WorkerFailed(worker.handle, Outcome.SKIPPED, str(reply["unavailable"]))
@@ -190,19 +199,45 @@ class Referee:
         """Every check, fuzz and bench case of one overload, until one fails."""
         judge = OverloadJudge(overload, self.device)
         cases = expand_cases(overload, self.device.type, self.memory_gb, self._seed(evaluation.job, "cases"))
-        evaluation.preset = choose_preset(overload, self.device.type, self.memory_gb)
+        evaluation.preset = evaluation.preset or choose_preset(overload, self.device.type, self.memory_gb)
         for number, case in enumerate(cases, 1):
             label = f"{overload.name} {case.id}".strip()
             report("check", f"{label} ({number}/{len(cases)})")
             begun = time.monotonic()
             with evaluation.phase("check"):
-                verdict = self._check_case(evaluation, judge, case, worker)
+                verdict = self._check_case(evaluation, judge, case, worker, "")
             evaluation.cases.append(_case_result(case, verdict, time.monotonic() - begun))
             if verdict is not PASSED:
                 return verdict
+        return self._check_again(evaluation, judge, cases, worker, report)
+
+    def _check_again(
+        self, evaluation: Evaluation, judge: OverloadJudge, cases: list[Case], worker: Worker, report: Report
+    ) -> Verdict:
+        """Repeat cases that were right, with new values and in secret number and order.
+
+        Without it a kernel that answers from memory (same shape, same address) or only works for its first calls would
+        pass where nothing is timed.
+        """
+        choose = random.Random(self._seed(evaluation.job, f"again/{judge.overload.name}"))
+        bench = [case for case in cases if case.phase == "bench"]
+        again = bench * 2 + [choose.choice(cases) for _ in range(AGAIN_CALLS + choose.randrange(AGAIN_CALLS))]
+        choose.shuffle(again)
+        for number, case in enumerate(again, 1):
+            report("check", f"{judge.overload.name} again ({number}/{len(again)})".strip())
+            with evaluation.phase("check"):
+                verdict = self._check_case(evaluation, judge, case, worker, f"again/{number}")
+            if verdict is not PASSED:
+                index = next(
+                    i for i, r in enumerate(evaluation.cases) if (r.id, r.overload) == (case.id, case.overload)
+                )
+                evaluation.cases[index] = _case_result(case, verdict, evaluation.cases[index].seconds)
+                return replace(verdict, reason=f"right at first, then wrong: {verdict.reason}")
         return PASSED
 
-    def _check_case(self, evaluation: Evaluation, judge: OverloadJudge, case: Case, worker: Worker) -> Verdict:
+    def _check_case(
+        self, evaluation: Evaluation, judge: OverloadJudge, case: Case, worker: Worker, purpose: str
+    ) -> Verdict:
         deadlines = self.settings.deadlines
         compile_class = f"{judge.overload.name}/{case.dtype}"
         first = compile_class not in worker.side.warm
@@ -210,7 +245,7 @@ class Referee:
         remaining = deadlines.whole_s - (time.monotonic() - evaluation.started)
         if remaining <= 0:
             return Verdict(Outcome.TIMEOUT, f"case {case.id}: whole evaluation took over {deadlines.whole_s:g} s")
-        generator = self._generator(evaluation.job, f"{judge.overload.name}/{case.id}")
+        generator = self._generator(evaluation.job, f"{judge.overload.name}/{case.id}/{purpose}")
         try:
             verdict = judge.check(
                 worker.side, case, generator, min(allowed, remaining), evaluation.job.trusted == "reference"
@@ -236,10 +271,7 @@ class Referee:
 
     def _time(self, evaluation: Evaluation, worker: Worker, report: Report) -> None:
         """Time every bench case of every required overload; the results replace those of the check."""
-        report("library", "")
-        with evaluation.phase("library"):
-            library = self._library(evaluation.problem)
-        evaluation.library = self.library
+        library = self.library_worker
         if library is None:
             return
         with evaluation.phase("bench"):
@@ -450,12 +482,27 @@ def _case_result(case: Case, verdict: Verdict, seconds: float) -> CaseResult:
     )
 
 
+def _judged(problem: Problem) -> list[Overload]:
+    """The overloads that have cases; an optional one without is only named in its file."""
+    return [overload for overload in problem.overloads if overload.check]
+
+
 def _entry_names(problem: Problem, overload: Overload) -> list[str]:
     """Names under which a candidate may define an entry: the only overload also by the operator's bare name."""
     names = [overload.signature.name]
     if len(problem.overloads) == 1 and problem.name not in names:
         names.append(problem.name)
     return names
+
+
+def _cpu_name() -> str:
+    """The processor's model name and the number of cores this process may use."""
+    cores = len(os.sched_getaffinity(0))
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        return f"{model}, {cores} cores"
+    return f"CPU, {cores} cores"
 
 
 def _imports_triton(source: str) -> bool:

@@ -22,7 +22,7 @@ _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE, _MS_RDONLY = 2, 4, 8, 1
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 38, 36
 FIRST_UID: Final = 70_000
 """Workers of a root-run kgbench get a uid above this, one each; no ordinary account lives there."""
-MAX_FILE_BYTES: Final = 4 << 30
+MAX_FILE_BYTES: Final = 512 << 20
 
 _ATTEMPTS: Final = (
     ("mount", "pid", "net", "ipc"),
@@ -104,7 +104,8 @@ def enter_worker(chosen: Plan, hidden: tuple[str, ...], uid: int | None) -> None
             # Without a /proc of its own namespace CUDA does not start.
             _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
         for folder in hidden:
-            if os.path.isdir(folder):
+            # A folder that Python itself lies in cannot be hidden from a Python worker.
+            if os.path.isdir(folder) and not _holds_python(folder):
                 _mount("tmpfs", folder, "tmpfs", _MS_NOSUID | _MS_NODEV | _MS_RDONLY, "size=4k")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))
@@ -200,6 +201,11 @@ def _try_in_child(action: Callable[[], None]) -> str | None:
 def _open_to_all(folder: str) -> bool:
     path = Path(folder).resolve()
     return all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents))
+
+
+def _holds_python(folder: str) -> bool:
+    inside = (Path(path).resolve() for path in (sys.prefix, sys.base_prefix))
+    return any(path.is_relative_to(Path(folder).resolve()) for path in inside)
 
 
 def readable_folders() -> tuple[str, ...]:

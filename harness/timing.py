@@ -17,6 +17,7 @@ import random
 import select
 import statistics
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,6 +42,8 @@ MIN_PAIRS: Final = 6
 MAX_PAIRS: Final = 24
 TARGET_HALF_WIDTH: Final = 0.003
 FLUSH_BYTES: Final = 256 << 20
+HOLD_S: Final = 1.0
+"""How long a queued window may run with its worker stopped; no honest window of many calls is as long."""
 
 
 @dataclass(frozen=True)
@@ -161,44 +164,42 @@ class Bench:
     ) -> Window:
         """One window of one side while the other is stopped; judges a choice of the candidate's outputs."""
         side, clock = self.sides[name], self.clocks[name]
-        other = next((s for n, s in self.sides.items() if n != name), None)
         queued = run.queued if queued is None else queued
         what = f"case {run.case.id}, timing"
-        clock.epoch += 1
-        overhead = kind == "overhead"
-        if other is not None:
-            other.handle.freeze()
-        message = {
-            "op": "window",
-            "id": clock.epoch,
-            "epoch": clock.epoch,
-            "calls": calls,
-            "queued": queued,
-            "overhead": overhead,
-        }
-        side.handle.post(message, what)
-        side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
-        if queued:
-            # All that is left is the device's work, so nobody on the worker's side can raise a mark any more.
-            side.handle.freeze()
-        for call in inputs:
-            self.judge.fill(side, call)
-        self._flush()
-        done_us, released_ns = self._release(side, clock, what)
-        if not queued:
-            side.handle.freeze()
-        self._secure(run, side, calls if inputs else 0)
-        secured_us = (time.perf_counter_ns() - released_ns) / 1e3
-        if name == "candidate" and inputs:
-            run.timed += calls
-            self._verify(run, inputs)
-        side.handle.thaw()
-        if other is not None:
-            other.handle.thaw()
-        side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+        with ExitStack() as stopped:
+            for other in self.sides:
+                if other != name:
+                    stopped.enter_context(self.sides[other].handle.frozen())
+            self._open_window(side, clock, calls, queued, kind == "overhead", what)
+            with ExitStack() as held:
+                if queued:
+                    # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
+                    held.enter_context(side.handle.frozen())
+                for call in inputs:
+                    self.judge.fill(side, call)
+                self._flush()
+                done_us, released_ns = self._release(side, clock, what)
+                if not queued:
+                    held.enter_context(side.handle.frozen())
+                self._secure(run, side, calls if inputs else 0)
+                secured_us = (time.perf_counter_ns() - released_ns) / 1e3
+                if name == "candidate" and inputs:
+                    run.timed += calls
+                    self._verify(run, inputs)
+            side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
         window = Window(name, kind, calls, done_us, secured_us)
         run.windows.append(window)
         return window
+
+    def _open_window(self, side: Side, clock: Clock, calls: int, queued: bool, overhead: bool, what: str) -> None:
+        """Have the worker queue its calls, or wait beside them, until the release."""
+        self._post_window(side, clock, calls, queued, overhead, what)
+        side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+
+    def _post_window(self, side: Side, clock: Clock, calls: int, queued: bool, overhead: bool, what: str) -> None:
+        clock.epoch += 1
+        numbers = {"id": clock.epoch, "epoch": clock.epoch, "calls": calls}
+        side.handle.post({"op": "window", **numbers, "queued": queued, "overhead": overhead}, what)
 
     def _release(self, side: Side, clock: Clock, what: str) -> tuple[float, int]:
         """Let the window run; microseconds to the mark behind its last call, and when it was released."""
@@ -214,12 +215,16 @@ class Bench:
     def _spin(self, side: Side, words: Any, word: int, epoch: int, deadline: float, what: str) -> None:
         """Wait for a mark; looks up now and then whether the worker has failed instead. Raises WorkerFailed."""
         spins = 0
+        held_until = time.monotonic() + HOLD_S
         while words[word] != epoch:
             spins += 1
             if not self.cuda:
                 # The worker needs the core more than this loop does.
                 time.sleep(20e-6)
             if spins % (20_000 if self.cuda else 200) == 0:
+                if time.monotonic() > held_until and side.handle.is_frozen:
+                    # A device fault is told by the worker alone, and only when it runs.
+                    side.handle.thaw()
                 if time.monotonic() > deadline:
                     side.handle.kill("deadline")
                     limit = self.budget.window_deadline_s
@@ -278,9 +283,7 @@ class Bench:
             self._prepare(run, name, inputs)
             self._window(run, name, calls, inputs, queued=False, kind="warm")
             clock = self.clocks[name]
-            clock.epoch += 1
-            message = {"op": "window", "id": clock.epoch, "epoch": clock.epoch, "calls": calls, "queued": True}
-            side.handle.post({**message, "overhead": False}, "queueing")
+            self._post_window(side, clock, calls, True, False, "queueing")
             ready = select.select([side.handle.channel, side.handle.control], [], [], QUEUE_DEADLINE_S)[0]
             clock.page.words[ControlPage.RELEASE] = clock.epoch
             side.handle.reply(clock.epoch, self.budget.window_deadline_s, "queueing")

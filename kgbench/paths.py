@@ -18,3 +18,8 @@ def problems_dir() -> Path:
 def examples_dir() -> Path:
     """The folder with the example kernels, ``<source>/<name>.py``."""
     return (_PACKAGE / "examples").resolve()
+
+
+def answer_dirs() -> tuple[Path, ...]:
+    """Folders of this package that hold answers: problems, references and examples. No candidate may see them."""
+    return (problems_dir(), examples_dir(), (_PACKAGE / "baselines").resolve())

@@ -16,6 +16,7 @@ import click
 
 from kgbench.cli.report import fast_at_option, json_option, print_run, thresholds
 from kgbench.errors import MachineError, UsageError
+from kgbench.paths import answer_dirs
 from kgbench.types import Outcome
 
 if TYPE_CHECKING:
@@ -266,9 +267,5 @@ def _run(plan: Plan, device: str) -> Ending:
 
 def _hidden(plan: Plan) -> tuple[Path, ...]:
     """What no candidate may read: problems with their tolerances, baselines, references, others' answers, results."""
-    from kgbench import baselines
-    from kgbench.paths import examples_dir, problems_dir
-
     own = {problem.path.resolve().parent for problem in plan.problems}
-    ours = {problems_dir(), examples_dir(), Path(baselines.__file__).resolve().parent}
-    return tuple(sorted({plan.out.resolve(), *ours, *own}))
+    return tuple(sorted({plan.out.resolve(), *answer_dirs(), *own}))

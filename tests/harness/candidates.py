@@ -45,5 +45,5 @@ def _read(path: Path, problem_id: str) -> KnownCandidate:
         if match is None:
             break
         header[match[1]] = match[2].strip()
-    outcomes = tuple(Outcome(part.strip()) for part in header["outcome"].split(" or "))
+    outcomes = tuple(Outcome(part.strip()) for part in header["outcome"].split("|"))
     return KnownCandidate(path, header.get("problem", problem_id), outcomes, header.get("device", "any"))

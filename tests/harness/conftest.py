@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgbench.harness.session import Deadlines, Session, Settings
-from kgbench.paths import problems_dir
+from kgbench.paths import answer_dirs, problems_dir
 
 SHORT = Deadlines(import_s=3.0, compile_s=1.0, case_s=3.0, window_s=5.0, whole_s=60.0)
 """Long enough for a tiny kernel on two busy cores, short enough to wait for one that hangs."""
@@ -18,7 +18,7 @@ SHORT = Deadlines(import_s=3.0, compile_s=1.0, case_s=3.0, window_s=5.0, whole_s
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """Judges without timing, with the CPU's own deadlines."""
     log_dir = tmp_path_factory.mktemp("session-logs")
-    with Session(Settings(device="cpu", seed="tests", timing=False, log_dir=log_dir, hidden=(problems_dir(),))) as opened:
+    with Session(Settings(device="cpu", seed="tests", timing=False, log_dir=log_dir, hidden=answer_dirs())) as opened:
         yield opened
 
 
@@ -31,7 +31,7 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         seed="tests",
         timing=False,
         log_dir=log_dir,
-        hidden=(problems_dir(),),
+        hidden=answer_dirs(),
         deadlines=SHORT,
         limits={"memory_bytes": 2 << 30, "output_bytes": 16 << 20, "processes": 64},
     )

@@ -377,7 +377,7 @@ def called(overload: Any, inputs: Any, call: Any) -> tuple[dict[str, Any], dict[
         if chunk is not None:
             value = chunk.view(chunks[argument.name])
             if chunk.spec.passed == "storage":
-                value = value.as_strided((chunk.spec.extent,), (1,), value.storage_offset() - chunk.spec.offset)
+                value = value.as_strided((chunk.spec.extent - chunk.spec.offset,), (1,), value.storage_offset())
         elif argument.type.startswith("dtype") and value is not None:
             value = getattr(torch, value)
         if argument.keyword_only:

@@ -1,0 +1,122 @@
+"""What the clock scores, from real windows on the CPU. Bounds are wide: two busy cores, and no test asserts a speed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgbench.harness.session import Job, Session, Settings
+from kgbench.paths import answer_dirs, problems_dir
+from kgbench.types import Outcome, Result
+
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
+
+ADD = """
+import ctypes, mmap, os, time
+import torch
+
+calls = 0
+
+def add_Tensor(self, other, *, alpha=1):
+    return work(self, other, alpha)
+
+def add_Scalar(self, other, alpha=1):
+    return work(self, other, alpha)
+"""
+HONEST = """
+def work(self, other, alpha):
+    return torch.add(self, other, alpha=alpha).contiguous()
+"""
+SLOW = """
+def work(self, other, alpha):
+    time.sleep(0.02)
+    return torch.add(self, other, alpha=alpha).contiguous()
+"""
+FORGETFUL = """
+def work(self, other, alpha):
+    global calls
+    calls += 1
+    if calls > 120 and self.numel() > 60_000:
+        return torch.zeros_like(self)
+    return torch.add(self, other, alpha=alpha).contiguous()
+"""
+FRAGILE = """
+def work(self, other, alpha):
+    global calls
+    calls += 1
+    if calls > 120 and self.numel() > 60_000:
+        os._exit(3)
+    return torch.add(self, other, alpha=alpha).contiguous()
+"""
+# Raises the marks of the control page itself and does the work afterwards, late.
+FORGES_THE_MARK = """
+import sys, threading
+
+def page():
+    frame = sys._getframe()
+    while frame is not None:
+        stub = frame.f_locals.get("self")
+        if getattr(stub, "page", None) is not None:
+            return stub.page
+        frame = frame.f_back
+
+def work(self, other, alpha):
+    found = page()
+    if found is not None and self.numel() > 60_000:
+        found.words[found.DONE] = found.words[found.RELEASE]
+        found.words[found.SECURED] = found.words[found.RELEASE]
+        time.sleep(0.005)
+    return torch.add(self, other, alpha=alpha).contiguous()
+"""
+
+
+@pytest.fixture(scope="module")
+def timed() -> Iterator[Session]:
+    with Session(Settings(device="cpu", seed="timing tests", hidden=answer_dirs())) as session:
+        yield session
+
+
+def judge(session: Session, source: str) -> Result:
+    path = problems_dir() / "aten/add.yaml"
+    return session.evaluate(Job(str(path), "aten/add", "test", source=ADD + source))
+
+
+def ratios(result: Result) -> list[float]:
+    return [case.timing.ratio for case in result.cases if case.timing is not None]
+
+
+def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session) -> None:
+    result = judge(timed, HONEST)
+    assert result.outcome is Outcome.PASSED, result.reason
+    timings = [case.timing for case in result.cases if case.timing is not None]
+    assert len(timings) == sum(case.phase == "bench" for case in result.cases)
+    assert all(0 < timing.outputs_verified <= timing.outputs_timed for timing in timings)
+    assert all(timing.low <= timing.ratio <= timing.high for timing in timings)
+    assert {window.side for timing in timings for window in timing.windows} == {"library", "candidate"}
+
+
+def test_a_slow_kernel_is_scored_slow(timed: Session) -> None:
+    result = judge(timed, SLOW)
+    assert result.outcome is Outcome.PASSED, result.reason
+    assert ratios(result)
+    assert max(ratios(result)) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome"),
+    [(FORGETFUL, Outcome.WRONG_VALUE), (FRAGILE, Outcome.CRASHED), (FORGES_THE_MARK, Outcome.WRONG_VALUE)],
+    ids=["forgetful", "fragile", "forges the mark"],
+)
+def test_what_goes_wrong_in_a_timed_window_is_the_candidates(timed: Session, source: str, outcome: Outcome) -> None:
+    result = judge(timed, source)
+    assert result.outcome is outcome, result.reason
+    assert "timed window" in result.reason or "timing" in result.reason
+
+
+def test_the_trusted_reference_passes_every_problem(session: Session, problem_path: Path) -> None:
+    for path in sorted(problem_path.glob("*/*.yaml")):
+        problem_id = f"{path.parent.name}/{path.stem}"
+        result = session.evaluate(Job(str(path), problem_id, "reference", trusted="reference"))
+        assert result.outcome is Outcome.PASSED, f"{problem_id}: {result.reason}"
