@@ -1,6 +1,6 @@
 """Runs the hostile and broken kernels of tests/candidates/adversaries and prints what each one got.
 
-    python -m benchmarks.misbehaviour [--device auto] [--json FILE]
+python -m benchmarks.misbehaviour [--device auto] [--json FILE]
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def main(device: str, json_path: Path | None) -> None:
             seconds = time.monotonic() - begun
             right = result.outcome in known.outcomes
             first = result.reason.splitlines()[0][:90] if result.reason else ""
-            print(f"{known.id:45s} {result.outcome:14s} {seconds:5.1f} s {'ok ' if right else 'NOT '} {first}", flush=True)
+            print(
+                f"{known.id:45s} {result.outcome:14s} {seconds:5.1f} s {'ok ' if right else 'NOT '} {first}", flush=True
+            )
             rows.append({"candidate": known.id, "outcome": result.outcome, "reason": result.reason, "right": right})
     print(f"{sum(row['right'] for row in rows)} of {len(rows)} got the outcome they name")
     if json_path is not None:

@@ -170,10 +170,10 @@ class WorkerHandle:
     def _raised(self, error: Any, what: str) -> WorkerFailed:
         try:
             types = [str(name) for name in error["types"]]
-            words, log = str(error["message"]), str(error["traceback"])
-        except (KeyError, TypeError):
+            words, log, kind = str(error["message"]), str(error["traceback"]), types[0].rpartition(".")[2]
+        except (KeyError, TypeError, IndexError):
             return WorkerFailed(self, Outcome.REJECTED, f"{what}: malformed error frame", "")
-        reason = f"{what}: {types[0].rpartition('.')[2]}: {words}".strip()
+        reason = f"{what}: {kind}: {words}".strip()
         return WorkerFailed(self, _outcome_of(types, words), reason, log)
 
     def _read_control(self) -> None:

@@ -223,23 +223,26 @@ class OverloadJudge:
                 return verdict
         return PASSED
 
-    def _claim(self, claim: dict[str, Any], promise: Promise) -> Verdict:
-        kind = claim.get("type")
+    def _claim(self, claim: Any, promise: Promise) -> Verdict:
+        """What the worker says about one output, which may be anything: only the promised words pass."""
+        if not isinstance(claim, dict):
+            return Verdict(Outcome.REJECTED, "malformed reply")
+        kind, shares = claim.get("type"), claim.get("shares")
         if kind != "Tensor":
             return Verdict(Outcome.REJECTED, f"returned {kind}, a plain torch.Tensor is promised")
         if claim.get("device") != self.device.type:
             words = f"returned a tensor on {claim.get('device')}, inputs are on {self.device.type}"
             return Verdict(Outcome.REJECTED, words)
-        if claim.get("requires_grad"):
+        if claim.get("requires_grad") is not False:
             return Verdict(Outcome.REJECTED, "returned a tensor that requires grad")
         if claim.get("dtype") != promise.dtype:
             return Verdict(Outcome.WRONG_DTYPE, f"returned {claim.get('dtype')}, {promise.dtype} is right")
-        if tuple(claim.get("shape", ())) != promise.shape:
+        if claim.get("shape") != list(promise.shape):
             return Verdict(Outcome.WRONG_SHAPE, f"returned shape {claim.get('shape')}, {list(promise.shape)} is right")
-        if promise.strides is not None and tuple(claim.get("strides", ())) != promise.strides:
+        if promise.strides is not None and claim.get("strides") != list(promise.strides):
             right = list(promise.strides)
             return Verdict(Outcome.WRONG_SHAPE, f"returned strides {claim.get('strides')}, {right} are right")
-        if claim.get("shares") and self.overload.alias is None:
+        if shares and self.overload.alias is None:
             return Verdict(Outcome.REJECTED, "returned a tensor that shares storage with an input")
         return PASSED
 

@@ -47,6 +47,14 @@ def unshared_bytes(pids: list[int]) -> int:
     return total
 
 
+def peak_bytes(pid: int) -> int:
+    """The largest resident size a process has had; 0 when it is gone."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
+    return 0
+
+
 def memory_bytes(pids: list[int]) -> tuple[int, int]:
     """Bytes that these processes hold alone, summed, and the largest resident size among them."""
     page = os.sysconf("SC_PAGE_SIZE")

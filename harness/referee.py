@@ -186,13 +186,18 @@ class Referee:
             request["source"] = job.source
             request["entries"] = {o.name: _entry_names(problem, o) for o in _judged(problem)}
         reply = worker.handle.request(request, self.settings.deadlines.import_s, "import")
-        if "unavailable" in reply:
-            raise WorkerFailed(worker.handle, Outcome.SKIPPED, str(reply["unavailable"]))
-        required = {o.signature.name for o in problem.overloads if o.required}
-        missing = [name for name in reply.get("missing", []) if name in required]
-        if missing:
-            defines = ", ".join(map(str, reply.get("defines", []))) or "none"
-            words = f"the file defines no function {missing[0]}; functions it defines: {defines}"
+        if job.trusted is not None:
+            if "unavailable" in reply:
+                raise WorkerFailed(worker.handle, Outcome.SKIPPED, str(reply["unavailable"]))
+            return
+        missing, defines = reply.get("missing"), reply.get("defines")
+        if not isinstance(missing, list) or not isinstance(defines, list):
+            raise WorkerFailed(worker.handle, Outcome.REJECTED, "import: malformed reply")
+        wanted = next((o.signature.name for o in problem.overloads if o.required and o.signature.name in missing), None)
+        if wanted is not None:
+            words = (
+                f"the file defines no function {wanted}; functions it defines: {', '.join(map(str, defines)) or 'none'}"
+            )
             raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, words)
 
     def _check_overload(self, evaluation: Evaluation, overload: Overload, worker: Worker, report: Report) -> Verdict:
@@ -297,6 +302,7 @@ class Referee:
             random.Random(self._seed(evaluation.job, f"choice/{overload.name}")),
             references,
         )
+        self._warm_library(evaluation, judge, library)
         for index, result in enumerate(evaluation.cases):
             if result.overload != overload.name or result.phase != "bench":
                 continue
@@ -309,6 +315,25 @@ class Referee:
             if verdict is not PASSED or self.library_worker is None:
                 return verdict
         return PASSED
+
+    def _warm_library(self, evaluation: Evaluation, judge: OverloadJudge, library: Worker) -> None:
+        """Have the library do the cases that the candidate did, so that both enter the timing alike.
+
+        What a process ran before decides where its code and workspaces lie. On the way the library is judged, too.
+        """
+        if judge.overload.name in library.side.warm:
+            return
+        library.side.warm.add(judge.overload.name)
+        for result in evaluation.cases:
+            if result.overload == judge.overload.name:
+                case = Case(result.id, result.overload, result.phase, result.dtype, result.variables)
+                generator = self._generator(evaluation.job, f"library/{judge.overload.name}/{case.id}")
+                try:
+                    verdict = judge.check(library.side, case, generator, self.settings.deadlines.case_s, False)
+                except WorkerFailed:
+                    return
+                if verdict is not PASSED and evaluation.library is not None:
+                    evaluation.library.notes.setdefault("not right by our reference", f"{case.id}: {verdict.reason}")
 
     def _time_case(
         self, evaluation: Evaluation, bench: Bench, case: Case, worker: Worker

@@ -91,6 +91,8 @@ class Session:
             self.close()
             return _without_evaluation(job, Outcome.HARNESS_ERROR, f"the referee is gone: {error}")
         result.memory_mb["coordinator"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
+        if self._children:
+            result.memory_mb["fork server"] = round(processes.peak_bytes(self._children[0].pid) / 1e6, 1)
         return result
 
     def close(self) -> None:

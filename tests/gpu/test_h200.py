@@ -1,0 +1,61 @@
+"""The same promises on a real GPU: examples pass beside the real libraries, misbehaviour ends as an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kgbench.harness.session import Deadlines, Job, Session, Settings
+from kgbench.paths import answer_dirs, examples_dir, problems_dir
+from kgbench.types import Outcome
+from tests.harness.candidates import KnownCandidate, adversaries, mutants
+
+pytestmark = pytest.mark.timeout(300)
+
+PROBLEMS = sorted("/".join(path.with_suffix("").parts[-2:]) for path in problems_dir().glob("*/*.yaml"))
+SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with Session(Settings(device="cuda", seed="gpu tests", hidden=answer_dirs())) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[Session]:
+    limits = {"memory_bytes": 8 << 30, "output_bytes": 16 << 20, "processes": 64}
+    # Timed, too: a stream that is not joined shows in windows only, where nothing waits for the whole device.
+    settings = Settings(device="cuda", seed="gpu tests", hidden=answer_dirs(), deadlines=SHORT, limits=limits)
+    with Session(settings) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+def test_the_example_passes_and_is_timed(session: Session, problem_id: str) -> None:
+    path = problems_dir() / f"{problem_id}.yaml"
+    source = (examples_dir() / f"{problem_id}.py").read_text()
+    result = session.evaluate(Job(str(path), problem_id, "examples", source=source))
+    assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
+    assert result.library is not None
+    if result.kind == "compute" and result.library.name:
+        timings = [case.timing for case in result.cases if case.phase == "bench"]
+        assert timings
+        assert all(timing is not None and timing.queued for timing in timings)
+
+
+@pytest.mark.parametrize("known", adversaries(), ids=lambda known: known.id)
+def test_adversary_gets_its_outcome(impatient: Session, known: KnownCandidate) -> None:
+    judge(impatient, known)
+
+
+@pytest.mark.parametrize("known", mutants(), ids=lambda known: known.id)
+def test_mutant_is_caught(impatient: Session, known: KnownCandidate) -> None:
+    judge(impatient, known)
+
+
+def judge(session: Session, known: KnownCandidate) -> None:
+    path = problems_dir() / f"{known.problem_id}.yaml"
+    result = session.evaluate(Job(str(path), known.problem_id, "test", source=known.path.read_text()))
+    assert result.outcome in known.outcomes, f"{result.outcome}: {result.reason}\n{result.log_tail}"
