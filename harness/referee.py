@@ -355,7 +355,7 @@ class Referee:
         window_s = self.settings.deadlines.window_s
         if self.device.type == "cuda":
             assert self.memory_gb is not None
-            return Budget(4000.0, 1.2, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
+            return Budget(4000.0, 0.9, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
         return Budget(10_000.0, 3.0, 128 << 20, window_s)
 
     def _library(self, problem: Problem) -> Worker | None:

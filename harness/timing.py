@@ -3,7 +3,7 @@
 A window is n calls on n input sets that nobody has seen before. On CUDA its calls are queued behind a flag in host
 memory, then the referee writes the inputs, flushes the cache and releases the flag: the device runs all calls
 without waiting for Python, and the referee sees the mark behind the last one within a microsecond. What a window
-costs beside its calls is measured with windows that have none. Nothing that a worker says enters a time.
+costs beside its calls is measured with windows of one least kernel. Nothing that a worker says enters a time.
 
 A worker that raises the mark early gains nothing: outputs are secured in random order right after it while the
 worker is stopped, a random choice of them is judged, and if securing takes longer than for the library that time is
@@ -38,9 +38,10 @@ SINGLE_STEPS: Final = 4
 VERIFY_S: Final = 0.05
 """Time per window for judging outputs; one is always judged."""
 OVERHEAD_WINDOWS: Final = 3
-MIN_PAIRS: Final = 6
+MIN_PAIRS: Final = 8
+PAIRS_PER_PLACE: Final = 2
 MAX_PAIRS: Final = 24
-TARGET_HALF_WIDTH: Final = 0.003
+TARGET_HALF_WIDTH: Final = 0.004
 FLUSH_BYTES: Final = 256 << 20
 HOLD_S: Final = 1.0
 """How long a queued window may run with its worker stopped; no honest window of many calls is as long."""
@@ -76,8 +77,8 @@ class _Case:
     verified: int = 0
     timed: int = 0
     queued: bool = True
-    library_calls: int = 1
-    candidate_calls: int = 1
+    messages: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """Per side, the calls as they travel to its worker."""
 
 
 class BenchFailed(Exception):
@@ -142,16 +143,26 @@ class Bench:
     def _draw(self, run: _Case, calls: int) -> list[PlacedCall]:
         return [self.judge.place(run.case, self.generator, i * run.stride, run.first) for i in range(calls)]
 
-    def _prepare(self, run: _Case, name: str, calls: list[PlacedCall]) -> None:
+    def _prepare(self, run: _Case, name: str, calls: int) -> None:
         """Build the arguments on the worker's side; the places of a case never change, only what is in them."""
-        side = self.sides[name]
-        side.ensure_arena(run.stride * len(calls))
-        if self.vault.numel() < run.stride * len(calls):
-            self.vault = torch.empty(run.stride * len(calls), dtype=torch.uint8, device=self.judge.device)
-        for begin in range(0, len(calls), 64):
-            messages = [self.judge.message(call, name in self.references) for call in calls[begin : begin + 64]]
-            request = {"op": "prepare", "first": begin == 0, "calls": messages}
+        side, messages = self.sides[name], run.messages.setdefault(name, [])
+        side.ensure_arena(run.stride * calls)
+        if self.vault.numel() < run.stride * calls:
+            self.vault = torch.empty(run.stride * calls, dtype=torch.uint8, device=self.judge.device)
+        for i in range(len(messages), calls):
+            call = self.judge.place(run.case, self.generator, i * run.stride, run.first)
+            messages.append(self.judge.message(call, name in self.references))
+        for begin in range(0, calls, 64):
+            request = {"op": "prepare", "first": begin == 0, "calls": messages[begin : min(begin + 64, calls)]}
             side.handle.request(request, self.budget.window_deadline_s, f"case {run.case.id}, preparing")
+
+    def _place_anew(self, run: _Case, calls: int, turn: int) -> None:
+        """Give both sides other memory, in turns who is first: where an arena lies can be worth 2 % of a short call."""
+        names = sorted(self.sides, reverse=bool(turn % 2))
+        for name in names:
+            self.sides[name].release()
+        for name in names:
+            self._prepare(run, name, calls)
 
     def _window(
         self,
@@ -269,9 +280,8 @@ class Bench:
         calls = min(most, WARM_CALLS)
         call_us = {}
         for name in self.sides:
-            inputs = self._draw(run, calls)
-            self._prepare(run, name, inputs)
-            self._window(run, name, calls, inputs, queued=False, kind="warm")
+            self._prepare(run, name, calls)
+            self._window(run, name, calls, self._draw(run, calls), queued=False, kind="warm")
             window = self._window(run, name, calls, self._draw(run, calls), queued=False, kind="warm")
             call_us[name] = window.done_us / calls
         return call_us
@@ -280,7 +290,7 @@ class Bench:
         """Whether both sides can queue this many calls without waiting for the device."""
         inputs = self._draw(run, calls)
         for name, side in self.sides.items():
-            self._prepare(run, name, inputs)
+            self._prepare(run, name, calls)
             self._window(run, name, calls, inputs, queued=False, kind="warm")
             clock = self.clocks[name]
             self._post_window(side, clock, calls, True, False, "queueing")
@@ -299,10 +309,10 @@ class Bench:
 
     def _pairs(self, run: _Case, calls: int, overhead: float, started: float) -> list[tuple[Window, Window]]:
         """Alternating windows in ABBA order, both of a pair on the same values, until the interval is narrow."""
-        for name in self.sides:
-            self._prepare(run, name, self._draw(run, calls))
         pairs: list[tuple[Window, Window]] = []
         while len(pairs) < MAX_PAIRS:
+            if len(pairs) % PAIRS_PER_PLACE == 0:
+                self._place_anew(run, calls, len(pairs) // PAIRS_PER_PLACE)
             order = ("library", "candidate") if len(pairs) % 2 == 0 else ("candidate", "library")
             inputs = self._draw(run, calls)
             got = {name: self._window(run, name, calls, inputs) for name in order}

@@ -99,6 +99,9 @@ class Stub:
 
     def map(self, message: Message, fds: list[int]) -> Message:
         self.calls, self.kept = [], None
+        if self.arena is not None:
+            self._synchronize()
+            self.arena.release()
         self.arena = open_arena(self.device_kind, fds[0], int(message["nbytes"]))
         return {}
 
