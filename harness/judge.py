@@ -11,7 +11,7 @@ import torch
 from kgbench.cases import BoundCase, Case, bind
 from kgbench.harness.arena import ALIGNMENT_BYTES, Arena, create_arena, round_up
 from kgbench.harness.compare import Limits, compare
-from kgbench.harness.handle import WorkerFailed, WorkerHandle
+from kgbench.harness.handle import WorkerHandle
 from kgbench.harness.inputs import GUARD_BYTES, CallInputs, Chunk, itemsize, make_inputs, writable
 from kgbench.harness.reference import ReferenceFunction
 from kgbench.problem import Overload
@@ -304,6 +304,11 @@ def forbidden_change(name: str, chunk: Chunk, after: torch.Tensor, variables: di
     return f"wrote outside the region of '{name}' that it may write, at storage element {first} ({share})"
 
 
+def warm_up() -> None:
+    """Pay once for what torch loads when it first runs an operator without data."""
+    torch.ops.aten.add.Tensor(*(torch.empty(1, device="meta") for _ in range(2)))
+
+
 def _on_meta(overload: str, bound: BoundCase, arguments: dict[str, Any]) -> tuple[torch.Tensor, ...]:
     """Run ATen's operator on tensors without data: its rules for dtype, shape and strides, not its values."""
     name, _, variant = overload.partition(".")
@@ -335,6 +340,3 @@ def _what(case: Case) -> str:
 
 def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-__all__ = ["PASSED", "OverloadJudge", "PlacedCall", "Promise", "Side", "Verdict", "WorkerFailed"]

@@ -28,7 +28,7 @@ import torch
 from kgbench.cases import Case, choose_preset, expand_cases
 from kgbench.harness.arena import ControlPage
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
-from kgbench.harness.judge import PASSED, OverloadJudge, Side, Verdict
+from kgbench.harness.judge import PASSED, OverloadJudge, Side, Verdict, warm_up
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import Job, RefereeSettings
@@ -90,6 +90,10 @@ class Referee:
         self.settings = settings
         self.device = torch.device("cuda", 0) if settings.device_kind == "cuda" else torch.device("cpu")
         self.limits = {**default_limits(), **settings.limits}
+        # The fork server is importing meanwhile.
+        warm_up()
+        if settings.device_kind == "cuda":
+            torch.zeros(1, device=self.device)
         ready = self._await_server()
         self.plan = Plan.from_json(ready["plan"])
         self.versions = ready["versions"]
@@ -101,7 +105,6 @@ class Referee:
         if settings.device_kind == "cpu":
             self.memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
         else:
-            torch.zeros(1, device=self.device)
             self.memory_gb = torch.cuda.get_device_properties(0).total_memory / 1e9
 
     def facts(self) -> dict[str, Any]:

@@ -38,8 +38,7 @@ SINGLE_STEPS: Final = 4
 VERIFY_S: Final = 0.05
 """Time per window for judging outputs; one is always judged."""
 OVERHEAD_WINDOWS: Final = 3
-MIN_PAIRS: Final = 8
-PAIRS_PER_PLACE: Final = 2
+MIN_PAIRS: Final = 6
 MAX_PAIRS: Final = 24
 TARGET_HALF_WIDTH: Final = 0.004
 FLUSH_BYTES: Final = 256 << 20
@@ -155,14 +154,6 @@ class Bench:
         for begin in range(0, calls, 64):
             request = {"op": "prepare", "first": begin == 0, "calls": messages[begin : min(begin + 64, calls)]}
             side.handle.request(request, self.budget.window_deadline_s, f"case {run.case.id}, preparing")
-
-    def _place_anew(self, run: _Case, calls: int, turn: int) -> None:
-        """Give both sides other memory, in turns who is first: where an arena lies can be worth 2 % of a short call."""
-        names = sorted(self.sides, reverse=bool(turn % 2))
-        for name in names:
-            self.sides[name].release()
-        for name in names:
-            self._prepare(run, name, calls)
 
     def _window(
         self,
@@ -309,10 +300,10 @@ class Bench:
 
     def _pairs(self, run: _Case, calls: int, overhead: float, started: float) -> list[tuple[Window, Window]]:
         """Alternating windows in ABBA order, both of a pair on the same values, until the interval is narrow."""
+        for name in self.sides:
+            self._prepare(run, name, calls)
         pairs: list[tuple[Window, Window]] = []
         while len(pairs) < MAX_PAIRS:
-            if len(pairs) % PAIRS_PER_PLACE == 0:
-                self._place_anew(run, calls, len(pairs) // PAIRS_PER_PLACE)
             order = ("library", "candidate") if len(pairs) % 2 == 0 else ("candidate", "library")
             inputs = self._draw(run, calls)
             got = {name: self._window(run, name, calls, inputs) for name in order}

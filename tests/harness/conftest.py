@@ -33,7 +33,7 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         log_dir=log_dir,
         hidden=answer_dirs(),
         deadlines=SHORT,
-        limits={"memory_bytes": 2 << 30, "output_bytes": 16 << 20, "processes": 64},
+        limits={"memory_bytes": 1 << 30, "output_bytes": 16 << 20, "processes": 64},
     )
     with Session(settings) as opened:
         yield opened

@@ -1,0 +1,74 @@
+"""How long a worker takes to start, and the peak memory of every process of a session.
+
+    python -m benchmarks.startup [--device auto] [--workers 10] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import psutil
+
+from kgbench.harness import processes
+from kgbench.harness.session import Job, Session, Settings
+from kgbench.paths import answer_dirs, examples_dir, problems_dir
+
+PROBLEM = "aten/t"
+"""Has next to nothing to compute, so that what is measured is starting and ending."""
+
+
+@click.command()
+@click.option("--device", default="auto", show_default=True)
+@click.option("--workers", default=10, show_default=True)
+@click.option("--json", "json_path", type=click.Path(path_type=Path))
+def main(device: str, workers: int, json_path: Path | None) -> None:
+    """Start workers one after the other; then look at every process."""
+    found: dict[str, Any] = {}
+    begun = time.monotonic()
+    with Session(Settings(device=device, hidden=answer_dirs())) as session:
+        found["session_start_s"] = round(time.monotonic() - begun, 2)
+        results = [evaluate(session, PROBLEM, sample) for sample in range(workers)]
+        found["worker_start_s"] = summary([result.seconds["start"] for result in results[1:]])
+        found["whole_candidate_s"] = summary([result.seconds["total"] for result in results[1:]])
+        softmax = evaluate(session, "aten/softmax", 0)
+        found["peak_mb"] = {**softmax.memory_mb, **peaks()}
+    begun = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import torch, triton"], check=True)
+    found["fresh_interpreter_imports_s"] = round(time.monotonic() - begun, 2)
+    print(json.dumps(found, indent=2))
+    if json_path is not None:
+        json_path.write_text(json.dumps(found))
+
+
+def evaluate(session: Session, problem_id: str, sample: int) -> Any:
+    """Judge the example of one problem."""
+    source = (examples_dir() / f"{problem_id}.py").read_text()
+    path = str(problems_dir() / f"{problem_id}.yaml")
+    return session.evaluate(Job(path, problem_id, "examples", sample=sample, source=source))
+
+
+def summary(seconds: list[float]) -> dict[str, float]:
+    return {"median": round(statistics.median(seconds), 4), "max": round(max(seconds), 4)}
+
+
+def peaks() -> dict[str, float]:
+    """Peak resident MB of the processes below the fork server that are still alive: the library's keeper and worker."""
+    named = {}
+    for child in processes.children(os.getpid()):
+        if "kgbench.harness.forkserver" in " ".join(psutil.Process(child).cmdline()):
+            names = ("library's keeper", "library worker")
+            below = processes.descendants(child)
+            named = {name: round(processes.peak_bytes(pid) / 1e6, 1) for name, pid in zip(names, below, strict=False)}
+    return named
+
+
+if __name__ == "__main__":
+    main()
