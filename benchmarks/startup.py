@@ -1,6 +1,6 @@
 """How long a worker takes to start, and the peak memory of every process of a session.
 
-    python -m benchmarks.startup [--device auto] [--workers 10] [--json FILE]
+python -m benchmarks.startup [--device auto] [--workers 10] [--json FILE]
 """
 
 from __future__ import annotations

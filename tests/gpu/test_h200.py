@@ -59,3 +59,40 @@ def judge(session: Session, known: KnownCandidate) -> None:
     path = problems_dir() / f"{known.problem_id}.yaml"
     result = session.evaluate(Job(str(path), known.problem_id, "test", source=known.path.read_text()))
     assert result.outcome in known.outcomes, f"{result.outcome}: {result.reason}\n{result.log_tail}"
+
+
+HONEST = """
+import torch
+
+calls = 0
+
+def add_Tensor(self, other, *, alpha=1):
+    return work(self, other, alpha)
+
+def add_Scalar(self, other, alpha=1):
+    return work(self, other, alpha)
+
+def work(self, other, alpha):
+    return torch.add(self, other, alpha=alpha).contiguous()
+"""
+SYNCHRONISES = HONEST.replace("    return torch.add", "    torch.cuda.synchronize()\n    return torch.add")
+FORGETFUL = HONEST.replace(
+    "    return torch.add",
+    "    global calls\n    calls += 1\n    if calls > 200 and self.numel() > 1 << 22:\n"
+    "        return torch.zeros_like(self)\n    return torch.add",
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome", "queued"),
+    [(HONEST, Outcome.PASSED, True), (SYNCHRONISES, Outcome.PASSED, False), (FORGETFUL, Outcome.WRONG_VALUE, True)],
+    ids=["honest", "synchronises", "forgetful"],
+)
+def test_windows_fit_what_the_candidate_does(session: Session, source: str, outcome: Outcome, queued: bool) -> None:
+    """One that waits for the device cannot be queued and is timed with its launches, like the library beside it."""
+    path = problems_dir() / "aten/add.yaml"
+    result = session.evaluate(Job(str(path), "aten/add", "test", source=source))
+    assert result.outcome is outcome, result.reason
+    timings = [case.timing for case in result.cases if case.timing is not None]
+    assert all(timing.queued is queued for timing in timings)
+    assert outcome is not Outcome.PASSED or len(timings) == 3
