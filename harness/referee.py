@@ -132,7 +132,10 @@ class Referee:
                 self._library(problem)
             evaluation.library = self.library
             for overload in _judged(problem):
-                if worker is None or not worker.handle.alive():
+                if worker is not None and not worker.handle.alive():
+                    worker.close()
+                    worker = None
+                if worker is None:
                     worker = self._start_candidate(evaluation, report)
                 verdict = self._check_overload(evaluation, overload, worker, report)
                 evaluation.verdicts[overload.name] = verdict
@@ -304,6 +307,7 @@ class Referee:
             self._generator(evaluation.job, f"bench/{overload.name}"),
             random.Random(self._seed(evaluation.job, f"choice/{overload.name}")),
             references,
+            evaluation.started + self.settings.deadlines.whole_s,
         )
         self._warm_library(evaluation, judge, library)
         for index, result in enumerate(evaluation.cases):

@@ -100,6 +100,7 @@ class Bench:
         generator: torch.Generator,
         choose: random.Random,
         references: frozenset[str],
+        deadline: float,
     ) -> None:
         self.judge = judge
         self.sides = sides
@@ -109,6 +110,8 @@ class Bench:
         self.choose = choose
         self.references = references
         """Sides that run the reference as their entry and need its hints."""
+        self.deadline = deadline
+        """Monotonic time at which the whole evaluation is over."""
         self.cuda = judge.device.type == "cuda"
         self.scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=judge.device) if self.cuda else None
         self.oracle_s = 0.0
@@ -168,6 +171,10 @@ class Bench:
         side, clock = self.sides[name], self.clocks[name]
         queued = run.queued if queued is None else queued
         what = f"case {run.case.id}, timing"
+        if time.monotonic() > self.deadline:
+            candidate = self.sides["candidate"].handle
+            candidate.kill("deadline")
+            raise WorkerFailed(candidate, Outcome.TIMEOUT, f"{what}: the whole evaluation took too long", "")
         with ExitStack() as stopped:
             for other in self.sides:
                 if other != name:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kgbench.harness.session import Job, Session, Settings
+from kgbench.harness.session import Deadlines, Job, Session, Settings
 from kgbench.paths import answer_dirs, problems_dir
 from kgbench.types import Outcome, Result
 
@@ -113,6 +114,15 @@ def test_what_goes_wrong_in_a_timed_window_is_the_candidates(timed: Session, sou
     result = judge(timed, source)
     assert result.outcome is outcome, result.reason
     assert "timed window" in result.reason or "timing" in result.reason
+
+
+def test_the_whole_deadline_holds_during_timing() -> None:
+    deadlines = replace(Deadlines.for_device("cpu"), whole_s=6.0)
+    with Session(Settings(device="cpu", hidden=answer_dirs(), deadlines=deadlines)) as session:
+        result = judge(
+            session, HONEST.replace("return torch", "time.sleep(0.2 * (self.numel() > 60_000))\n    return torch")
+        )
+    assert result.outcome is Outcome.TIMEOUT, result.reason
 
 
 def test_the_trusted_reference_passes_every_problem(session: Session, problem_path: Path) -> None:
