@@ -24,7 +24,7 @@ from kgbench.types import CaseResult, Mismatch, Outcome, Result
 ABSENT: Final = "–"
 _LOG_LINES: Final = 4
 _LISTED_BY_OUTCOME: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE, Outcome.SKIPPED)
-_LOG_SAYS_MORE: Final = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.HARNESS_ERROR)
+LOG_SAYS_MORE: Final = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.HARNESS_ERROR)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def as_json(report: Report) -> dict[str, Any]:
     return {
         "run": {"path": report.where, **report.info},
         "scores": [{**asdict(row), "subset": row.is_subset()} for row in report.rows],
-        "results": [_result_json(result) for result in report.results],
+        "results": [result_json(result) for result in report.results],
         "notes": list(report.notes),
     }
 
@@ -70,7 +70,7 @@ def print_report(report: Report, console: Console) -> None:
             console.print(threshold_table(report.rows))
             console.print()
     for line in (*_source_lines(report), *_footnotes(report)):
-        _print_line(console, Text(plain(line)), indent=0)
+        print_line(console, Text(plain(line)), indent=0)
 
 
 def result_line(result: Result) -> str:
@@ -87,7 +87,7 @@ def result_line(result: Result) -> str:
 
 def first_words(result: Result) -> str:
     """Why a result is not right, in one line."""
-    case = _first_failure(result)
+    case = first_failure(result)
     if case and case.mismatch:
         wrong = case.mismatch
         where = f"{wrong.output}{list(wrong.index) if wrong.index else ''}"
@@ -198,19 +198,19 @@ def _print_failures(results: Sequence[Result], console: Console) -> None:
 def _print_failure(result: Result, console: Console) -> None:
     sample = f" sample {result.sample}" if result.sample else ""
     head = Text(f"{plain(result.problem)}{sample}  ").append(str(result.outcome), style="red")
-    _print_line(console, head, indent=2)
-    for line in _failure_words(result):
-        _print_line(console, Text(plain(line)), indent=6)
-    if result.outcome in _LOG_SAYS_MORE:
-        for line in _last_words(result.log_tail):
-            _print_line(console, Text(f"| {shortened(plain(line), 200)}", style="dim"), indent=6)
+    print_line(console, head, indent=2)
+    for line in failure_words(result):
+        print_line(console, Text(plain(line)), indent=6)
+    if result.outcome in LOG_SAYS_MORE:
+        for line in last_words(result.log_tail):
+            print_line(console, Text(f"| {shortened(plain(line), 200)}", style="dim"), indent=6)
 
 
-def _failure_words(result: Result) -> Iterable[str]:
+def failure_words(result: Result) -> Iterable[str]:
     """The case, then what was wrong in it: the first wrong element, or else the reason."""
-    case = _first_failure(result)
+    case = first_failure(result)
     if case:
-        yield _case_words(case)
+        yield case_words(case)
     if case and case.mismatch:
         yield from _mismatch_words(case.mismatch)
         return
@@ -219,7 +219,7 @@ def _failure_words(result: Result) -> Iterable[str]:
     yield from dict.fromkeys(reason.removeprefix(prefix) for reason in reasons if reason)
 
 
-def _last_words(log: str) -> Sequence[str]:
+def last_words(log: str) -> Sequence[str]:
     """The end of a log; of a crash's, the top of the stack, which Python prints first."""
     lines = [line for line in log.splitlines() if line.strip() and not line.startswith("Extension modules:")]
     fatal = next((number for number, line in enumerate(lines) if line.startswith("Fatal Python error")), None)
@@ -235,10 +235,10 @@ def _print_listed(outcome: Outcome, results: Sequence[Result], console: Console)
         by_reason.setdefault(reason, []).append(result.problem)
     for reason, problems in by_reason.items():
         head = Text(str(outcome), style="yellow").append(f"{f' ({reason})' if reason else ''}: ", style="default")
-        _print_line(console, head.append(plain(", ".join(problems)), style="default"), indent=2)
+        print_line(console, head.append(plain(", ".join(problems)), style="default"), indent=2)
 
 
-def _print_line(console: Console, text: Text, *, indent: int) -> None:
+def print_line(console: Console, text: Text, *, indent: int) -> None:
     """Wrapped on a terminal; whole lines elsewhere, so that they can be searched."""
     if console.is_terminal:
         console.print(Padding(text, (0, 0, 0, indent)))
@@ -246,11 +246,12 @@ def _print_line(console: Console, text: Text, *, indent: int) -> None:
         console.print(Text(" " * indent).append_text(text), soft_wrap=True)
 
 
-def _first_failure(result: Result) -> CaseResult | None:
+def first_failure(result: Result) -> CaseResult | None:
+    """The first case that is not right; None where none is, or where the candidate never got to a case."""
     return next((case for case in result.cases if case.outcome not in (Outcome.PASSED, Outcome.SKIPPED)), None)
 
 
-def _case_words(case: CaseResult) -> str:
+def case_words(case: CaseResult) -> str:
     # What a case leaves as it is by default says nothing about it.
     told = {name: value for name, value in case.variables.items() if name not in ("dtype", "itemsize")}
     variables = ", ".join(
@@ -277,7 +278,7 @@ def _source_lines(report: Report) -> Iterable[str]:
     last_rows = {row.source: row for row in report.rows}  # the row of all kinds comes after the one of kind compute
     for row in last_rows.values():
         against = f"{row.against_library} against the library{_not_compared(row)}"
-        yield f"{row.source}: {_number(row.problems, 'problem')}, {against}{_own(row)}"
+        yield f"{row.source}: {number_of(row.problems, 'problem')}, {against}{_own(row)}"
         failed = {name: count for name, count in row.outcomes.items() if name != Outcome.PASSED}
         if row.not_evaluated:
             failed["not evaluated"] = row.not_evaluated
@@ -290,7 +291,7 @@ def _source_lines(report: Report) -> Iterable[str]:
         yield from _cautions(row)
 
 
-def _number(count: int, noun: str) -> str:
+def number_of(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -306,13 +307,13 @@ def _own(row: Row) -> str:
 
 def _cautions(row: Row) -> Iterable[str]:
     if row.launch_bound:
-        yield f"  launch-bound (library under 10 µs in every bench case): {_number(row.launch_bound, 'problem')}"
+        yield f"  launch-bound (library under 10 µs in every bench case): {number_of(row.launch_bound, 'problem')}"
     if row.flagged:
         yield f"  more than {scores.FLAG_ABOVE:g} times as fast as the library, look twice: {', '.join(row.flagged)}"
     if row.clamped:
         yield f"  a ratio outside [1/1000, 100] was clamped: {', '.join(row.clamped)}"
     for problem, count in row.untimed.items():
-        yield f"  {problem}: {_number(count, 'bench case')} without a time, not part of its speedup"
+        yield f"  {problem}: {number_of(count, 'bench case')} without a time, not part of its speedup"
 
 
 def _footnotes(report: Report) -> Iterable[str]:
@@ -330,7 +331,7 @@ def _footnotes(report: Report) -> Iterable[str]:
         yield "Problems that were not evaluated count as not right."
     yield from report.notes
     libraries = sorted({result.library.name for result in report.results if result.library and result.library.name})
-    yield f"device: {_device(info.get('device') or {})}"
+    yield f"device: {device_words(info.get('device') or {})}"
     yield f"versions: {_versions(info)}"
     if libraries:
         yield f"libraries: {', '.join(libraries)}"
@@ -338,7 +339,8 @@ def _footnotes(report: Report) -> Iterable[str]:
     yield f"results: {report.where}"
 
 
-def _device(facts: Mapping[str, Any]) -> str:
+def device_words(facts: Mapping[str, Any]) -> str:
+    """``NVIDIA H200, cuda, 151 GB`` from a session's facts."""
     memory = facts.get("memory_gb")
     parts = (facts.get("name"), facts.get("kind"), f"{memory:.0f} GB" if isinstance(memory, int | float) else None)
     return ", ".join(str(part) for part in parts if part) or "unknown (the run did not get so far)"
@@ -365,8 +367,9 @@ def _by_value(reasons: Mapping[str, str]) -> dict[str, list[str]]:
     return problems
 
 
-def _result_json(result: Result) -> dict[str, Any]:
-    case = _first_failure(result)
+def result_json(result: Result) -> dict[str, Any]:
+    """A result as JSON-ready data, without its raw samples and without the cases that passed."""
+    case = first_failure(result)
     against = {name: scores.speedup(result, name) for name in ("library", "fallback")}
     return {
         "problem": result.problem,
@@ -375,8 +378,8 @@ def _result_json(result: Result) -> dict[str, Any]:
         "outcome": str(result.outcome),
         "reason": result.reason,
         "interpreted": result.interpreted,
-        "speedup": None if result.interpreted else _estimate_json(against["library"]),
-        "fallback_speedup": None if result.interpreted else _estimate_json(against["fallback"]),
+        "speedup": None if result.interpreted else estimate_json(against["library"]),
+        "fallback_speedup": None if result.interpreted else estimate_json(against["fallback"]),
         "overloads": result.overloads,
         "library": asdict(result.library) if result.library else None,
         "first_failure": asdict(case) if case else None,
@@ -387,5 +390,5 @@ def _result_json(result: Result) -> dict[str, Any]:
     }
 
 
-def _estimate_json(estimate: Estimate | None) -> dict[str, Any] | None:
+def estimate_json(estimate: Estimate | None) -> dict[str, Any] | None:
     return asdict(estimate) if estimate else None

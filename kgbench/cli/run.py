@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib.util
-import platform
 import secrets
 import sys
 from collections.abc import Sequence
@@ -14,8 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kgbench.cli.options import (
+    check_machine,
+    deadline_option,
+    deadline_overrides,
+    deadlines_on,
+    device_option,
+    problem_dir_option,
+    timeout_option,
+)
 from kgbench.cli.report import fast_at_option, json_option, print_run, thresholds
-from kgbench.errors import MachineError, UsageError
+from kgbench.errors import UsageError
 from kgbench.paths import answer_dirs
 from kgbench.types import Outcome
 
@@ -26,7 +32,6 @@ if TYPE_CHECKING:
     from kgbench.report import Report
     from kgbench.store import RunStore
 
-PHASES: Final = ("import", "compile", "case", "window", "whole")
 INTERRUPTED: Final = 130
 
 EPILOG: Final = """
@@ -69,36 +74,10 @@ command line, 3 this machine cannot, 130 interrupted.
     metavar="GLOB",
     help="Only problems whose id matches, for example 'cublas/*gemm*'. Repeatable.",
 )
-@click.option(
-    "--problem-dir",
-    "problem_dirs",
-    multiple=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="A folder of your own problems, <source>/<name>.yaml. Repeatable.",
-)
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    default="auto",
-    show_default=True,
-    help="auto takes a GPU where there is one.",
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    type=float,
-    metavar="SECONDS",
-    help="For the whole of one candidate; short for --deadline whole=SECONDS.  [default: 300]",
-)
-@click.option(
-    "--deadline",
-    "deadlines",
-    multiple=True,
-    metavar="PHASE=SECONDS",
-    help="For one phase: import (60), compile (120), case (10), window (30) or whole (300). The defaults are three "
-    "times as long on a CPU. Repeatable.",
-)
+@problem_dir_option
+@device_option
+@timeout_option
+@deadline_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -135,12 +114,12 @@ def run(
     Each candidate runs in a process of its own, is judged by another one that it cannot reach, and is timed in turns
     with the library. Progress goes to stderr, the table (or JSON) to stdout.
     """
-    overrides = _overrides(deadlines, timeout_s)
+    overrides = deadline_overrides(deadlines, timeout_s)
     values = thresholds(fast_at)
     if model is None:
         raise UsageError(_which_model())
-    _check_machine()
-    plan = _plan(model, sources, globs, problem_dirs, out, seed, _deadlines(device, overrides))
+    check_machine()
+    plan = _plan(model, sources, globs, problem_dirs, out, seed, deadlines_on(device, overrides))
     ending = _run(plan, device)
     report = print_run(ending.path, values, as_json=as_json)
     if ending.error is not None:
@@ -157,60 +136,11 @@ def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
     return int(broken or (fail and wrong))
 
 
-def _overrides(deadlines: Sequence[str], timeout_s: float | None) -> dict[str, float]:
-    """Seconds by phase that the command line gives. Raises UsageError."""
-    overrides = {}
-    for text in deadlines:
-        phase, _, seconds_text = text.partition("=")
-        try:
-            seconds = float(seconds_text)
-        except ValueError:
-            seconds = 0.0
-        if phase not in PHASES or not 0 < seconds < float("inf"):
-            raise UsageError(
-                f"--deadline {text}: expected PHASE=SECONDS with a phase of {', '.join(PHASES)}, "
-                "for example --deadline compile=60"
-            )
-        overrides[phase] = seconds
-    if timeout_s is not None:
-        if "whole" in overrides:
-            raise UsageError("--timeout is --deadline whole=SECONDS: give one of the two")
-        if not 0 < timeout_s < float("inf"):
-            raise UsageError(f"--timeout {timeout_s:g}: expected a number of seconds above 0")
-        overrides["whole"] = timeout_s
-    return overrides
-
-
 def _which_model() -> str:
     from kgbench.models import provider_summaries
 
     known = "\n".join(f"  {summary}" for summary in provider_summaries().values())
     return f"--model is missing: whose kernels? There is:\n{known}\nTry: kgbench run --model examples"
-
-
-def _check_machine() -> None:
-    """Raises MachineError where no kernel can run, before anything is written."""
-    if not sys.platform.startswith("linux"):
-        raise MachineError(
-            f"kernels run on Linux only, and this is {platform.system()}. Here list, show, validate and report work; "
-            "for run use a Linux machine, WSL 2 or a Linux container"
-        )
-    if importlib.util.find_spec("torch") is None:
-        raise MachineError(
-            "torch is not installed, and every kernel here is judged with it.\n"
-            "  without an NVIDIA GPU:  the CPU build, see https://pytorch.org/get-started/locally/ (Linux, pip, CPU)\n"
-            "  with an NVIDIA GPU:     pip install 'kgbench[torch]'\n"
-            "  from a checkout:        make demo"
-        )
-
-
-def _deadlines(device: str, overrides: dict[str, float]) -> Deadlines:
-    """The device's defaults and what the command line says. Raises MachineError when there is no such device."""
-    from kgbench.harness.devices import find_device
-    from kgbench.harness.settings import Deadlines
-
-    seconds = {f"{phase}_s": value for phase, value in overrides.items()}
-    return dataclasses.replace(Deadlines.for_device(find_device(device).kind), **seconds)
 
 
 def _plan(

@@ -1,0 +1,100 @@
+"""What the commands that judge kernels share: options for device and deadlines, and whether kernels can run here."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kgbench.errors import MachineError, UsageError
+
+if TYPE_CHECKING:
+    from kgbench.harness.settings import Deadlines
+
+PHASES: Final = ("import", "compile", "case", "window", "whole")
+
+problem_dir_option = click.option(
+    "--problem-dir",
+    "problem_dirs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="A folder of your own problems, <source>/<name>.yaml. Repeatable.",
+)
+device_option = click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="auto takes a GPU where there is one.",
+)
+timeout_option = click.option(
+    "--timeout",
+    "timeout_s",
+    type=float,
+    metavar="SECONDS",
+    help="For the whole of one candidate; short for --deadline whole=SECONDS.  [default: 300]",
+)
+deadline_option = click.option(
+    "--deadline",
+    "deadlines",
+    multiple=True,
+    metavar="PHASE=SECONDS",
+    help="For one phase: import (60), compile (120), case (10), window (30) or whole (300). The defaults are three "
+    "times as long on a CPU. Repeatable.",
+)
+
+
+def deadline_overrides(deadlines: Sequence[str], timeout_s: float | None) -> dict[str, float]:
+    """Seconds by phase that the command line gives. Raises UsageError."""
+    overrides = {}
+    for text in deadlines:
+        phase, _, seconds_text = text.partition("=")
+        try:
+            seconds = float(seconds_text)
+        except ValueError:
+            seconds = 0.0
+        if phase not in PHASES or not 0 < seconds < float("inf"):
+            raise UsageError(
+                f"--deadline {text}: expected PHASE=SECONDS with a phase of {', '.join(PHASES)}, "
+                "for example --deadline compile=60"
+            )
+        overrides[phase] = seconds
+    if timeout_s is not None:
+        if "whole" in overrides:
+            raise UsageError("--timeout is --deadline whole=SECONDS: give one of the two")
+        if not 0 < timeout_s < float("inf"):
+            raise UsageError(f"--timeout {timeout_s:g}: expected a number of seconds above 0")
+        overrides["whole"] = timeout_s
+    return overrides
+
+
+def check_machine() -> None:
+    """Raises MachineError where no kernel can run, before anything is written."""
+    if not sys.platform.startswith("linux"):
+        raise MachineError(
+            f"kernels run on Linux only, and this is {platform.system()}. Here list, show, validate and report work; "
+            "for run use a Linux machine, WSL 2 or a Linux container"
+        )
+    if importlib.util.find_spec("torch") is None:
+        raise MachineError(
+            "torch is not installed, and every kernel here is judged with it.\n"
+            "  without an NVIDIA GPU:  the CPU build, see https://pytorch.org/get-started/locally/ (Linux, pip, CPU)\n"
+            "  with an NVIDIA GPU:     pip install 'kgbench[torch]'\n"
+            "  from a checkout:        make demo"
+        )
+
+
+def deadlines_on(device: str, overrides: dict[str, float]) -> Deadlines:
+    """The device's defaults and what the command line says. Raises MachineError when there is no such device."""
+    from kgbench.harness.devices import find_device
+    from kgbench.harness.settings import Deadlines
+
+    seconds = {f"{phase}_s": value for phase, value in overrides.items()}
+    return dataclasses.replace(Deadlines.for_device(find_device(device).kind), **seconds)
