@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, str]] = {
     "list": "kgbench.cli.problems:list_command",
     "show": "kgbench.cli.problems:show_command",
     "validate": "kgbench.cli.problems:validate_command",
+    "check": "kgbench.cli.check:check",
     "run": "kgbench.cli.run:run",
     "report": "kgbench.cli.report:report",
 }

@@ -1,0 +1,338 @@
+"""``kgbench check``: one kernel, one screen. Nothing is stored; what runs whole sources is ``kgbench run``."""
+
+from __future__ import annotations
+
+import ast
+import re
+import secrets
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kgbench.cli.completion import complete_problem
+from kgbench.cli.options import (
+    check_machine,
+    deadline_option,
+    deadline_overrides,
+    deadlines_on,
+    device_option,
+    problem_dir_option,
+    timeout_option,
+)
+from kgbench.cli.report import json_option
+from kgbench.errors import ExpressionError, UsageError, shown_path
+from kgbench.types import CaseResult, Outcome, Result
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from kgbench.harness.settings import Deadlines
+    from kgbench.loader import Registry
+    from kgbench.problem import Cost, Problem
+
+_TOP_LEVEL: Final = re.compile(r"^(?:def\s+(\w+)|(\w+)\s*=[^=])", re.MULTILINE)
+
+EPILOG: Final = """
+\b
+Examples:
+  which problem it is for is seen from the entry that it defines
+    kgbench check softmax.py
+  or is said
+    kgbench check softmax.py aten/softmax
+  for a program
+    kgbench check softmax.py --json
+
+Exit codes: 0 right, 1 not right, 2 wrong command line, 3 this machine cannot, 130 interrupted.
+"""
+
+
+@click.command(epilog=EPILOG, context_settings={"max_content_width": 110})
+@click.argument("kernel", metavar="KERNEL.py", type=click.Path(path_type=Path))
+@click.argument("problem", metavar="[ID]", required=False, shell_complete=complete_problem)
+@problem_dir_option
+@device_option
+@timeout_option
+@deadline_option
+@json_option
+def check(
+    kernel: Path,
+    problem: str | None,
+    problem_dirs: tuple[Path, ...],
+    device: str,
+    timeout_s: float | None,
+    deadlines: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Judge one kernel: is it right, where is it wrong, how fast is each bench case?
+
+    KERNEL.py is one Python file that defines a problem's entry. It is judged as by `kgbench run`, in a process of its
+    own, and nothing is stored.
+    """
+    from rich.console import Console
+
+    from kgbench.loader import Registry, load_problem
+    from kgbench.paths import problems_dir
+    from kgbench.store import json_text
+
+    overrides = deadline_overrides(deadlines, timeout_s)
+    text = _source(kernel)
+    registry = Registry((problems_dir(), *problem_dirs))
+    chosen = registry.resolve(problem).id if problem else problem_of(kernel, text, registry)
+    check_machine()
+    loaded = load_problem(registry.paths[chosen])
+    shown = shown_path(kernel)
+    result, facts = _judge(loaded, text, shown, device, deadlines_on(device, overrides))
+    if as_json:
+        click.echo(json_text(as_data(result, loaded, facts), indent=2))
+    else:
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a dash must not end it in an ASCII locale
+        print_screen(result, loaded, facts, shown, Console(highlight=False))
+    sys.exit(int(result.outcome is not Outcome.PASSED))
+
+
+def problem_of(kernel: Path, text: str, registry: Registry) -> str:
+    """Id of the problem whose entry the file defines at its top level. UsageError when none or several fit.
+
+    Where several problems share an entry's name, a path ``<source>/<name>.py`` decides.
+    """
+    from kgbench.loader import load_problem
+
+    defined = defined_names(text)
+    # Reading a problem takes a while; only those whose text has one of the names are read.
+    mentioned = [
+        each
+        for each, path in registry.paths.items()
+        if any(f"{name}(" in path.read_text(encoding="utf-8", errors="replace") for name in defined)
+    ]
+    entries = {
+        each: {overload.signature.name for overload in load_problem(registry.paths[each]).overloads}
+        for each in mentioned
+    }
+    found = [each for each in mentioned if entries[each] & set(defined)]
+    if len(found) == 1:
+        return found[0]
+    named = f"{kernel.absolute().parent.name}/{kernel.stem}"
+    if named in found:
+        return named
+    where = shown_path(kernel)
+    if found:
+        lines = "\n".join(f"  {each}: {', '.join(sorted(entries[each] & set(defined)))}" for each in found)
+        raise UsageError(
+            f"{where} defines entries of {len(found)} problems:\n{lines}\nSay which: kgbench check {where} {found[0]}"
+        )
+    raise UsageError(_no_entry(where, defined, registry.ids(), kernel.stem))
+
+
+def defined_names(text: str) -> list[str]:
+    """Functions and other names that a file defines at its top level, also of one that Python cannot parse."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return [first or second for first, second in _TOP_LEVEL.findall(text)]
+    names = []
+    for node in body:
+        match node:
+            case ast.FunctionDef(name=name):
+                names.append(name)
+            case ast.Assign(targets=targets):
+                names += [target.id for target in targets if isinstance(target, ast.Name)]
+    return names
+
+
+def achieved(case: CaseResult, cost: Cost | None) -> dict[str, float] | None:
+    """GB/s and GFLOP/s of the candidate, from what the problem file says that a call costs; None where it says none."""
+    if cost is None or case.timing is None or not case.timing.candidate_us > 0:
+        return None
+    try:
+        moved, flops = (float(expr.evaluate(case.variables)) for expr in (cost.bytes, cost.flops))
+    except ExpressionError:
+        return None
+    per_us = 1e-3 / case.timing.candidate_us
+    return {"gb_per_s": moved * per_us, "gflop_per_s": flops * per_us}
+
+
+def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Everything on the screen, JSON-ready."""
+    from kgbench.report import result_json
+
+    bench = [
+        {
+            "id": case.id,
+            "overload": case.overload,
+            "dtype": case.dtype,
+            "variables": case.variables,
+            "timing": {name: value for name, value in asdict(case.timing).items() if name != "windows"},
+            "achieved": achieved(case, _cost(problem, case)),
+        }
+        for case in _timed(result)
+        if case.timing is not None
+    ]
+    return {
+        **result_json(result),
+        "right": result.outcome is Outcome.PASSED,
+        "guess": _guess(result, problem),
+        "cases_right": _count_right(result),
+        "bench": bench,
+        "device": dict(facts),
+    }
+
+
+def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], file: str, console: Console) -> None:
+    """Outcome, what is wrong, speed, and below what that was found with."""
+    from rich.text import Text
+
+    from kgbench import report
+
+    right = result.outcome is Outcome.PASSED
+    head = Text(f"{report.plain(file)} as {problem.id}: ")
+    report.print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
+    for line in () if right else _failure(result, problem):
+        report.print_line(console, Text(report.plain(line)), indent=2)
+    report.print_line(console, Text(_count_right(result)), indent=2)
+    if _timed(result):
+        console.print()
+        console.print(speed_table(result, problem))
+    console.print()
+    for line in _footnotes(result, facts):
+        report.print_line(console, Text(report.plain(line)), indent=0)
+
+
+def speed_table(result: Result, problem: Problem) -> Table:
+    """One line per bench case."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("bench case", overflow="fold")
+    for name in ("library\nµs", "yours\nµs", "speedup", "GB/s", "GFLOP/s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for case in _timed(result):
+        table.add_row(*_speed_cells(case, achieved(case, _cost(problem, case)), result.interpreted))
+    return table
+
+
+def _speed_cells(case: CaseResult, rates: Mapping[str, float] | None, interpreted: bool) -> Sequence[str]:
+    from kgbench.report import ABSENT, ratio_text
+
+    assert case.timing is not None
+    name = f"{case.overload} {case.id.removeprefix('bench-')}".strip()
+    if interpreted:
+        return (name, _figure(case.timing.library_us), *[ABSENT] * 4)
+    ratio, low, high = (ratio_text(value) for value in (case.timing.ratio, case.timing.low, case.timing.high))
+    figures = (rates["gb_per_s"], rates["gflop_per_s"]) if rates else ()
+    return (
+        name,
+        _figure(case.timing.library_us),
+        _figure(case.timing.candidate_us),
+        f"{ratio}x [{low}, {high}]" + (" *" if case.timing.against == "fallback" else ""),
+        *(map(_figure, figures) if figures else (ABSENT, ABSENT)),
+    )
+
+
+def _figure(value: float) -> str:
+    """Three digits, and no exponent for what a GPU does."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _source(kernel: Path) -> str:
+    from kgbench.models import candidate_from_file
+
+    found = candidate_from_file("", "", kernel)
+    if found.source_text is None:
+        raise UsageError(f"{shown_path(kernel)}: {found.reason}; give one Python file that defines a problem's entry")
+    return found.source_text
+
+
+def _no_entry(where: str, defined: Sequence[str], ids: Sequence[str], stem: str) -> str:
+    from kgbench.names import hint
+
+    has = f"defines {', '.join(defined[:8])}" if defined else "defines no function at its top level"
+    return (
+        f"{where} {has}, and none is the entry of a problem; name the problem: kgbench check {where} ID "
+        f"({hint(defined[0] if defined else stem, ids)}). kgbench show ID prints the entry's signature"
+    )
+
+
+def _judge(
+    problem: Problem, text: str, shown: str, device: str, deadlines: Deadlines
+) -> tuple[Result, Mapping[str, Any]]:
+    """The result and the session's facts. SIGTERM and SIGHUP end it like Ctrl-C: no process is left."""
+    from rich.console import Console
+
+    from kgbench.coordinator import ended_by_signals, opened
+    from kgbench.harness.session import Job, Session, Settings
+    from kgbench.paths import answer_dirs
+    from kgbench.progress import display
+
+    hidden = tuple(sorted({*answer_dirs(), problem.path.resolve().parent, Path("runs").resolve()}))
+    settings = Settings(device=device, seed=secrets.token_hex(16), deadlines=deadlines, hidden=hidden)
+    console = Console(stderr=True, highlight=False)
+    job = Job(problem_path=str(problem.path), problem_id=problem.id, model=f"check:{shown}", source=text)
+    with ended_by_signals(), opened(Session(settings), console) as session, display(console, 1) as progress:
+        progress.note(f"judging {shown} as {problem.id}")
+        progress.started(problem.id)
+        return session.evaluate(job, on_event=progress.phase), session.facts
+
+
+def _failure(result: Result, problem: Problem) -> Iterable[str]:
+    from kgbench import report
+
+    yield from report.failure_words(result)
+    words = _guess(result, problem)
+    if words:
+        yield f"guess: {words}"
+    if result.outcome in report.LOG_SAYS_MORE:
+        yield from (f"| {report.shortened(line, 200)}" for line in report.last_words(result.log_tail))
+
+
+def _guess(result: Result, problem: Problem) -> str | None:
+    from kgbench.guess import guess
+    from kgbench.problem import TensorArgument
+    from kgbench.report import first_failure
+
+    case = first_failure(result)
+    overload = next((each for each in problem.overloads if case and each.name == case.overload), None)
+    if case is None or overload is None:
+        return None
+    written = [each for each in overload.arguments if isinstance(each, TensorArgument) and each.access != "read"]
+    return guess(case, result.cases, {each.name: each.access for each in written})
+
+
+def _count_right(result: Result) -> str:
+    right, judged = sum(case.outcome is Outcome.PASSED for case in result.cases), len(result.cases)
+    return f"cases judged: {judged}, " + ("all right" if right == judged else f"{right} of them right")
+
+
+def _timed(result: Result) -> list[CaseResult]:
+    from kgbench.scores import timed_cases
+
+    return timed_cases(result)
+
+
+def _cost(problem: Problem, case: CaseResult) -> Cost | None:
+    return next((overload.cost for overload in problem.overloads if overload.name == case.overload), None)
+
+
+def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:
+    from kgbench import report, scores
+
+    estimates = [(name, scores.speedup(result, name)) for name in ("library", "fallback")]
+    for name, estimate in () if result.interpreted else estimates:
+        if estimate:
+            launch_bound = ", launch-bound (library under 10 µs)" if estimate.launch_bound else ""
+            yield f"speedup against the {name}: {report.estimate_text(estimate)}{launch_bound}"
+    if any(case.timing and case.timing.against == "fallback" for case in result.cases):
+        yield "* beside a plain torch expression: the library does not run here"
+    if result.interpreted:
+        yield f"{report.ABSENT} It ran in Triton's interpreter: right or wrong is judged, its speed means nothing."
+    if result.library and (result.library.name or result.library.reason):
+        yield f"library: {result.library.name or f'none ({result.library.reason})'}"
+    yield f"device: {report.device_words(facts)}"
+    seconds = result.seconds.get("total")
+    if seconds is not None:
+        yield f"judged in {seconds:.1f} s"
