@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, str]] = {
     "check": "kgbench.cli.check:check",
     "run": "kgbench.cli.run:run",
     "report": "kgbench.cli.report:report",
+    "doctor": "kgbench.cli.doctor:doctor",
 }
 """Subcommands in the order of ``--help``."""
 

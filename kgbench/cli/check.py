@@ -335,4 +335,4 @@ def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:
     yield f"device: {report.device_words(facts)}"
     seconds = result.seconds.get("total")
     if seconds is not None:
-        yield f"judged in {seconds:.1f} s"
+        yield f"judged in {seconds:.1f} s; `kgbench doctor` says what this machine allows"

@@ -1,0 +1,183 @@
+"""``kgbench doctor``: what it says of a machine, and that it loads no torch itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kgbench.advice import DOCKER, Circumstances, is_open, package_advice, sandbox_advice
+from kgbench.cli import doctor as module
+from kgbench.cli import main
+from kgbench.cli.doctor import library_rows, problem_rows, read_answers, results_folder
+from kgbench.loader import Registry
+
+ROOT = Path(__file__).resolve().parents[2]
+FACTS = {
+    "kind": "cpu",
+    "name": "CPU",
+    "memory_gb": 8.0,
+    "versions": {"torch": "2.13", "triton": "3.9", "cuda": None},
+    "sandbox": {"network": "OPEN: unshare refused", "ipc": "own"},
+}
+ANSWERS = {
+    "aten:mm": ("PyTorch 2.13", ""),
+    "cublas:cublasSdot_v2": ("", "cuBLAS needs an NVIDIA GPU"),
+    "openblas:cublasSdot_v2": ("", "OpenBLAS is not installed"),
+}
+USER = Circumstances(root=False, container=False, sysctls={})
+
+
+def doctor(*arguments: str) -> Any:
+    return CliRunner().invoke(main, ["doctor", *arguments])
+
+
+@pytest.fixture
+def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CPU without OpenBLAS, in a container without rights."""
+    monkeypatch.setattr(module, "_facts", lambda device: (FACTS, ""))
+    monkeypatch.setattr(module, "_circumstances", lambda: Circumstances(True, True, {}))
+    monkeypatch.setattr(
+        module, "_ask_libraries", lambda found, facts: {**_all_targets(found, "OpenBLAS is not installed"), **ANSWERS}
+    )
+
+
+def _all_targets(problems: Any, reason: str) -> dict[str, tuple[str, str]]:
+    targets = [target for each in problems for overload in each.overloads for target in overload.baseline.values()]
+    return {target: ("PyTorch 2.13", "") if target.startswith("aten:") else ("", reason) for target in targets}
+
+
+@pytest.mark.usefixtures("small_machine")
+def test_machine_that_can_run_ends_with_0_and_says_what_is_missing(tmp_path: Path) -> None:
+    done = doctor("--out", str(tmp_path / "runs"))
+    assert done.exit_code == 0, done.output
+    for words in (
+        "ATen      PyTorch 2.13",
+        "OpenBLAS  no: OpenBLAS is not installed",
+        "  aten      4 of 4\n",
+        "  cublas    0 of 4\n            4 without: OpenBLAS is not installed",
+        "4 without: the problem names no library for device cpu",
+        "network       OPEN: unshare refused\n",
+        f"helps: {DOCKER}",
+        "OpenBLAS: pip install scipy-openblas32",
+        "The examples can run here: kgbench run --model examples",
+    ):
+        assert words in done.stdout
+    assert done.stdout.count("helps:") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.usefixtures("small_machine")
+def test_json_carries_the_same() -> None:
+    found = json.loads(doctor("--json").stdout)
+    assert found["ready"] is True
+    assert found["problems"]["aten"] == {"problems": 4, "with_library": 4, "without": {}}
+    assert found["sandbox"][0] == {"name": "network", "state": "OPEN: unshare refused", "open": True, "help": DOCKER}
+    assert found["device"] == FACTS
+
+
+def test_machine_without_torch_ends_with_3_and_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    done = doctor()
+    assert done.exit_code == 3, done.output
+    assert "Nothing can run here: torch is not installed" in done.stdout
+    assert "0 of 4" in done.stdout
+    assert json.loads(doctor("--json").stdout)["ready"] is False
+
+
+@pytest.mark.torch
+@pytest.mark.timeout(120)
+def test_doctor_examines_this_machine_without_loading_torch(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom kgbench.cli import main\n"
+        "try:\n    main(['doctor', '--json', '--device', 'cpu'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "assert not {'torch', 'triton'} & set(sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=110,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    by_name = {row["name"]: row for row in found["libraries"]}
+    assert by_name["ATen"]["library"].startswith("PyTorch ")
+    assert by_name["vLLM"]["reason"]
+    assert found["problems"]["aten"]["with_library"] == found["problems"]["aten"]["problems"]
+    assert {row["name"] for row in found["sandbox"]} >= {"network", "user"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_library_that_crashes_is_a_reason() -> None:
+    output = '{"target": "aten:mm", "library": "PyTorch 2.13", "reason": ""}\n{"target": "vllm'
+    answers = read_answers(["aten:mm", "vllm:rms_norm"], output, "ended with code -11: ")
+    assert answers["aten:mm"] == ("PyTorch 2.13", "")
+    assert "ended with code -11" in answers["vllm:rms_norm"][1]
+
+
+def test_found_library_stands_for_its_source() -> None:
+    rows = library_rows({"aten:a": ("", "no"), "aten:b": ("PyTorch 2.13", "")})
+    assert rows == [{"name": "ATen", "library": "PyTorch 2.13", "reason": ""}]
+
+
+def test_nothing_is_known_of_libraries_where_nothing_runs() -> None:
+    problem = Registry().find("aten/mm")
+    assert problem_rows([problem], {}, "cpu") == {
+        "aten": {"problems": 1, "with_library": 0, "without": {"not known: nothing can run here": ["aten/mm"]}}
+    }
+
+
+def test_results_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert results_folder(tmp_path / "file")["writable"] is False
+    assert results_folder(tmp_path / "new" / "runs")["writable"] is True
+
+
+@pytest.mark.parametrize(
+    ("state", "found"),
+    [
+        ("OPEN: unshare refused", True),
+        ("VISIBLE, killed as a tree", True),
+        ("NOT FILTERED: not built yet", True),
+        ("own PID namespace", False),
+        ("watched: OPEN questions come after the colon", False),
+    ],
+)
+def test_open_states_are_in_capitals(state: str, found: bool) -> None:
+    assert is_open(state) is found
+
+
+@pytest.mark.parametrize(
+    ("name", "machine", "words"),
+    [
+        ("user", USER, "run as root"),
+        ("user", Circumstances(True, False, {}), "not below /root"),
+        ("network", USER, "run as root"),
+        ("network", Circumstances(False, True, {"user.max_user_namespaces": "0"}), "user.max_user_namespaces=15000"),
+        ("network", Circumstances(False, True, {"user.max_user_namespaces": "9"}), DOCKER),
+        ("ipc", Circumstances(True, True, {"user.max_user_namespaces": "0"}), DOCKER),
+        ("files", Circumstances(True, False, {}), "CAP_SYS_ADMIN"),
+        ("system calls", USER, ""),
+    ],
+)
+def test_advice_fits_the_machine(name: str, machine: Circumstances, words: str) -> None:
+    advice = sandbox_advice(name, "OPEN: refused", machine)
+    assert words in advice
+    assert bool(words) is bool(advice)
+    assert sandbox_advice(name, "own", machine) == ""
+
+
+def test_packages_are_advised_where_they_are_missing_and_help() -> None:
+    gpu = dict(package_advice("cuda", {"torch": "2.11", "triton": "3.6", "cuda": "13.0"}, {"vLLM": "not installed"}))
+    assert set(gpu) == {"vLLM", "kernels in CUDA C++"}
+    assert dict(package_advice("cuda", {"torch": "2.11", "triton": "3", "cuda": "13", "cupy-cuda13x": "14"}, {})) == {}
+    assert set(dict(package_advice("cpu", {}, {"vLLM": "no GPU"}))) == {
+        "torch", "Triton kernels", "speed that means something",
+    }  # fmt: skip
