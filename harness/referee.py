@@ -190,7 +190,7 @@ class Referee:
             }
         else:
             request["source"] = job.source
-            request["entries"] = {o.name: _entry_names(problem, o) for o in _judged(problem)}
+            request["entries"] = entry_names(problem, str(job.source))
         reply = worker.handle.request(request, self.settings.deadlines.import_s, "import")
         if job.trusted is not None:
             if "unavailable" in reply:
@@ -519,12 +519,20 @@ def _judged(problem: Problem) -> list[Overload]:
     return [overload for overload in problem.overloads if overload.check]
 
 
-def _entry_names(problem: Problem, overload: Overload) -> list[str]:
-    """Names under which a candidate may define an entry: the only overload also by the operator's bare name."""
-    names = [overload.signature.name]
-    if len(problem.overloads) == 1 and problem.name not in names:
-        names.append(problem.name)
-    return names
+def entry_names(problem: Problem, source: str) -> dict[str, list[str]]:
+    """By overload the names under which a candidate may define its entry, the signature's first.
+
+    The operator's bare name serves every overload, but only in a file that names none of several.
+    """
+    bare = [problem.name, f"{problem.name}_kernel_impl"]
+    own = {}
+    for overload in _judged(problem):
+        entry = overload.signature.name
+        suffix = overload.name or entry.removeprefix(problem.name).removeprefix("_") or "default"
+        own[overload.name] = [entry, f"{problem.name}_{suffix}", f"{problem.name}__{suffix}_kernel_impl"]
+    defined = _defined(source) if len(problem.overloads) > 1 else set()
+    named = any(name in defined for names in own.values() for name in names if name not in bare)
+    return {key: list(dict.fromkeys(names if named else (*names, *bare))) for key, names in own.items()}
 
 
 def _cpu_name() -> str:
@@ -538,16 +546,29 @@ def _cpu_name() -> str:
 
 
 def _imports_triton(source: str) -> bool:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return False
-    for node in ast.walk(tree):
+    for node in _nodes(source):
         if isinstance(node, ast.Import) and any(alias.name.partition(".")[0] == "triton" for alias in node.names):
             return True
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "triton":
             return True
     return False
+
+
+def _defined(source: str) -> set[str]:
+    """Names that a text defines or imports anywhere."""
+    nodes = _nodes(source)
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
+    assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return functions | imported | assigned
+
+
+def _nodes(source: str) -> list[ast.AST]:
+    """Everything in a text's syntax tree; nothing when it is no Python, or nested beyond what can be parsed."""
+    try:
+        return list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def _words(case: Case) -> str:

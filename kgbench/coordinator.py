@@ -90,7 +90,7 @@ def run(
         try:
             with opened(open_session(store), console) as session:
                 store.update({"device": dict(session.facts)})
-                with display(console, len(plan.problems) * plan.provider.samples) as shown:
+                with display(console, sum(plan.provider.samples_of(problem.id) for problem in plan.problems)) as shown:
                     _evaluate_all(plan, session, store, shown)
                 no_more_signals()
             status = "finished"

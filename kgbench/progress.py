@@ -89,7 +89,8 @@ class LiveDisplay:
 def finished_line(result: Result, done: int, total: int) -> Text:
     """One line; text from the candidate carries no control characters and is never markup."""
     seconds = result.seconds.get("total")
-    line = Text(f"[{done}/{total}] {plain(result.problem)} ")
+    sample = f" sample {result.sample}" if result.sample else ""
+    line = Text(f"[{done}/{total}] {plain(result.problem)}{sample} ")
     line.append(result_line(result), style=_STYLES.get(result.outcome, "red"))
     return line.append(f" {seconds:.1f} s") if seconds is not None else line
 

@@ -161,6 +161,8 @@ def _plan(
     provider = provider_of(model)
     registry = Registry((problems_dir(), *problem_dirs))
     ids = provider.narrow(registry.select(sources, globs), chosen=bool(globs))
+    for note in provider.notes:
+        click.echo(note, err=True)
     now = datetime.now(UTC)
     return Plan(
         problems=tuple(load_problem(registry.paths[each]) for each in ids),

@@ -52,12 +52,12 @@ class Provider(Protocol):
         """The name under which results are stored."""
 
     @property
-    def samples(self) -> int:
-        """Candidates per problem."""
-
-    @property
     def timed(self) -> bool:
         """Whether the clock runs: not where a speed would mean nothing."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Lines to show before a run about what ``narrow`` found."""
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
         """Ids of the problems this provider is for, of those selected; ``chosen``: they were named with --problems.
@@ -65,8 +65,11 @@ class Provider(Protocol):
         Raises ModelError when none is. Every problem returned stays in the denominator.
         """
 
+    def samples_of(self, problem_id: str) -> int:
+        """How many candidates it has for a problem, at least one."""
+
     def candidates(self, problem: Problem) -> Iterable[Candidate]:
-        """``samples`` candidates: a missing one is a candidate whose outcome is ``no candidate``."""
+        """``samples_of`` candidates: a missing one is a candidate whose outcome is ``no candidate``."""
 
 
 def provider_names() -> tuple[str, ...]:

@@ -13,10 +13,13 @@ from kgbench.problem import Problem
 class TrustedProvider:
     model: str
     timed: bool
-    samples: int = 1
+    notes: Sequence[str] = ()
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
         return ids
+
+    def samples_of(self, problem_id: str) -> int:
+        return 1
 
     def candidates(self, problem: Problem) -> Iterable[Candidate]:
         return (Candidate(problem.id, self.model, trusted=self.model),)

@@ -13,4 +13,4 @@ SUMMARY: Final = "examples        the kernels that ship with kgbench"
 
 def provider(argument: str | None) -> Provider:
     takes_no_argument("examples", argument)
-    return FolderProvider("examples", examples_dir())
+    return FolderProvider("examples", examples_dir(), talks=False)

@@ -1,0 +1,6 @@
+def add__Tensor_kernel_impl(self, other, *, alpha=1):
+    return self + (other if alpha == 1 else other * alpha)
+
+
+def add__Scalar_kernel_impl(self, other, alpha=1):
+    return self + (other if alpha == 1 else other * alpha)
