@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from kgbench.harness import keeper, processes, sandbox
 from kgbench.harness.protocol import Channel, ChannelClosed, Message
+from kgbench.harness.sandbox import cgroup
 
 PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.bindings.driver", "cupy")
 
@@ -26,8 +27,9 @@ PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.binding
 class ForkServer:
     """Forks keepers for one referee, reaps them, and sweeps what a killed keeper left behind."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, cgroup_folder: str) -> None:
         self.channel = channel
+        self.cgroup_folder = cgroup_folder
         self.keepers: set[int] = set()
 
     def serve(self) -> None:
@@ -62,6 +64,8 @@ class ForkServer:
                 pid, _ = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     break
+                if pid in self.keepers and self.cgroup_folder:
+                    cgroup.remove(self.cgroup_folder, pid)
                 self.keepers.discard(pid)
         # A keeper that was killed from inside leaves orphans; they are this process's children now.
         for child in processes.children(os.getpid()):
@@ -97,9 +101,9 @@ def main(fd: int) -> None:
         if "." not in name:
             versions[name] = str(getattr(module, "__version__", ""))
     importlib.import_module("kgbench.harness.worker")
-    chosen = sandbox.plan(sandbox.readable_folders())
+    chosen = sandbox.plan()
     channel.send({"ready": True, "versions": versions, "plan": chosen.to_json(), "unfit": unfit_to_fork()})
-    ForkServer(channel).serve()
+    ForkServer(channel, chosen.cgroup).serve()
 
 
 if __name__ == "__main__":

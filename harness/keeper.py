@@ -21,6 +21,7 @@ from typing import Any, Final, NoReturn
 
 from kgbench.harness import processes, sandbox, worker
 from kgbench.harness.protocol import Channel, ChannelClosed, Message
+from kgbench.harness.sandbox.cgroup import Group
 
 TICK_S: Final = 0.1
 TAIL_BYTES: Final = 64 << 10
@@ -34,7 +35,8 @@ class Keeper:
         self.control = control
         self.limits = spec["limits"]
         self.spec = spec
-        self.folder = Path(tempfile.mkdtemp(prefix="kgbench-worker-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="kgbench-worker-")).resolve()
+        self.group: Group | None = None
         self.tail: deque[bytes] = deque()
         self.tail_bytes = self.output_bytes = 0
         self.peak_bytes = 0
@@ -48,14 +50,27 @@ class Keeper:
         uid = sandbox.FIRST_UID + os.getpid() % 50_000 if chosen.own_uid else None
         if uid is not None:
             os.chown(self.folder, uid, uid)
+        entrance = self._make_group(chosen)
         sandbox.enter_keeper(chosen)
         self.log, log_end = os.pipe()
         self.worker_pid = os.fork()
         if self.worker_pid == 0:
+            if entrance is not None:
+                os.write(entrance, b"0")
             _become_worker(worker_socket, log_end, self.folder, self.spec, chosen, uid)
+        if entrance is not None:
+            os.close(entrance)
         os.close(log_end)
         worker_socket.close()
         self.pidfd = os.pidfd_open(self.worker_pid)
+
+    def _make_group(self, chosen: sandbox.Plan) -> int | None:
+        """A control group with the worker's limits; the descriptor by which it enters. Raises OSError."""
+        if not chosen.cgroup:
+            return None
+        self.group = Group.create(chosen.cgroup, os.getpid())
+        self.group.limit(self.limits["memory_bytes"], self.limits["processes"] * sandbox.THREADS_PER_PROCESS)
+        return self.group.entrance()
 
     def watch(self) -> None:
         """Serve the referee until the worker has ended or the channel closes; then the tree is gone."""
@@ -72,8 +87,12 @@ class Keeper:
                 self._check_limits()
         except ChannelClosed:
             self.killed_for = self.killed_for or "the referee let go of it"
+        if self.group is not None and self.group.ran_out_of_memory():
+            self.killed_for = self.killed_for or "memory"
         status = self._kill_tree()
         self._drain()
+        if self.group is not None:
+            self.group.remove()
         shutil.rmtree(self.folder, ignore_errors=True)
         with contextlib.suppress(ChannelClosed):
             self.control.send(
@@ -139,6 +158,8 @@ class Keeper:
         deadline = time.monotonic() + KILL_DEADLINE_S
         if self._ended() and not self.killed_for:
             status = os.waitpid(self.worker_pid, 0)[1]
+        if self.group is not None:
+            self.group.kill()
         while time.monotonic() < deadline:
             processes.signal_tree(os.getpid(), signal.SIGKILL)
             try:
@@ -174,7 +195,7 @@ def _become_worker(
         os.closerange(4, 65536)
         _set_environment(folder, spec)
         os.chdir(folder)
-        sandbox.enter_worker(chosen, tuple(spec["hidden"]), uid)
+        sandbox.enter_worker(chosen, str(folder), tuple(spec["hidden"]), uid, spec["limits"]["processes"])
         end = Channel(socket.socket(fileno=keep), accepts_fds=True)
         worker.run(end, spec["role"], spec["device_kind"], folder)
     except BaseException as error:

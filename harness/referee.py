@@ -118,6 +118,7 @@ class Referee:
             "memory_gb": self.memory_gb,
             "versions": {**self.versions, "torch": torch.__version__, "cuda": torch.version.cuda},
             "sandbox": self.plan.states(),
+            "sandbox_missing": self.plan.missing(),
         }
 
     def evaluate(self, job: Job, report: Report) -> Result:

@@ -23,7 +23,7 @@ from kgbench.harness import processes
 from kgbench.harness.devices import Device, find_device
 from kgbench.harness.environment import THREADS, environment
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, ProtocolError, pair
-from kgbench.harness.settings import Deadlines, Job, RefereeSettings
+from kgbench.harness.settings import SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
 from kgbench.types import Outcome, Result, result_from_json
 
 START_S: Final = 180.0
@@ -48,6 +48,8 @@ class Settings:
     """Where fork server and referee write what they print; None discards it."""
     limits: dict[str, int] | None = None
     timing: bool = True
+    require_sandbox: str = ""
+    """The least level of SANDBOX_LEVELS that workers must have; empty takes what there is."""
 
 
 class Session:
@@ -152,6 +154,21 @@ class Session:
             "driver": self.device.driver,
             "start_s": round(time.monotonic() - begun, 3),
         }
+        self._check_sandbox()
+
+    def _check_sandbox(self) -> None:
+        """Raises MachineError, saying what is missing, below the level that was asked for."""
+        required, had = self.settings.require_sandbox, self.facts["sandbox"]["level"]
+        if not required or SANDBOX_LEVELS.index(had) >= SANDBOX_LEVELS.index(required):
+            return
+        self.close()
+        missing = self.facts["sandbox_missing"]
+        asked = SANDBOX_LEVELS[1 : SANDBOX_LEVELS.index(required) + 1]
+        lines = [f"  {level}: {what}" for level in asked for what in missing[level]]
+        raise MachineError(
+            f"the sandbox on this machine is level {had!r}, and --require-sandbox asks for {required!r}. "
+            "It lacks:\n" + "\n".join(lines) + "\ndocs/sandbox.md says how to get each"
+        )
 
     def _spawn(self, name: str, sockets: list[socket.socket], env: dict[str, str]) -> None:
         """A trusted process in a session of its own, so that Ctrl-C reaches only the coordinator."""

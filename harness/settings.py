@@ -8,6 +8,9 @@ from typing import Any, Final
 CPU_FACTOR: Final = 3.0
 """Deadlines on the CPU are this many times longer: Triton's interpreter is slow, not wrong."""
 
+SANDBOX_LEVELS: Final = ("none", "process", "isolated", "full")
+"""What a worker is shut off from, each level with all of the one before; docs/sandbox.md."""
+
 
 @dataclass(frozen=True)
 class Deadlines:

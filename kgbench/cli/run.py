@@ -22,6 +22,7 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.report import fast_at_option, json_option, print_run, thresholds
 from kgbench.errors import UsageError
+from kgbench.harness.settings import SANDBOX_LEVELS
 from kgbench.paths import answer_dirs
 from kgbench.types import Outcome
 
@@ -92,6 +93,12 @@ command line, 3 this machine cannot, 130 interrupted.
     help="Draw the same inputs as an earlier run. A candidate that knows the seed can know its inputs.  "
     "[default: secret]",
 )
+@click.option(
+    "--require-sandbox",
+    type=click.Choice(SANDBOX_LEVELS),
+    metavar="LEVEL",
+    help="Exit with 3 where kernels cannot be shut off that far: none, process, isolated or full (docs/sandbox.md).",
+)
 @fast_at_option
 @json_option
 @click.option("--fail", is_flag=True, help="Exit with 1 when any problem is not right.")
@@ -105,6 +112,7 @@ def run(
     deadlines: tuple[str, ...],
     out: Path,
     seed: str | None,
+    require_sandbox: str | None,
     fast_at: str,
     as_json: bool,
     fail: bool,
@@ -120,7 +128,7 @@ def run(
         raise UsageError(_which_model())
     check_machine()
     plan = _plan(model, sources, globs, problem_dirs, out, seed, deadlines_on(device, overrides))
-    ending = _run(plan, device)
+    ending = _run(plan, device, require_sandbox or "")
     report = print_run(ending.path, values, as_json=as_json)
     if ending.error is not None:
         raise ending.error
@@ -177,7 +185,7 @@ def _plan(
     )
 
 
-def _run(plan: Plan, device: str) -> Ending:
+def _run(plan: Plan, device: str, require_sandbox: str) -> Ending:
     from rich.console import Console
 
     from kgbench import coordinator
@@ -191,6 +199,7 @@ def _run(plan: Plan, device: str) -> Ending:
             hidden=_hidden(plan),
             log_dir=store.log_dir,
             timing=plan.provider.timed,
+            require_sandbox=require_sandbox,
         )
         return Session(settings)
 

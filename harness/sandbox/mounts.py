@@ -1,0 +1,89 @@
+"""What a worker sees of the file system, in a mount namespace of its own: little, and most of it read-only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from kgbench.harness.sandbox import linux
+
+NEWNS: Final = 0x00020000
+_NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE, _RDONLY = 2, 4, 8, 4096, 16384, 1 << 18, 1
+_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY = 442, -100, 0x8000, 1
+_SIZE: Final = "1g"
+"""The most that a worker may keep in /tmp, and as much again in /dev/shm."""
+
+FEATURES: Final = ("hidden", "private", "read-only")
+"""What can be had beside /proc, each without the others."""
+
+
+def enter(folder: str, features: Sequence[str], own_proc: bool, covered: Sequence[str], hidden: Sequence[str],
+          kept: Sequence[str]) -> None:  # fmt: skip
+    """Called in the worker. ``covered``: folders of which only ``kept`` stays. Raises OSError."""
+    linux.libc_call("unshare", NEWNS)
+    _mount("none", "/", None, _REC | _PRIVATE)
+    # A mount of its own, so that it can stay writable where all else becomes read-only.
+    _mount(folder, folder, None, _BIND)
+    writable = [folder]
+    if "private" in features:
+        for place in covered:
+            if os.path.isdir(place) and _cover(place, [folder, *kept]) and place == "/tmp":
+                writable.append(place)
+    if "hidden" in features:
+        for place in hidden:
+            # A folder that Python itself lies in cannot be hidden from a Python worker.
+            if os.path.isdir(place) and not _holds(place, kept):
+                _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV | _RDONLY, "size=4k")
+    if "read-only" in features:
+        _set_attributes("/", _AT_RECURSIVE, _ATTR_RDONLY, 0)
+        for place in writable:
+            _set_attributes(place, 0, 0, _ATTR_RDONLY)
+    if "private" in features and os.path.isdir("/dev/shm"):
+        _mount("tmpfs", "/dev/shm", "tmpfs", _NOSUID | _NODEV, f"size={_SIZE},mode=1777")
+    if own_proc:
+        # Without a /proc of its own PID namespace CUDA does not start.
+        _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
+    # The working directory still lies on the mount that was there before.
+    os.chdir(folder)
+
+
+def rehearse(folder: str, features: Sequence[str], own_proc: bool, covered: Sequence[str], hidden: Sequence[str],
+             kept: Sequence[str]) -> None:  # fmt: skip
+    """Enter and see that Python is there and the own folder can be written to. Raises OSError."""
+    enter(folder, features, own_proc, covered, hidden, kept)
+    Path(folder, "written").write_text("")
+    for path in kept:
+        os.listdir(path)
+
+
+def _cover(place: str, kept: Sequence[str]) -> bool:
+    """Mount an empty folder over ``place`` in which only ``kept`` stands; False where that would hide Python."""
+    below = sorted({path for path in kept if Path(path).is_relative_to(place)}, key=len)
+    if place in below:
+        return False
+    below = [path for path in below if not any(path.startswith(other + "/") for other in below)]
+    opened = [(path, os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) for path in below]
+    _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV, f"size={_SIZE},mode={'1777' if place == '/tmp' else '755'}")
+    for path, fd in opened:
+        os.makedirs(path, exist_ok=True)
+        _mount(f"/proc/self/fd/{fd}", path, None, _BIND | _REC)
+        os.close(fd)
+    return True
+
+
+def _holds(folder: str, kept: Sequence[str]) -> bool:
+    return any(Path(path).is_relative_to(folder) for path in kept)
+
+
+def _set_attributes(path: str, flags: int, add: int, remove: int) -> None:
+    attributes = ctypes.create_string_buffer(struct.pack("=QQQQ", add, remove, 0, 0), 32)
+    linux.system_call("mount_setattr", _MOUNT_SETATTR, _AT_FDCWD, path.encode(), flags, attributes, 32)
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    encoded = [None if text is None else text.encode() for text in (source, target, kind)]
+    linux.libc_call("mount", *encoded, ctypes.c_ulong(flags), None if data is None else data.encode())
