@@ -105,16 +105,6 @@ def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator
     return inputs
 
 
-def call_bytes(bound: BoundCase) -> int:
-    """Arena bytes that ``make_inputs`` will use for this case, outputs that are returned not included."""
-    total = 0
-    for argument in bound.arguments:
-        if isinstance(argument.value, TensorSpec):
-            spec = argument.value
-            total += round_up(2 * GUARD_BYTES + spec.extent * itemsize(spec.dtype), ALIGNMENT_BYTES)
-    return total
-
-
 def writable(chunk: Chunk, variables: dict[str, Any]) -> torch.Tensor:
     """bool (storage elements,): the elements of this chunk's storage that a call may write."""
     spec, device = chunk.spec, chunk.image.device
