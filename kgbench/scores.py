@@ -181,6 +181,17 @@ def latest(results: Iterable[Result]) -> list[Result]:
     return list(by_key.values())
 
 
+def share_fast(selected: Sequence[Selected], results: Iterable[Result], p: float) -> float | None:
+    """Share of the selected problems that are right and more than p times as fast as the library; p = 0: right.
+
+    None where none is selected, or where speed means nothing on this device.
+    """
+    by_problem = _by_problem(results)
+    samples = [by_problem.get(problem.id, []) for problem in selected]
+    right = [result for of_problem in samples for result in of_problem if result.outcome is Outcome.PASSED]
+    return _fast_p(samples, p, meaningful=not any(r.interpreted for r in right)).interval if samples else None
+
+
 def rows(
     selected: Sequence[Selected], results: Iterable[Result], thresholds: Sequence[float] = THRESHOLDS
 ) -> list[Row]:
@@ -188,9 +199,7 @@ def rows(
 
     The denominator is ``selected``; a result of a problem that was not selected is ignored.
     """
-    by_problem: dict[str, list[Result]] = {}
-    for result in latest(results):
-        by_problem.setdefault(result.problem, []).append(result)
+    by_problem = _by_problem(results)
     table = []
     for source in dict.fromkeys(problem.source for problem in selected):
         of_source = [problem for problem in selected if problem.source == source]
@@ -200,6 +209,13 @@ def rows(
         if len(compute) < len(of_source):
             table.append(_row(source, "all kinds", of_source, of_source, by_problem, thresholds))
     return table
+
+
+def _by_problem(results: Iterable[Result]) -> dict[str, list[Result]]:
+    by_problem: dict[str, list[Result]] = {}
+    for result in latest(results):
+        by_problem.setdefault(result.problem, []).append(result)
+    return by_problem
 
 
 def _row(

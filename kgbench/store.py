@@ -133,6 +133,29 @@ class RunStore:
         return WriteError(f"{path}: cannot write: {_words(error)}; results finished before are kept in {self.path}")
 
 
+def find_run(spelling: str, out: Path) -> Path:
+    """The run folder that a path, ``last`` (the newest below ``out``) or the begin of an id means.
+
+    An id may also begin at its token, behind the dash, since what stands before is only the time. Raises StoreError.
+    """
+    given = Path(spelling).expanduser()
+    if spelling != "last" and (given.is_dir() or given.is_absolute()):
+        return given
+    names = sorted(path.parent.name for path in out.glob(f"*/{RUN_FILE}"))
+    if not names:
+        raise StoreError(
+            f"there is no run '{spelling}', and none in {out}; name its folder, or where runs are: --out DIR"
+        )
+    if spelling == "last":
+        return out / names[-1]  # a name begins with the time
+    found = [name for name in names if any(part.startswith(spelling) for part in (name, name.partition("-")[2]))]
+    if len(found) == 1:
+        return out / found[0]
+    if found:
+        raise StoreError(f"'{spelling}' means {len(found)} runs: {', '.join(found[-5:])}; write more of the id")
+    raise StoreError(f"there is no run '{spelling}' in {out}; the newest are {', '.join(names[-3:])}")
+
+
 def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
     """Reads a run folder, also one whose run was killed. Raises StoreError when it is none or damaged in the middle.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from kgbench.errors import UsageError
 
 if TYPE_CHECKING:
+    from kgbench.bounds import Bound
     from kgbench.report import Report
 
 fast_at_option = click.option(
@@ -20,19 +22,51 @@ fast_at_option = click.option(
     show_default=True,
     help="The p for which fast_p is shown: right and more than p times as fast as the library.",
 )
+fail_under_option = click.option(
+    "--fail-under",
+    metavar="BOUNDS",
+    default="",
+    help="Exit with 1 when a share is lower: 'fast_0=1.0,cublas:fast_1=0.5' bounds fast_0 of all problems and fast_1 "
+    "of cublas. fast_0 is right of every kind, the others are of kind compute.",
+)
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    metavar="DIR",
+    help="Where runs lie.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout in place of the table.")
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN")
+@out_option
 @fast_at_option
 @json_option
-def report(run: Path, fast_at: str, as_json: bool) -> None:
-    """Print the table of a stored run again. RUN is its folder, for example runs/20260131T120000Z-1a2b3c.
+@fail_under_option
+def report(run: str, out: Path, fast_at: str, as_json: bool, fail_under: str) -> None:
+    """Print the table of a stored run again.
 
-    A run that was interrupted or killed is read as far as it came.
+    RUN is its folder, the begin of its id, or last. A run that was interrupted or killed is read as far as it came.
     """
-    print_run(run, thresholds(fast_at), as_json=as_json)
+    from kgbench.bounds import parse_bounds
+    from kgbench.store import find_run
+
+    values, bounds = thresholds(fast_at), parse_bounds(fail_under)
+    found = print_run(find_run(run, out), values, as_json=as_json)
+    sys.exit(int(breaks(found, bounds)))
+
+
+def breaks(report: Report, bounds: Sequence[Bound]) -> bool:
+    """Says on stderr which bounds the run breaks; whether any. Raises UsageError."""
+    from kgbench.bounds import broken
+
+    lines = list(broken(bounds, report.selected, report.results))
+    for line in lines:
+        click.echo(f"kgbench: {line}", err=True)
+    return bool(lines)
 
 
 def thresholds(text: str) -> tuple[float, ...]:

@@ -20,7 +20,7 @@ from kgbench.cli.options import (
     problem_dir_option,
     timeout_option,
 )
-from kgbench.cli.report import fast_at_option, json_option, print_run, thresholds
+from kgbench.cli.report import breaks, fail_under_option, fast_at_option, json_option, print_run, thresholds
 from kgbench.errors import UsageError
 from kgbench.harness.settings import SANDBOX_LEVELS
 from kgbench.paths import answer_dirs
@@ -102,6 +102,7 @@ command line, 3 this machine cannot, 130 interrupted.
 @fast_at_option
 @json_option
 @click.option("--fail", is_flag=True, help="Exit with 1 when any problem is not right.")
+@fail_under_option
 def run(
     model: str | None,
     sources: tuple[str, ...],
@@ -116,23 +117,28 @@ def run(
     fast_at: str,
     as_json: bool,
     fail: bool,
+    fail_under: str,
 ) -> None:
     """Evaluate kernels: is each one right, and how fast is it beside the library?
 
     Each candidate runs in a process of its own, is judged by another one that it cannot reach, and is timed in turns
     with the library. Progress goes to stderr, the table (or JSON) to stdout.
     """
+    from kgbench.bounds import check_sources, parse_bounds
+
     overrides = deadline_overrides(deadlines, timeout_s)
-    values = thresholds(fast_at)
+    values, bounds = thresholds(fast_at), parse_bounds(fail_under)
     if model is None:
         raise UsageError(_which_model())
     check_machine()
     plan = _plan(model, sources, globs, problem_dirs, out, seed, deadlines_on(device, overrides))
+    check_sources(bounds, [problem.id for problem in plan.problems])
     ending = _run(plan, device, require_sandbox or "")
     report = print_run(ending.path, values, as_json=as_json)
     if ending.error is not None:
         raise ending.error
-    sys.exit(exit_code(report, ending, fail=fail))
+    broke = breaks(report, bounds)
+    sys.exit(exit_code(report, ending, fail=fail) or int(broke))
 
 
 def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:

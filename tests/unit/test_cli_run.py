@@ -233,6 +233,36 @@ class TestCommand:
         done = invoke("--problems", "aten/mm", "--model", "baseline", "--device", "cpu", *options, out=tmp_path)
         assert done.exit_code == code
 
+    @pytest.mark.parametrize(
+        ("bounds", "code", "words"),
+        [
+            ("fast_0=1.0,aten:right=1,fast_0.5=1,cublas:fast_0.8=1", 0, ""),
+            ("fast_0=1.0,cublas:fast_1=0.5", 1, "--fail-under 'cublas:fast_1=0.5': it is 0 of 1 problem, below 0.5\n"),
+            ("fast_1=0.01", 1, "--fail-under 'fast_1=0.01': it is 0 of 2 problems, below 0.01\n"),
+        ],
+    )
+    def test_fail_under_says_which_bound_broke_with_both_numbers(
+        self, tmp_path: Path, fake_session: type[FakeSession], bounds: str, code: int, words: str
+    ) -> None:
+        chosen = ("--problems", "aten/mm,cublas/cublasSgemm_v2", "--model", "baseline", "--device", "cpu")
+        done = invoke(*chosen, "--fail-under", bounds, out=tmp_path)
+        again = CliRunner().invoke(report_command, ["last", "--out", str(tmp_path), "--fail-under", bounds])
+        assert (done.exit_code, again.exit_code, again.stdout) == (code, code, done.stdout)
+        assert again.stderr == (words and f"kgbench: {words}")
+        assert done.stderr.endswith(words)
+
+    def test_fail_under_holds_no_bound_on_a_speed_that_means_nothing(
+        self, tmp_path: Path, fake_session: type[FakeSession]
+    ) -> None:
+        fake_session.act = staticmethod(
+            lambda job: dataclasses.replace(result(job.problem_id, timing(2.0)), model=job.model, interpreted=True)
+        )
+        bounds = ("--fail-under", "fast_0=1,fast_1=0.1")
+        done = invoke("--problems", "aten/mm", "--model", "baseline", "--device", "cpu", *bounds, out=tmp_path)
+        assert done.exit_code == 1
+        assert "'fast_1=0.1': the speed is not known, since kernels ran in Triton's interpreter" in done.stderr
+        assert "fast_0=1'" not in done.stderr
+
     def test_interrupted_prints_the_table_and_exits_130(self, tmp_path: Path, fake_session: type[FakeSession]) -> None:
         def interrupt(job: Job) -> None:
             if job.problem_id == "aten/mm":
@@ -263,6 +293,9 @@ class TestCommand:
             (("--model", "examples", "--deadline", "whole=3", "--timeout", "4"), "one of the two"),
             (("--model", "examples", "--timeout", "0"), "--timeout"),
             (("--model", "examples", "--fast-at", "0,x"), "--fast-at"),
+            (("--model", "examples", "--fail-under", "fast1=1"), "for example --fail-under 'fast_0=1.0,cublas:"),
+            (("--model", "examples", "--fail-under", "fast_0=100"), "a share from 0 to 1"),
+            (("--model", "examples", "--source", "aten", "--fail-under", "vllm:right=1"), "there are aten"),
         ],
     )
     def test_wrong_command_line_says_what_to_write(

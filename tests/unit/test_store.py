@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kgbench import store
-from kgbench.store import RunStore, StoreError, WriteError, read_run
+from kgbench.store import RunStore, StoreError, WriteError, find_run, read_run
 from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result, Timing, Window
 
 SEED = "a seed that nobody may know"
@@ -190,3 +190,43 @@ def test_same_id_twice_is_refused(tmp_path: Path) -> None:
     make(tmp_path)
     with pytest.raises(StoreError):
         make(tmp_path)
+
+
+class TestNamesOfRuns:
+    @pytest.fixture
+    def out(self, tmp_path: Path) -> Path:
+        for run_id in ("20260101T000000Z-abc123", "20260102T000000Z-abd456", "20260103T000000Z-ffffff"):
+            RunStore.create(tmp_path, run_id, {}, seed="s")
+        (tmp_path / "20260104T000000Z-no-run").mkdir()
+        return tmp_path
+
+    @pytest.mark.parametrize(
+        ("spelling", "found"),
+        [
+            ("last", "20260103T000000Z-ffffff"),
+            ("20260101", "20260101T000000Z-abc123"),
+            ("abd", "20260102T000000Z-abd456"),
+            ("20260103T000000Z-ffffff", "20260103T000000Z-ffffff"),
+        ],
+    )
+    def test_begin_of_an_id_or_of_its_token(self, out: Path, spelling: str, found: str) -> None:
+        assert find_run(spelling, out) == out / found
+
+    def test_path_is_taken_as_it_is(self, out: Path, tmp_path: Path) -> None:
+        path = str(out / "20260101T000000Z-abc123")
+        assert find_run(path, tmp_path / "elsewhere") == Path(path)
+
+    @pytest.mark.parametrize(
+        ("spelling", "words"),
+        [
+            ("ab", "'ab' means 2 runs: 20260101T000000Z-abc123, 20260102T000000Z-abd456; write more of the id"),
+            ("77", "there is no run '77' in .*; the newest are 20260101T000000Z-abc123, "),
+        ],
+    )
+    def test_what_means_none_or_several(self, out: Path, spelling: str, words: str) -> None:
+        with pytest.raises(StoreError, match=words):
+            find_run(spelling, out)
+
+    def test_folder_without_runs_names_the_option(self, tmp_path: Path) -> None:
+        with pytest.raises(StoreError, match="--out DIR"):
+            find_run("last", tmp_path)
