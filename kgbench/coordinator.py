@@ -81,14 +81,16 @@ def run(
 ) -> Ending:
     """Evaluates the plan. SIGINT, SIGTERM and SIGHUP end it early and keep what is finished.
 
-    Raises StoreError when the run's folder cannot be made; whatever ends the run after that is in the Ending. An
-    exception that is not a KgbenchError is a bug: it rises after the run was marked as failed.
+    Raises StoreError when the run's folder cannot be made, and MachineError when no session can be had; nothing is left
+    then. Whatever ends the run after that is in the Ending. An exception that is not a KgbenchError is a bug: it rises
+    after the run was marked as failed.
     """
     with ended_by_signals() as no_more_signals:
         store = RunStore.create(plan.out, plan.run_id, _info(plan), seed=plan.seed)
-        status, error = "failed", None
+        status, error, begun = "failed", None, False
         try:
             with opened(open_session(store), console) as session:
+                begun = True
                 store.update({"device": dict(session.facts)})
                 with display(console, sum(plan.provider.samples_of(problem.id) for problem in plan.problems)) as shown:
                     _evaluate_all(plan, session, store, shown)
@@ -99,6 +101,9 @@ def run(
         except KgbenchError as cause:
             error = cause
         finally:
+            if error and not begun:
+                store.discard()
+                raise error
             with contextlib.suppress(WriteError) if error else contextlib.nullcontext():
                 store.finish(status, finished=datetime.now(UTC).isoformat(timespec="seconds"), seed=plan.seed)
     return Ending(store.path, status == "interrupted", error)

@@ -17,6 +17,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,9 +59,10 @@ class StoredRun:
 class RunStore:
     """The one writer of a run folder."""
 
-    def __init__(self, path: Path, info: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, info: Mapping[str, Any], *, made_out: bool = False) -> None:
         """Takes over an existing folder; ``create`` makes one."""
         self.path = path
+        self._made_out = made_out
         self._info = dict(info)
         self._results_fd = os.open(path / RESULTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -70,13 +72,14 @@ class RunStore:
 
         Raises StoreError when the folder cannot be made or written.
         """
-        path = out / run_id
+        path, made_out = out / run_id, not out.exists()
         try:
             out.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=0o700)  # a worker has a uid of its own where it can, and must not read seeds or results
             (path / "candidates").mkdir()
             (path / "logs").mkdir()
-            store = cls(path, {"format": FORMAT, "id": run_id, **info, "seed_sha256": sha256(seed), "seed": None})
+            info = {"format": FORMAT, "id": run_id, **info, "seed_sha256": sha256(seed), "seed": None}
+            store = cls(path, info, made_out=made_out)
             store.update({})
             _sync_directory(out)
         except OSError as error:
@@ -119,6 +122,14 @@ class RunStore:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._results_fd, end)
             raise self._failure(self.path / RESULTS_FILE, error) from error
+
+    def discard(self) -> None:
+        """Removes a run in which nothing was judged, and the folder of runs where this one made it."""
+        os.close(self._results_fd)
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._made_out:
+            with contextlib.suppress(OSError):
+                self.path.parent.rmdir()
 
     def finish(self, status: str, *, finished: str, seed: str) -> None:
         """Closes the run: its status (``finished``, ``interrupted``, ``failed``), when, and now the seed itself."""

@@ -160,6 +160,20 @@ class TestCoordinator:
         assert read_run(ending.path).info["status"] == "failed"
         assert len(read_run(ending.path).results) == 1
 
+    @pytest.mark.parametrize("out_is_there", [False, True])
+    def test_session_that_cannot_be_had_leaves_nothing(self, tmp_path: Path, out_is_there: bool) -> None:
+        class Refused(FakeSession):
+            def __enter__(self) -> FakeSession:
+                raise MachineError("the sandbox on this machine is level 'process'")
+
+        chosen = plan(tmp_path, "a")
+        if out_is_there:
+            chosen.out.mkdir()
+        with pytest.raises(MachineError, match="level 'process'"):
+            carry_out(chosen, Refused())
+        assert chosen.out.exists() is out_is_there
+        assert not out_is_there or list(chosen.out.iterdir()) == []
+
     def test_bug_rises_after_the_run_was_closed(self, tmp_path: Path) -> None:
         def fail(job: Job) -> None:
             raise ZeroDivisionError
