@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
-from kgbench.baselines.routines import complex_scalar, letters, real_scalar, status_name, version_text
+from kgbench.baselines.routines import complex_scalar, half_scalar, letters, real_scalar, status_name, version_text
 
 WORKSPACE_BYTES: Final = 32 * 1024 * 1024
 """What cuBLAS recommends on Hopper (cublasSetWorkspace); smaller ones forbid some of its kernels."""
@@ -34,7 +34,17 @@ _FLAGS: Final[dict[str, dict[str, int]]] = {
     "L": {"L": 0, "R": 1},
     "D": {"N": 0, "U": 1},
 }
-_INTEGERS: Final[dict[str, Any]] = {"i": ctypes.c_int, "l": ctypes.c_longlong}
+_INTEGERS: Final[dict[str, Any]] = {"i": ctypes.c_int, "I": ctypes.c_int64, "l": ctypes.c_longlong}
+_DATA_TYPES: Final[dict[torch.dtype, int]] = {
+    torch.float32: 0,
+    torch.float64: 1,
+    torch.float16: 2,
+    torch.int8: 3,
+    torch.complex64: 4,
+    torch.complex128: 5,
+    torch.bfloat16: 14,
+}
+"""cudaDataType by torch's name."""
 _SCALARS: Final[dict[str, tuple[Any, Any]]] = {
     "s": (ctypes.c_float, real_scalar),
     "d": (ctypes.c_double, real_scalar),
@@ -157,6 +167,10 @@ def _slot(letter: str) -> tuple[Any, Callable[[Any], Any]]:
         return _INTEGERS[letter], int
     if letter in _SCALARS:
         return ctypes.c_void_p, _SCALARS[letter][1](_SCALARS[letter][0])
+    if letter == "h":
+        return ctypes.c_void_p, half_scalar()
+    if letter == "e":
+        return ctypes.c_int, _DATA_TYPES.__getitem__
     return ctypes.c_void_p, torch.Tensor.data_ptr
 
 

@@ -1,7 +1,9 @@
 """OpenBLAS through ctypes, with the entries of cuBLAS: what a machine without a GPU is compared with.
 
 The library comes from the wheel ``scipy-openblas32``, whose symbols carry the prefix ``scipy_``. The signatures come
-from ``routines.py``, the mirror image of ``cublas.py``. One thread, as for the candidate.
+from ``routines.py``, the mirror image of ``cublas.py``. One thread, as for the candidate. Each routine is a *kernel*
+for one matrix, on addresses; batches loop over theirs. A routine that CBLAS lacks is made of calls that it has; the
+baseline's notes say which.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ import ctypes
 import functools
 import importlib
 import importlib.util
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,14 +23,6 @@ import torch
 from kgbench.baselines.registry import Baseline, Unavailable
 from kgbench.baselines.routines import complex_scalar, letters
 
-SYMBOLS: Final = {
-    "cublasSgemm_v2": "cblas_sgemm",
-    "cublasSdot_v2": "cblas_sdot",
-    "cublasStrsm_v2": "cblas_strsm",
-    # Once per matrix: cblas_zgemm_batch_strided of OpenBLAS 0.3.34 counts its strides in real numbers, half of what
-    # it is given, and other versions refuse column-major batches (OpenMathLib/OpenBLAS#5979).
-    "cublasZgemmStridedBatched": "cblas_zgemm",
-}
 COLUMN_MAJOR: Final = 102
 _LARGEST_INT: Final = 2**31 - 1
 
@@ -36,29 +32,48 @@ _FLAGS: Final[dict[str, dict[str, int]]] = {
     "D": {"N": 131, "U": 132},
     "L": {"L": 141, "R": 142},
 }
-_BY_VALUE: Final[dict[str, Any]] = {"s": ctypes.c_float, "d": ctypes.c_double}
-_BY_POINTER: Final[dict[str, Any]] = {"c": ctypes.c_float, "z": ctypes.c_double}
-_RESULTS: Final[dict[str, Any]] = {"s": ctypes.c_float, "d": ctypes.c_double}
+_REAL: Final[dict[str, Any]] = {"s": ctypes.c_float, "d": ctypes.c_double}
+_COMPLEX: Final[dict[str, Any]] = {"c": ctypes.c_float, "z": ctypes.c_double}
+_DTYPES: Final = {
+    "h": torch.float16,
+    "s": torch.float32,
+    "d": torch.float64,
+    "c": torch.complex64,
+    "z": torch.complex128,
+}
+_NAME: Final = re.compile(r"cublas([HSDCZ])([a-z0-9]+?)(?:_v2|Batched|StridedBatched|Ex)?(?:_64)?")
+_WITHOUT_ORDER: Final = ("copy", "swap", "scal", "axpy", "asum", "dot", "dotu", "dotc")
+_ONE_MATRIX: Final = str.maketrans({"a": "p", "I": "i", "h": "s", "l": None})
+"""A signature's letters in the routine that is called for one matrix."""
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A routine for one matrix: tensors are addresses, other arguments what ``converters`` make of them."""
+
+    function: Callable[..., Any]
+    converters: tuple[Callable[[Any], Any], ...]
+    symbols: str
 
 
 def load(name: str, device_kind: str) -> Baseline:
-    """The CBLAS function behind the cuBLAS routine ``name``, on CPU tensors.
+    """What OpenBLAS has for the cuBLAS routine ``name``, on CPU tensors.
 
     Raises ``Unavailable`` without the wheel or on a GPU, ``ValueError`` for a routine without a row.
     """
     signature = letters(name)
-    if name not in SYMBOLS:
-        raise ValueError(f"openblas:{name}: no symbol is known; add its row to SYMBOLS in baselines/openblas.py")
     if device_kind != "cpu":
         raise Unavailable("OpenBLAS works on host memory; on a GPU the baseline is cublas:")
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise ValueError(f"openblas:{name}: not cublas, a precision of HSDCZ and a routine; see baselines/openblas.py")
     library = _library()
-    symbol = f"scipy_{SYMBOLS[name]}"
-    if not hasattr(library, symbol):
-        raise Unavailable(f"{_version(library)} has no {symbol}; pip install -U scipy-openblas32")
-    batched = "l" in signature
-    caller = _batch_caller if batched else _caller
-    notes = {"symbol": f"{symbol}, once per matrix" if batched else symbol, "threads": "1"}
-    return Baseline(call=caller(library, symbol, signature), library=_version(library), notes=notes)
+    is_batched = "l" in signature or "a" in signature
+    single = (signature[:-1] if is_batched else signature).translate(_ONE_MATRIX)
+    kernel = _kernel(library, found[1].lower(), found[2], single)
+    notes = {"symbol": f"{kernel.symbols}, once per matrix" if is_batched else kernel.symbols, "threads": "1"}
+    call = _batch_entry(kernel, signature) if is_batched else _entry(kernel)
+    return Baseline(call=call, library=_version(library), notes=notes)
 
 
 @functools.cache
@@ -77,56 +92,206 @@ def _version(library: ctypes.CDLL) -> str:
     return " ".join(library.scipy_openblas_get_config().decode().split()[:2])
 
 
-def _caller(library: ctypes.CDLL, symbol: str, signature: str) -> Callable[..., None]:
-    """The function as one of the cuBLAS entry's arguments; a scalar result goes to the entry's last argument."""
-    gives_result = signature.endswith("r")
-    function, converters = _bound(library, symbol, signature.removesuffix("r"), not gives_result)
-    if gives_result:
-        function.restype = _RESULTS[symbol.removeprefix("scipy_cblas_")[0]]
+# --- entries: the cuBLAS entry's arguments to those of a kernel ---
+
+
+def _entry(kernel: _Kernel) -> Callable[..., None]:
+    function, converters = kernel.function, kernel.converters
 
     def call(*arguments: Any) -> None:
         function(*(convert(value) for convert, value in zip(converters, arguments, strict=True)))
 
-    def call_with_result(*arguments: Any) -> None:
-        *inputs, result = arguments
-        result.fill_(function(*(convert(value) for convert, value in zip(converters, inputs, strict=True))))
-
-    return call_with_result if gives_result else call
+    return call
 
 
-def _batch_caller(library: ctypes.CDLL, symbol: str, signature: str) -> Callable[..., None]:
-    """A strided-batched entry as a loop over its plain routine: a stride ``l`` belongs to the last ``p`` before it."""
+def _batch_entry(kernel: _Kernel, signature: str) -> Callable[..., None]:
+    """A loop over the matrices of a batch: at addresses of their own (``a``), or a stride ``l`` apart.
+
+    Also for strided batches, since cblas_zgemm_batch_strided of OpenBLAS 0.3.34 counts its strides in real numbers,
+    half of what it is given, and other versions refuse column-major batches (OpenMathLib/OpenBLAS#5979).
+    """
     kept = [position for position, letter in enumerate(signature[:-1]) if letter != "l"]
-    function, converters = _bound(library, symbol, "".join(signature[position] for position in kept), True)
-    pointers = [position for position in kept if signature[position] == "p"]
-    strides = [signature.index("l", position) for position in pointers]
+    pointers = [position for position in kept if signature[position] in "pa"]
     places = [kept.index(position) for position in pointers]
+    function, converters = kernel.function, kernel.converters
+
+    def addresses(position: int, arguments: Sequence[Any]) -> Sequence[int]:
+        tensor, count = arguments[position], arguments[-1]
+        if signature[position] == "a":
+            listed: list[int] = tensor.tolist()
+            return listed[:count]
+        first, step = tensor.data_ptr(), arguments[signature.index("l", position)] * tensor.element_size()
+        return [first + i * step for i in range(count)]
 
     def call(*arguments: Any) -> None:
         values = [convert(arguments[position]) for convert, position in zip(converters, kept, strict=True)]
-        steps = [
-            arguments[stride] * arguments[pointer].element_size()
-            for pointer, stride in zip(pointers, strides, strict=True)
-        ]
-        for _ in range(arguments[-1]):
+        for matrices in zip(*(addresses(position, arguments) for position in pointers), strict=True):
+            for place, address in zip(places, matrices, strict=True):
+                values[place] = address
             function(*values)
-            for place, step in zip(places, steps, strict=True):
-                values[place] += step
 
     return call
 
 
-def _bound(
-    library: ctypes.CDLL, symbol: str, signature: str, is_ordered: bool
-) -> tuple[Any, tuple[Callable[[Any], Any], ...]]:
-    """The function, column-major where it takes an order, and the converters of its other arguments."""
-    slots = [_slot(letter) for letter in signature]
-    # A function object of its own: two routines may share a symbol and must not share argtypes.
-    function = library[symbol]
-    function.argtypes = [ctypes.c_int] * is_ordered + [argtype for argtype, _ in slots]
-    function.restype = None
+# --- kernels ---
+
+
+def _kernel(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _Kernel:
+    if stem == "gemm" and (precision == "h" or "e" in signature):
+        return _converted_gemm(library, precision, signature)
+    if stem == "symv" and precision in _COMPLEX:
+        return _complex_symv(library, precision, signature)
+    if stem in ("geam", "dgmm"):
+        return (_geam if stem == "geam" else _dgmm)(library, precision, signature)
+    return _cblas(library, precision, stem, signature)
+
+
+def _cblas(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _Kernel:
+    """The CBLAS function of the same name; a real scalar result is written to the last argument."""
+    typed = [place for place, letter in enumerate(signature) if letter == "e"]
+    if typed:
+        # cublasCsyrkEx: of the types that it takes, torch has complex64 alone, which is CBLAS's.
+        plain = _cblas(library, precision, stem, signature.replace("e", ""))
+        return _without(plain, typed, len(signature))
+    returns = signature.endswith("r") and precision in _REAL
+    suffix = "_sub" if signature.endswith("r") and not returns else ""
+    symbol = f"cblas_{precision}{stem}{suffix}"
+    order = () if stem in _WITHOUT_ORDER else (ctypes.c_int,)
+    slots = [_slot(letter) for letter in (signature[:-1] if returns else signature)]
+    function = _function(library, symbol, [*order, *(argtype for argtype, _ in slots)])
     converters = tuple(convert for _, convert in slots)
-    return (functools.partial(function, COLUMN_MAJOR) if is_ordered else function), converters
+    if order:
+        function = functools.partial(function, COLUMN_MAJOR)
+    if not returns:
+        return _Kernel(function, converters, f"scipy_{symbol}")
+    real = _REAL[precision]
+    function.restype = real
+
+    def with_result(*values: Any) -> None:
+        real.from_address(values[-1]).value = function(*values[:-1])
+
+    return _Kernel(with_result, (*converters, _address), f"scipy_{symbol}")
+
+
+def _without(kernel: _Kernel, places: list[int], count: int) -> _Kernel:
+    """The kernel with arguments added at ``places`` that it is not given."""
+    kept = [place for place in range(count) if place not in places]
+    converters: list[Callable[[Any], Any]] = [_same] * count
+    for place, convert in zip(kept, kernel.converters, strict=True):
+        converters[place] = convert
+
+    def function(*values: Any) -> None:
+        kernel.function(*(values[place] for place in kept))
+
+    return _Kernel(function, tuple(converters), kernel.symbols)
+
+
+def _converted_gemm(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
+    """gemm of 16-bit matrices: converted to float32, multiplied by cblas_sgemm, rounded back; float32 as it is."""
+    sgemm = _cblas(library, "s", "gemm", signature.replace("e", ""))
+    types = [place for place, letter in enumerate(signature) if letter == "e"]
+
+    def function(*values: Any) -> None:
+        dtypes = [values[place] for place in types] or [torch.float16] * 3
+        plain = [value for place, value in enumerate(values) if place not in types]
+        transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = plain
+        if m == 0 or n == 0:
+            return
+        left = _matrix(a, (m, k) if transa == "N" else (k, m), lda, dtypes[0])
+        right = _matrix(b, (k, n) if transb == "N" else (n, k), ldb, dtypes[1])
+        out = _matrix(c, (m, n), ldc, dtypes[2])
+        copies = [_column_major(each, torch.float32) for each in (left, right, out)]
+        (x, ldx), (y, ldy), (z, ldz) = ((each.data_ptr(), max(each.shape[0], 1)) for each in copies)
+        product = (transa, transb, m, n, k, alpha, x, ldx, y, ldy, beta, z, ldz)
+        sgemm.function(*(convert(value) for convert, value in zip(_on_addresses(sgemm), product, strict=True)))
+        out.copy_(copies[2])
+
+    return _Kernel(function, _as_they_are(signature), "scipy_cblas_sgemm on copies in float32")
+
+
+def _complex_symv(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
+    """symv of complex numbers: not in CBLAS; LAPACK's has Fortran's calling convention, all by address."""
+    symbol = f"{precision}symv_"
+    function = _function(library, symbol, [ctypes.c_void_p] * len(signature))
+    scalar, numbers = _COMPLEX[precision], [place for place, letter in enumerate(signature) if letter == "i"]
+
+    def call(uplo: str, *values: Any) -> None:
+        given: list[Any] = [ctypes.c_char_p(uplo.encode()), *values]
+        for place in numbers:
+            given[place] = ctypes.byref(ctypes.c_int(given[place]))
+        function(*given)
+
+    converters = list(_as_they_are(signature))
+    for place, letter in enumerate(signature):
+        if letter == precision:
+            converters[place] = complex_scalar(scalar)
+    return _Kernel(call, tuple(converters), f"scipy_{symbol}")
+
+
+def _geam(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
+    """geam: not in CBLAS; OpenBLAS's extensions omatcopy (B = alpha op(A)) and geadd (C = alpha A + beta C)."""
+    omatcopy = _cblas(library, precision, "omatcopy", f"Tii{precision}pipi")
+    geadd = _cblas(library, precision, "geadd", f"ii{precision}pi{precision}pi")
+    dtype = _DTYPES[precision]
+
+    def run(kernel: _Kernel, *values: Any) -> None:
+        kernel.function(*(convert(value) for convert, value in zip(_on_addresses(kernel), values, strict=True)))
+
+    def function(
+        transa: str, transb: str, m: int, n: int, alpha: Any, a: int, lda: int, beta: Any, b: int, ldb: int, c: int,
+        ldc: int,
+    ) -> None:  # fmt: skip
+        if m == 0 or n == 0:
+            return
+        terms = [each for each in ((transa, alpha, a, lda), (transb, beta, b, ldb)) if each[1] != 0]
+        if not terms:
+            _matrix(c, (m, n), ldc, dtype).zero_()
+        for number, (trans, factor, address, ld) in enumerate(terms):
+            rows, columns = (m, n) if trans == "N" else (n, m)
+            if number == 0:
+                run(omatcopy, trans, rows, columns, factor, address, ld, c, ldc)
+                continue
+            scratch = torch.empty(m * n, dtype=dtype)
+            run(omatcopy, trans, rows, columns, factor, address, ld, scratch.data_ptr(), m)
+            run(geadd, m, n, 1.0, scratch.data_ptr(), m, 1.0, c, ldc)
+
+    return _Kernel(function, _as_they_are(signature), f"{omatcopy.symbols}, {geadd.symbols}")
+
+
+def _dgmm(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
+    """dgmm: not in CBLAS; each row or column is copied and scaled."""
+    copy = _cblas(library, precision, "copy", "ipipi")
+    scal = _cblas(library, precision, "scal", f"i{precision}pi")
+    dtype, scale = _DTYPES[precision], scal.converters[1]
+    size = dtype.itemsize
+
+    def function(mode: str, m: int, n: int, a: int, lda: int, x: int, incx: int, c: int, ldc: int) -> None:
+        count, length = (m, n) if mode == "L" else (n, m)
+        if count == 0 or length == 0:
+            return
+        factors = _matrix(x, (1, count), abs(incx), dtype)[0].tolist()
+        steps = (lda, ldc) if mode == "L" else (1, 1)
+        moves = (size, size) if mode == "L" else (lda * size, ldc * size)
+        for i, factor in enumerate(reversed(factors) if incx < 0 else factors):
+            copy.function(length, a + i * moves[0], steps[0], c + i * moves[1], steps[1])
+            scal.function(length, scale(factor), c + i * moves[1], steps[1])
+
+    return _Kernel(function, _as_they_are(signature), f"{copy.symbols}, {scal.symbols}")
+
+
+# --- conversions ---
+
+
+def _function(library: ctypes.CDLL, symbol: str, argtypes: list[Any]) -> Any:
+    """The function with these types; an object of its own, since two routines may share a symbol. ``Unavailable``."""
+    try:
+        function = library[f"scipy_{symbol}"]
+    except AttributeError:
+        step = "pip install -U scipy-openblas32"
+        raise Unavailable(f"{_version(library)} has no scipy_{symbol}; {step}") from None
+    function.argtypes = argtypes
+    function.restype = None
+    return function
 
 
 def _slot(letter: str) -> tuple[Any, Callable[[Any], Any]]:
@@ -135,11 +300,30 @@ def _slot(letter: str) -> tuple[Any, Callable[[Any], Any]]:
         return ctypes.c_int, _FLAGS[letter].__getitem__
     if letter == "i":
         return ctypes.c_int, _checked_int
-    if letter in _BY_VALUE:
-        return _BY_VALUE[letter], float
-    if letter in _BY_POINTER:
-        return ctypes.c_void_p, complex_scalar(_BY_POINTER[letter])
-    return ctypes.c_void_p, torch.Tensor.data_ptr
+    if letter in _REAL:
+        return _REAL[letter], float
+    if letter in _COMPLEX:
+        return ctypes.c_void_p, complex_scalar(_COMPLEX[letter])
+    return ctypes.c_void_p, _address
+
+
+def _as_they_are(signature: str) -> tuple[Callable[[Any], Any], ...]:
+    """Converters of a kernel that takes Python values: only tensors become addresses."""
+    given: dict[str, Callable[[Any], Any]] = {"p": _address, "i": _checked_int}
+    return tuple(given.get(letter, _same) for letter in signature)
+
+
+def _on_addresses(kernel: _Kernel) -> tuple[Callable[[Any], Any], ...]:
+    return tuple(_same if convert is _address else convert for convert in kernel.converters)
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """Where a tensor lies; an array of pointers has none of interest, each matrix is put in its place."""
+    return tensor.data_ptr()
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _checked_int(value: int) -> int:
@@ -147,3 +331,18 @@ def _checked_int(value: int) -> int:
     if abs(value) > _LARGEST_INT:
         raise OverflowError(f"{value} does not fit the 32-bit integers of scipy-openblas32")
     return value
+
+
+def _matrix(address: int, shape: tuple[int, int], ld: int, dtype: torch.dtype) -> torch.Tensor:
+    """The column-major matrix at an address, as a view of that memory."""
+    rows, columns = shape
+    if rows == 0 or columns == 0:
+        return torch.empty(shape, dtype=dtype)
+    count = rows + (columns - 1) * ld
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return torch.frombuffer(memory, dtype=dtype, count=count).as_strided(shape, (1, ld))
+
+
+def _column_major(matrix: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A copy whose columns lie one behind the other."""
+    return matrix.mT.to(dtype, copy=True).contiguous().mT

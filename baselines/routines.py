@@ -1,12 +1,14 @@
-"""The BLAS routines as data that both callers read: one signature row each, and the status codes.
+"""The BLAS routines as data that both callers read: one signature row per family, and the status codes.
 
 ``cublas.py`` turns a row into a ctypes call of libcublas, ``openblas.py`` into one of OpenBLAS. A routine that takes
-the usual kinds of argument is added by adding its row here; nothing else changes.
+the usual kinds of argument is added by adding its row here; nothing else changes. A test compares every row with
+what NVIDIA's header declares.
 """
 
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,25 +18,75 @@ KINDS: Final = {
     "L": "side flag: 'L' or 'R'",
     "D": "diagonal flag: 'U' (unit) or 'N'",
     "i": "32-bit integer: a size, a leading dimension, an increment",
+    "I": "the same as a 64-bit integer, in the routines that end in _64",
     "l": "64-bit integer: a stride between matrices of a batch",
-    "s": "float32 scalar in host memory (a Python number)",
+    "h": "float16 scalar in host memory (a Python number)",
+    "s": "float32 scalar in host memory",
     "d": "float64 scalar in host memory",
     "c": "complex64 scalar in host memory",
     "z": "complex128 scalar in host memory",
-    "p": "tensor: storage, or an int64 tensor of addresses",
+    "p": "tensor: storage",
+    "a": "array of pointers: an int64 tensor of addresses",
+    "e": "type of a matrix's elements: a torch.dtype",
     "r": "tensor of one element that receives a scalar result",
 }
 
-ROUTINES: Final = {
+FAMILIES: Final = (
+    # Name with {} for the precision, precisions, and a letter of KINDS per argument; x is the precision's scalar.
+    ("cublas{}copy_v2", "SDCZ", "i pi pi"),
+    ("cublas{}swap_v2", "SDCZ", "i pi pi"),
+    ("cublas{}scal_v2", "SDCZ", "i x pi"),
+    ("cublas{}axpy_v2", "SDCZ", "i x pi pi"),
+    ("cublas{}asum_v2", "SD", "i pi r"),
+    ("cublas{}dot_v2", "SD", "i pi pi r"),
+    ("cublas{}dotu_v2", "CZ", "i pi pi r"),
+    ("cublas{}dotc_v2", "CZ", "i pi pi r"),
+    # trans | m n | alpha A lda x incx beta y incy
+    ("cublas{}gemv_v2", "SDCZ", "T ii x pi pi x pi"),
+    ("cublas{}gemvBatched", "SDCZ", "T ii x ai ai x ai i"),
+    ("cublas{}gemvStridedBatched", "SDCZ", "T ii x pil pil x pil i"),
+    # m n | alpha x incx y incy A lda
+    ("cublas{}ger_v2", "SD", "ii x pi pi pi"),
+    ("cublas{}geru_v2", "CZ", "ii x pi pi pi"),
+    ("cublas{}gerc_v2", "CZ", "ii x pi pi pi"),
+    ("cublas{}symv_v2", "SDCZ", "U i x pi pi x pi"),
+    ("cublas{}sbmv_v2", "SD", "U ii x pi pi x pi"),
+    ("cublas{}syr2_v2", "SDCZ", "U i x pi pi pi"),
+    # uplo trans diag | n k | A lda x incx
+    ("cublas{}tbmv_v2", "SDCZ", "UTD ii pi pi"),
+    ("cublas{}trsv_v2", "SDCZ", "UTD i pi pi"),
     # transa transb | m n k | alpha A lda B ldb beta C ldc
-    "cublasSgemm_v2": "TT iii s pi pi s pi",
-    # n | x incx | y incy | result
-    "cublasSdot_v2": "i pi pi r",
+    ("cublas{}gemm_v2", "SDCZ", "TT iii x pi pi x pi"),
+    ("cublas{}gemm", "H", "TT iii x pi pi x pi"),
+    ("cublas{}gemmBatched", "HSDCZ", "TT iii x ai ai x ai i"),
+    ("cublas{}gemmStridedBatched", "HSDCZ", "TT iii x pil pil x pil i"),
+    ("cublas{}gemmEx", "SC", "TT iii x pei pei x pei"),
+    # side uplo | m n | alpha A lda B ldb beta C ldc
+    ("cublas{}symm_v2", "SDCZ", "LU ii x pi pi x pi"),
+    ("cublas{}syrk_v2", "SDCZ", "UT ii x pi x pi"),
+    ("cublas{}syrkEx", "C", "UT ii x pei x pei"),
     # side uplo trans diag | m n | alpha A lda B ldb
-    "cublasStrsm_v2": "LUTD ii s pi pi",
-    # transa transb | m n k | alpha A lda strideA B ldb strideB beta C ldc strideC | batchCount
-    "cublasZgemmStridedBatched": "TT iii z pil pil z pil i",
-}
+    ("cublas{}trsm_v2", "SDCZ", "LUTD ii x pi pi"),
+    ("cublas{}trsmBatched", "SDCZ", "LUTD ii x ai ai i"),
+    # transa transb | m n | alpha A lda beta B ldb C ldc
+    ("cublas{}geam", "SDCZ", "TT ii x pi x pi pi"),
+    # mode | m n | A lda x incx C ldc
+    ("cublas{}dgmm", "SDCZ", "L ii pi pi pi"),
+)
+
+
+def _expanded() -> dict[str, str]:
+    """Every routine by name: each family in each of its precisions, and again with 64-bit integers."""
+    found = {}
+    for pattern, precisions, row in FAMILIES:
+        for precision in precisions:
+            signature = row.replace("x", precision.lower()).replace(" ", "")
+            found[pattern.format(precision)] = signature
+            found[pattern.format(precision) + "_64"] = signature.replace("i", "I")
+    return found
+
+
+ROUTINES: Final = _expanded()
 
 STATUS: Final = {
     0: "CUBLAS_STATUS_SUCCESS",
@@ -53,9 +105,9 @@ STATUS: Final = {
 def letters(name: str) -> str:
     """One letter of KINDS per argument, in the entry's order; raises ``ValueError`` for a routine without a row."""
     try:
-        return ROUTINES[name].replace(" ", "")
+        return ROUTINES[name]
     except KeyError:
-        raise ValueError(f"{name}: no signature is known; add its row to ROUTINES in baselines/routines.py") from None
+        raise ValueError(f"{name}: no signature is known; add its row to FAMILIES in baselines/routines.py") from None
 
 
 def status_name(status: int) -> str:
@@ -78,6 +130,18 @@ def real_scalar(ctype: Any) -> Callable[[float], int]:
 
     def convert(value: float) -> int:
         buffer.value = value
+        return address
+
+    return convert
+
+
+def half_scalar() -> Callable[[float], int]:
+    """As ``real_scalar``, for float16, which ctypes has no type for."""
+    buffer = ctypes.create_string_buffer(2)
+    address = ctypes.addressof(buffer)
+
+    def convert(value: float) -> int:
+        struct.pack_into("<e", buffer, 0, value)
         return address
 
     return convert

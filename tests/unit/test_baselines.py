@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import ctypes
+import struct
+from pathlib import Path
 
 import pytest
 
@@ -40,8 +43,57 @@ def test_every_routine_row_uses_known_letters() -> None:
         assert set(routines.letters(name)) <= set(routines.KINDS), name
 
 
+HEADER = Path(__file__).parent / "data" / "cublas-13.10-signatures.csv"
+C_TYPES = {
+    "cublasOperation_t": "T", "cublasFillMode_t": "U", "cublasSideMode_t": "L", "cublasDiagType_t": "D", "int": "i",
+    "int64_t": "I", "long long int": "l", "cudaDataType": "e",
+}  # fmt: skip
+C_ELEMENTS = {"__half": "h", "float": "s", "double": "d", "cuComplex": "c", "cuDoubleComplex": "z", "void": "any"}
+
+
+def declared(symbol: str, parameters: str) -> str:
+    """The letters that a declaration in NVIDIA's header asks for, from C's types alone."""
+    found = []
+    for parameter in parameters.split(", "):
+        written = parameter.removeprefix("const ").replace("* const ", "** ").replace("[]", "")
+        kind, name = written.rsplit(" ", 1)
+        if kind in C_TYPES:
+            found.append(C_TYPES[kind])
+            continue
+        element = C_ELEMENTS[kind.rstrip("*")]
+        assert element in (symbol[len("cublas")].lower(), "any"), f"{symbol}: {parameter}"
+        is_array = kind.endswith("**")
+        found.append("a" if is_array else element if name in ("alpha", "beta") else "r" if name == "result" else "p")
+    return "".join(found)
+
+
+def header() -> dict[str, str]:
+    with HEADER.open(newline="") as file:
+        return {row["symbol"]: row["parameters"] for row in csv.DictReader(file)}
+
+
+def test_every_routine_is_declared_so_in_the_header_of_cublas() -> None:
+    found = {symbol: declared(symbol, parameters) for symbol, parameters in header().items()}
+    assert found == routines.ROUTINES
+
+
+@pytest.mark.parametrize(
+    ("symbol", "letters"),
+    [
+        ("cublasSgemm_v2", "TTiiispipispi"),
+        ("cublasCgemvBatched_64", "TIIcaIaIcaII"),
+        ("cublasDtrsmBatched", "LUTDiidaiaii"),
+        ("cublasHgemmStridedBatched", "TTiiihpilpilhpili"),
+        ("cublasCsyrkEx", "UTiicpeicpei"),
+        ("cublasZdotc_v2", "ipipir"),
+    ],
+)
+def test_the_header_is_read_right(symbol: str, letters: str) -> None:
+    assert declared(symbol, header()[symbol]) == letters
+
+
 def test_a_routine_without_a_row_names_the_table() -> None:
-    with pytest.raises(ValueError, match="add its row to ROUTINES"):
+    with pytest.raises(ValueError, match="add its row to FAMILIES"):
         routines.letters("cublasXgemm")
 
 
@@ -49,6 +101,7 @@ def test_scalars_travel_through_their_buffers() -> None:
     real, pair = routines.real_scalar(ctypes.c_float), routines.complex_scalar(ctypes.c_double)
     assert ctypes.c_float.from_address(real(-2.5)).value == -2.5
     assert list((ctypes.c_double * 2).from_address(pair(1.5 - 3j))) == [1.5, -3.0]
+    assert struct.unpack("<e", ctypes.string_at(routines.half_scalar()(-0.625), 2)) == (-0.625,)
 
 
 def test_each_scalar_argument_has_a_buffer_of_its_own() -> None:
