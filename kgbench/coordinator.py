@@ -12,7 +12,7 @@ import os
 import platform
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -58,6 +58,8 @@ class Plan:
     run_id: str
     started: datetime
     deadlines: Deadlines
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """The command line's own words about model and selection, for whoever repeats or resumes the run."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,7 @@ def _info(plan: Plan) -> dict[str, Any]:
         "kgbench": __version__,
         "command": list(plan.command),
         "model": plan.provider.model,
+        "asked": dict(plan.asked),
         "timed": plan.provider.timed,
         "seed_is_secret": plan.seed_is_secret,
         "deadlines": asdict(plan.deadlines),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from kgbench.harness.settings import Deadlines
+    from kgbench.harness.session import Job, Settings
     from kgbench.loader import Registry
     from kgbench.problem import Cost, Problem
 
@@ -58,6 +58,12 @@ Exit codes: 0 right, 1 not right, 2 wrong command line, 3 this machine cannot, 1
 @device_option
 @timeout_option
 @deadline_option
+@click.option("--seed", metavar="TEXT", help="Draw the inputs of a run with this seed.  [default: new ones]")
+@click.option(
+    "--drawn-for",
+    metavar="MODEL#SAMPLE",
+    help="Whose candidate it was in that run, since each one gets inputs of its own.",
+)
 @json_option
 def check(
     kernel: Path,
@@ -66,6 +72,8 @@ def check(
     device: str,
     timeout_s: float | None,
     deadlines: tuple[str, ...],
+    seed: str | None,
+    drawn_for: str | None,
     as_json: bool,
 ) -> None:
     """Judge one kernel: is it right, where is it wrong, how fast is each bench case?
@@ -75,18 +83,27 @@ def check(
     """
     from rich.console import Console
 
+    from kgbench.harness.session import Job, Settings
     from kgbench.loader import Registry, load_problem
     from kgbench.paths import problems_dir
     from kgbench.store import json_text
 
     overrides = deadline_overrides(deadlines, timeout_s)
+    model, sample = _drawn_for(drawn_for, seed, f"check:{shown_path(kernel)}")
     text = _source(kernel)
     registry = Registry((problems_dir(), *problem_dirs))
     chosen = registry.resolve(problem).id if problem else problem_of(kernel, text, registry)
     check_machine()
     loaded = load_problem(registry.paths[chosen])
     shown = shown_path(kernel)
-    result, facts = _judge(loaded, text, shown, device, deadlines_on(device, overrides))
+    job = Job(problem_path=str(loaded.path), problem_id=loaded.id, model=model, sample=sample, source=text)
+    settings = Settings(
+        device=device,
+        seed=secrets.token_hex(16) if seed is None else seed,
+        deadlines=deadlines_on(device, overrides),
+        hidden=_hidden(loaded, problem_dirs),
+    )
+    result, facts = _judge(job, shown, settings)
     if as_json:
         click.echo(json_text(as_data(result, loaded, facts), indent=2))
     else:
@@ -175,7 +192,7 @@ def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[
     return {
         **result_json(result),
         "right": result.outcome is Outcome.PASSED,
-        "guess": _guess(result, problem),
+        "guess": guess_of(result, problem),
         "cases_right": _count_right(result),
         "bench": bench,
         "device": dict(facts),
@@ -191,7 +208,7 @@ def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], fil
     right = result.outcome is Outcome.PASSED
     head = Text(f"{report.plain(file)} as {problem.id}: ")
     report.print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
-    for line in () if right else _failure(result, problem):
+    for line in () if right else failure_lines(result, problem):
         report.print_line(console, Text(report.plain(line)), indent=2)
     report.print_line(console, Text(_count_right(result)), indent=2)
     if _timed(result):
@@ -202,7 +219,7 @@ def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], fil
         report.print_line(console, Text(report.plain(line)), indent=0)
 
 
-def speed_table(result: Result, problem: Problem) -> Table:
+def speed_table(result: Result, problem: Problem | None) -> Table:
     """One line per bench case."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -258,45 +275,63 @@ def _no_entry(where: str, defined: Sequence[str], ids: Sequence[str], stem: str)
     )
 
 
-def _judge(
-    problem: Problem, text: str, shown: str, device: str, deadlines: Deadlines
-) -> tuple[Result, Mapping[str, Any]]:
+def _drawn_for(text: str | None, seed: str | None, own: str) -> tuple[str, int]:
+    """Model and sample of ``--drawn-for``, or this file's own. Raises UsageError."""
+    if text is None:
+        return own, 0
+    model, _, sample = text.rpartition("#")
+    if not model or not sample.isdecimal() or seed is None:
+        raise UsageError(
+            f"--drawn-for {text}: expected MODEL#SAMPLE, for example 'dir:my_kernels#0', and --seed beside it; "
+            "`kgbench show RUN/ID` prints both"
+        )
+    return model, int(sample)
+
+
+def _hidden(problem: Problem, problem_dirs: Sequence[Path]) -> tuple[Path, ...]:
+    from kgbench.paths import answer_dirs
+
+    own = (problem.path.parent, *problem_dirs, Path("runs"))
+    return tuple(sorted({*answer_dirs(), *(path.resolve() for path in own)}))
+
+
+def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[str, Any]]:
     """The result and the session's facts. SIGTERM and SIGHUP end it like Ctrl-C: no process is left."""
     from rich.console import Console
 
     from kgbench.coordinator import ended_by_signals, opened
-    from kgbench.harness.session import Job, Session, Settings
-    from kgbench.paths import answer_dirs
+    from kgbench.harness.session import Session
     from kgbench.progress import display
 
-    hidden = tuple(sorted({*answer_dirs(), problem.path.resolve().parent, Path("runs").resolve()}))
-    settings = Settings(device=device, seed=secrets.token_hex(16), deadlines=deadlines, hidden=hidden)
     console = Console(stderr=True, highlight=False)
-    job = Job(problem_path=str(problem.path), problem_id=problem.id, model=f"check:{shown}", source=text)
     with ended_by_signals(), opened(Session(settings), console) as session, display(console, 1) as progress:
-        progress.note(f"judging {shown} as {problem.id}")
-        progress.started(problem.id)
+        progress.note(f"judging {shown} as {job.problem_id}")
+        progress.started(job.problem_id)
         return session.evaluate(job, on_event=progress.phase), session.facts
 
 
-def _failure(result: Result, problem: Problem) -> Iterable[str]:
+def failure_lines(result: Result, problem: Problem | None) -> Iterable[str]:
+    """The first wrong element or the reason, a guess, and the end of the log where it says more."""
     from kgbench import report
 
     yield from report.failure_words(result)
-    words = _guess(result, problem)
+    words = guess_of(result, problem)
     if words:
         yield f"guess: {words}"
     if result.outcome in report.LOG_SAYS_MORE:
         yield from (f"| {report.shortened(line, 200)}" for line in report.last_words(result.log_tail))
 
 
-def _guess(result: Result, problem: Problem) -> str | None:
+def guess_of(result: Result, problem: Problem | None) -> str | None:
+    """What perhaps is wrong; None where nothing fits, or where the problem is not known."""
     from kgbench.guess import guess
     from kgbench.problem import TensorArgument
     from kgbench.report import first_failure
 
     case = first_failure(result)
-    overload = next((each for each in problem.overloads if case and each.name == case.overload), None)
+    overload = next(
+        (each for each in (problem.overloads if problem else ()) if case and each.name == case.overload), None
+    )
     if case is None or overload is None:
         return None
     written = [each for each in overload.arguments if isinstance(each, TensorArgument) and each.access != "read"]
@@ -314,8 +349,9 @@ def _timed(result: Result) -> list[CaseResult]:
     return timed_cases(result)
 
 
-def _cost(problem: Problem, case: CaseResult) -> Cost | None:
-    return next((overload.cost for overload in problem.overloads if overload.name == case.overload), None)
+def _cost(problem: Problem | None, case: CaseResult) -> Cost | None:
+    overloads = problem.overloads if problem else ()
+    return next((overload.cost for overload in overloads if overload.name == case.overload), None)
 
 
 def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from kgbench.cli.completion import complete_problem, complete_source
+from kgbench.cli.options import problem_dir_option
+from kgbench.cli.report import out_option
 from kgbench.errors import KgbenchError, MachineError, UsageError, shown_path
 from kgbench.loader import Registry, load_problem, load_summary
 from kgbench.names import did_you_mean, resolve
@@ -26,15 +28,6 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 PRESET_MEMORY_GB: Final = {"gpu24": 24.0, "gpu80": 80.0, "gpu140": 140.0}
-
-problem_dir_option = click.option(
-    "--problem-dir",
-    "problem_dirs",
-    multiple=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="A folder of your own problems, <source>/<name>.yaml. Repeatable.",
-)
 
 
 def _registry(problem_dirs: Sequence[Path]) -> Registry:
@@ -110,14 +103,27 @@ def _count(number: int, noun: str) -> str:
 
 
 @click.command("show")
-@click.argument("problem", metavar="ID", shell_complete=complete_problem)
+@click.argument("what", metavar="ID | RUN/ID", shell_complete=complete_problem)
 @problem_dir_option
+@out_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show_command(problem: str, problem_dirs: tuple[Path, ...], as_json: bool) -> None:
-    """Show everything that one problem's file says.
+def show_command(what: str, problem_dirs: tuple[Path, ...], out: Path, as_json: bool) -> None:
+    """Show everything about one problem, or about one verdict of a run.
 
-    ID is a problem such as aten/add, in any spelling: aten::add, add, or add.Tensor for one overload.
+    ID is a problem such as aten/add, in any spelling: aten::add, add, or add.Tensor for one overload. RUN/ID is what a
+    run found out about it, with the command that repeats it: last/aten/softmax, 20260131/aten/softmax#2 for the third
+    sample.
     """
+    from kgbench.cli.verdict import show_verdict, split_run
+
+    run, problem = split_run(what, out)
+    if run is None:
+        _show_problem(problem, problem_dirs, as_json=as_json)
+    else:
+        show_verdict(run, problem, problem_dirs, as_json=as_json)
+
+
+def _show_problem(problem: str, problem_dirs: Sequence[Path], *, as_json: bool) -> None:
     registry = _registry(problem_dirs)
     name = registry.resolve(problem)
     found = load_problem(registry.paths[name.id])

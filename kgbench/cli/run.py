@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -131,7 +131,15 @@ def run(
     if model is None:
         raise UsageError(_which_model())
     check_machine()
-    plan = _plan(model, sources, globs, problem_dirs, out, seed, deadlines_on(device, overrides))
+    asked = {
+        "model": model,
+        "sources": list(sources),
+        "problems": list(globs),
+        "problem_dirs": [str(folder.resolve()) for folder in problem_dirs],
+        "deadlines": [f"{phase}={seconds:g}" for phase, seconds in overrides.items()],
+        "folder": str(Path.cwd()),
+    }
+    plan = _plan(asked, out, seed, deadlines_on(device, overrides))
     check_sources(bounds, [problem.id for problem in plan.problems])
     ending = _run(plan, device, require_sandbox or "")
     report = print_run(ending.path, values, as_json=as_json)
@@ -157,24 +165,16 @@ def _which_model() -> str:
     return f"--model is missing: whose kernels? There is:\n{known}\nTry: kgbench run --model examples"
 
 
-def _plan(
-    model: str,
-    sources: Sequence[str],
-    globs: Sequence[str],
-    problem_dirs: Sequence[Path],
-    out: Path,
-    seed: str | None,
-    deadlines: Deadlines,
-) -> Plan:
+def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, deadlines: Deadlines) -> Plan:
     """Everything looked up, nothing written. Raises UsageError."""
     from kgbench.coordinator import Plan, new_run_id
     from kgbench.loader import Registry, load_problem
     from kgbench.models import provider_of
     from kgbench.paths import problems_dir
 
-    provider = provider_of(model)
-    registry = Registry((problems_dir(), *problem_dirs))
-    ids = provider.narrow(registry.select(sources, globs), chosen=bool(globs))
+    provider = provider_of(asked["model"])
+    registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
+    ids = provider.narrow(registry.select(asked["sources"], asked["problems"]), chosen=bool(asked["problems"]))
     for note in provider.notes:
         click.echo(note, err=True)
     now = datetime.now(UTC)
@@ -188,6 +188,7 @@ def _plan(
         run_id=new_run_id(now, secrets.token_hex(3)),
         started=now,
         deadlines=deadlines,
+        asked=asked,
     )
 
 
@@ -215,4 +216,5 @@ def _run(plan: Plan, device: str, require_sandbox: str) -> Ending:
 def _hidden(plan: Plan) -> tuple[Path, ...]:
     """What no candidate may read: problems with their tolerances, baselines, references, others' answers, results."""
     own = {problem.path.resolve().parent for problem in plan.problems}
-    return tuple(sorted({plan.out.resolve(), *answer_dirs(), *own}))
+    given = {Path(folder) for folder in plan.asked["problem_dirs"]}
+    return tuple(sorted({plan.out.resolve(), *answer_dirs(), *own, *given}))

@@ -1,0 +1,214 @@
+"""``kgbench show RUN/ID``: everything that a run found out about one candidate, and the command that repeats it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kgbench.errors import KgbenchError, UsageError, shown_path
+from kgbench.names import resolve
+from kgbench.store import RUN_FILE, StoredRun, find_run, json_text, read_run
+from kgbench.types import CaseResult, Outcome, Result
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kgbench.problem import Problem
+
+LOG_LINES: Final = 60
+_SAMPLE: Final = re.compile(r"(?P<id>.+)#(?P<sample>\d+)")
+
+
+def split_run(spelling: str, out: Path) -> tuple[Path | None, str]:
+    """The run's folder and the rest of ``RUN/ID``; (None, spelling) where it names no run.
+
+    Raises StoreError where it begins like a run, and there is none or more than one.
+    """
+    head, _, name = spelling.rpartition("/")
+    before, _, source = head.rpartition("/")
+    refusals = []
+    for run, rest in ((before, f"{source}/{name}"), (head, name)):
+        try:
+            path = find_run(run, out) if run else None
+            if path is not None and (path / RUN_FILE).is_file():
+                return path, rest
+        except UsageError as error:
+            refusals.append(error)
+    if refusals and (before or head == "last" or head[:1].isdecimal()):
+        raise refusals[0]
+    return None, spelling
+
+
+def show_verdict(run: Path, spelling: str, problem_dirs: Sequence[Path], *, as_json: bool) -> None:
+    """Prints one result of a stored run. Raises UsageError."""
+    from rich.console import Console
+
+    stored = read_run(run)
+    result = find_result(stored, spelling)
+    problem = _problem(stored, result, problem_dirs)
+    if as_json:
+        click.echo(json_text(as_data(stored, result, problem), indent=2))
+        return
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a dash must not end it in an ASCII locale
+    print_verdict(stored, result, problem, Console(highlight=False))
+
+
+def find_result(stored: StoredRun, spelling: str) -> Result:
+    """The newest result of ``ID`` or ``ID#SAMPLE``. Raises UsageError."""
+    from kgbench import scores
+
+    match = _SAMPLE.fullmatch(spelling)
+    wanted = int(match["sample"]) if match else None
+    results = scores.latest(stored.results)
+    asked = [each["id"] for each in stored.info.get("problems", ())]
+    problem = resolve(match["id"] if match else spelling, asked or [result.problem for result in results]).id
+    found = [result for result in results if result.problem == problem]
+    if not found:
+        raise UsageError(f"{problem} was not evaluated in {stored.path.name}: the run ended before it")
+    chosen = [result for result in found if wanted in (None, result.sample)]
+    if not chosen:
+        raise UsageError(f"{problem} has no sample {wanted} in {stored.path.name}; there are {_samples(found)}")
+    return chosen[0]
+
+
+def repeat_command(stored: StoredRun, result: Result) -> str:
+    """What judges the same candidate again, with the same inputs where the seed is known; empty without a candidate."""
+    info = stored.info
+    asked = info.get("asked") or {}
+    words = [word for folder in asked.get("problem_dirs", ()) for word in ("--problem-dir", shown_path(folder))]
+    words += ["--device", result.device] if result.device else []
+    words += [word for text in asked.get("deadlines", ()) for word in ("--deadline", text)]
+    seed = seed_of(info, result)
+    words += ["--seed", seed] if seed else []
+    file = _candidate_file(stored, result)
+    if file is None:
+        ran = result.outcome not in (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
+        return shlex.join(["kgbench", "run", "--model", result.model, "--problems", result.problem, *words]) * ran
+    whose = ["--drawn-for", f"{result.model}#{result.sample}"] if seed else []
+    return shlex.join(["kgbench", "check", shown_path(file), result.problem, *words, *whose])
+
+
+def seed_of(info: Mapping[str, Any], result: Result) -> str | None:
+    """The seed that the result's inputs came from; None while its run is still going."""
+    return info.get("seed")
+
+
+def as_data(stored: StoredRun, result: Result, problem: Problem | None) -> dict[str, Any]:
+    """Everything on the screen and the result as stored, JSON-ready; raw samples stay in the run's folder."""
+    from kgbench.cli.check import guess_of
+    from kgbench.report import result_json
+
+    file = _candidate_file(stored, result)
+    return {
+        "run": str(stored.path),
+        "candidate": str(file) if file else None,
+        "repeat": repeat_command(stored, result) or None,
+        "problem_changed": _changed(result, problem),
+        "guess": guess_of(result, problem),
+        **result.to_json(),
+        "speedup": result_json(result)["speedup"],
+        "fallback_speedup": result_json(result)["fallback_speedup"],
+    }
+
+
+def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, console: Console) -> None:
+    """Outcome and what is wrong, every case, speed, and below what that was found with."""
+    from rich.text import Text
+
+    from kgbench import report, scores
+    from kgbench.cli.check import failure_lines, speed_table
+
+    def say(lines: Iterable[str], indent: int = 0) -> None:
+        for line in lines:
+            report.print_line(console, Text(report.plain(line)), indent=indent)
+
+    right = result.outcome is Outcome.PASSED
+    head = Text(report.plain(f"{stored.path.name}  {result.problem} #{result.sample} by {result.model}: "))
+    report.print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
+    say(() if right else failure_lines(result, problem), 2)
+    if result.cases:
+        say(("", f"cases ({len(result.cases)})"))
+        say(_case_lines(result.cases), 2)
+    if scores.timed_cases(result):
+        console.print()
+        console.print(speed_table(result, problem))
+    say(("", *_facts(stored, result, problem)))
+    log = result.log_tail.splitlines()[-LOG_LINES:]
+    if log:
+        say(("", "log, its end"))
+        say((f"| {line}" for line in log), 2)
+
+
+def _case_lines(cases: Sequence[CaseResult]) -> Iterator[str]:
+    from kgbench.report import case_words
+
+    names = [f"{case.overload} {case.id}".strip() for case in cases]
+    width, outcomes = max(map(len, names)), max(len(case.outcome) for case in cases)
+    for name, case in zip(names, cases, strict=True):
+        variables = case_words(case).partition("): ")[2]
+        timed = case.timing
+        times = f"  library {timed.library_us:.4g} µs, candidate {timed.candidate_us:.4g} µs" if timed else ""
+        times += f" ({timed.note})" if timed and timed.note else ""
+        yield f"{name:{width}}  {case.outcome:{outcomes}}  {case.seconds:7.3f} s  {variables}{times}".rstrip()
+
+
+def _facts(stored: StoredRun, result: Result, problem: Problem | None) -> Iterator[str]:
+    from kgbench import report
+
+    estimate = report.result_line(result)
+    if result.outcome is Outcome.PASSED:
+        yield f"verdict: {estimate}"
+    for name, outcome in result.overloads.items():
+        if name:
+            yield f"overload {name}: {outcome}"
+    if result.library and (result.library.name or result.library.reason):
+        notes = "".join(f"; {key}: {text}" for key, text in result.library.notes.items())
+        yield f"library: {result.library.name or f'none ({result.library.reason})'}{notes}"
+    yield f"device: {report.device_words(stored.info.get('device') or {})}"
+    named = (
+        ("bench cases for", result.preset),
+        ("sandbox", "; ".join(f"{name} {state}" for name, state in result.sandbox.items())),
+        ("seconds", ", ".join(f"{name} {value:.3g}" for name, value in result.seconds.items())),
+        ("peak memory in MB", ", ".join(f"{name} {value:.0f}" for name, value in result.memory_mb.items())),
+    )
+    yield from (f"{name}: {text}" for name, text in named if text)
+    if _changed(result, problem):
+        yield f"problem: its file has changed since; this verdict is of version {result.problem_sha256[:12]}"
+    others = [each for each in stored.results if each.problem == result.problem and each.sample != result.sample]
+    if others:
+        yield f"samples: {_samples([result, *others])}; `kgbench show RUN/{result.problem}#N` has each"
+    command = repeat_command(stored, result)
+    if command:
+        yield f"again: {command}"
+
+
+def _samples(results: Iterable[Result]) -> str:
+    return ", ".join(f"#{number}" for number in sorted({result.sample for result in results}))
+
+
+def _changed(result: Result, problem: Problem | None) -> bool:
+    return problem is not None and bool(result.problem_sha256) and problem.sha256 != result.problem_sha256
+
+
+def _candidate_file(stored: StoredRun, result: Result) -> Path | None:
+    path = stored.path / "candidates" / f"{result.problem}.{result.sample}.py"
+    return path if path.is_file() else None
+
+
+def _problem(stored: StoredRun, result: Result, problem_dirs: Sequence[Path]) -> Problem | None:
+    """The problem's file as it is now; None where it is gone or cannot be read any more."""
+    from kgbench.loader import Registry, load_problem
+    from kgbench.paths import problems_dir
+
+    known = [Path(folder) for folder in (stored.info.get("asked") or {}).get("problem_dirs", ())]
+    try:
+        registry = Registry((problems_dir(), *(problem_dirs or known)))
+        return load_problem(registry.paths[result.problem])
+    except (KgbenchError, KeyError):
+        return None
