@@ -15,29 +15,36 @@ from kgbench import __version__
 from kgbench.errors import KgbenchError
 from kgbench.names import did_you_mean
 
-COMMANDS: Final[dict[str, str]] = {
-    "list": "kgbench.cli.problems:list_command",
-    "show": "kgbench.cli.problems:show_command",
-    "validate": "kgbench.cli.problems:validate_command",
-    "check": "kgbench.cli.check:check",
-    "run": "kgbench.cli.run:run",
-    "report": "kgbench.cli.report:report",
-    "doctor": "kgbench.cli.doctor:doctor",
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Commands of a first day": {
+        "doctor": "kgbench.cli.doctor:doctor",
+        "run": "kgbench.cli.run:run",
+        "check": "kgbench.cli.check:check",
+    },
+    "Results": {
+        "report": "kgbench.cli.report:report",
+        "show": "kgbench.cli.problems:show_command",
+    },
+    "Problems": {
+        "list": "kgbench.cli.problems:list_command",
+        "validate": "kgbench.cli.problems:validate_command",
+    },
 }
-"""Subcommands in the order of ``--help``."""
+"""Subcommands in the order of ``--help``, by heading."""
+
+COMMANDS: Final = {name: target for group in GROUPS.values() for name, target in group.items()}
 
 INTERRUPTED: Final = 130
 
 EPILOG: Final = """
 \b
 Completion of commands, options, sources and problem ids, once per shell:
-  bash   eval "$(_KGBENCH_COMPLETE=bash_source kgbench)"   in ~/.bashrc
-  zsh    eval "$(_KGBENCH_COMPLETE=zsh_source kgbench)"    in ~/.zshrc
-  fish   _KGBENCH_COMPLETE=fish_source kgbench | source    in ~/.config/fish/config.fish
+  eval "$(_KGBENCH_COMPLETE=bash_source kgbench)"       zsh: zsh_source
+  _KGBENCH_COMPLETE=fish_source kgbench | source
 
 \b
-Exit codes: 0 done, 1 a failure you asked to hear of, 2 wrong command line or file, 3 this machine cannot,
-130 interrupted.
+Exit codes: 0 done, 1 a failure you asked to hear of, 2 wrong command line or
+file, 3 this machine cannot, 130 interrupted.
 """
 
 
@@ -46,6 +53,13 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, group in GROUPS.items():
+            with formatter.section(heading):
+                commands = ((name, self.get_command(ctx, name)) for name in group)
+                limit = formatter.width - 4 - max(map(len, COMMANDS))
+                formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in commands if command])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -77,6 +91,5 @@ class LazyGroup(click.Group):
 def main() -> None:
     """Is this GPU kernel right, and is it faster than the library people use today?
 
-    Problems come from PyTorch's ATen, vLLM's CUDA ops and cuBLAS. On a machine without a GPU the same commands
-    work, slower.
+    To begin: kgbench doctor, then kgbench run --model examples. Without a GPU the same commands work, slower.
     """

@@ -51,7 +51,7 @@ Exit codes: 0 right, 1 not right, 2 wrong command line, 3 this machine cannot, 1
 """
 
 
-@click.command(epilog=EPILOG, context_settings={"max_content_width": 110})
+@click.command(epilog=EPILOG, short_help="Judge one file on one screen.", context_settings={"max_content_width": 110})
 @click.argument("kernel", metavar="KERNEL.py", type=click.Path(path_type=Path))
 @click.argument("problem", metavar="[ID]", required=False, shell_complete=complete_problem)
 @problem_dir_option

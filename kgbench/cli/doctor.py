@@ -38,7 +38,7 @@ Exit codes: 0 the examples can run here, 2 wrong command line, 3 nothing can.
 """
 
 
-@click.command(epilog=EPILOG, context_settings={"max_content_width": 110})
+@click.command(epilog=EPILOG, short_help="Say what runs on this machine.", context_settings={"max_content_width": 110})
 @problem_dir_option
 @device_option
 @click.option(

@@ -102,7 +102,7 @@ def _count(number: int, noun: str) -> str:
 # --- show ---
 
 
-@click.command("show")
+@click.command("show", short_help="Say everything about a problem, or about one verdict.")
 @click.argument("what", metavar="ID | RUN/ID", shell_complete=complete_problem)
 @problem_dir_option
 @out_option
@@ -244,7 +244,7 @@ def _plain(value: Any) -> Any:
 # --- validate ---
 
 
-@click.command("validate")
+@click.command("validate", short_help="Check problem files.")
 @click.argument("paths", nargs=-1, metavar="[PATH]…", shell_complete=complete_problem)
 @problem_dir_option
 @click.option("--no-run", is_flag=True, help="Read the files only; run no reference, so torch is not needed.")

@@ -40,7 +40,7 @@ out_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout in place of the table.")
 
 
-@click.command()
+@click.command(short_help="Print the table of a stored run again.")
 @click.argument("run", metavar="RUN")
 @out_option
 @fast_at_option

@@ -55,7 +55,11 @@ command line, 3 this machine cannot, 130 interrupted.
 """
 
 
-@click.command(epilog=EPILOG, context_settings={"max_content_width": 110})
+@click.command(
+    epilog=EPILOG,
+    short_help="Judge kernels and time them beside the library.",
+    context_settings={"max_content_width": 110},
+)
 @click.option(
     "--model",
     metavar="PROVIDER",

@@ -27,6 +27,12 @@ def kgbench(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
+def get_command(name: str) -> click.Command:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    return command
+
+
 def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **environment}
     return subprocess.run(
@@ -210,11 +216,23 @@ def test_help_names_every_command_and_completion() -> None:
     assert kgbench("--version").stdout == f"kgbench, version {__version__}\n"
 
 
+def test_help_fits_a_screen_and_begins_with_a_first_day() -> None:
+    lines = kgbench("--help").stdout.splitlines()
+    assert len(lines) <= 30
+    assert max(map(len, lines)) <= 80
+    named = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in COMMANDS]
+    assert named == list(COMMANDS)
+    assert named[:3] == ["doctor", "run", "check"]
+    assert not any(line.endswith("...") for line in lines[1:])
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name: str) -> None:
     done = kgbench(name, "--help")
     assert done.exit_code == 0
     assert done.stdout.startswith("Usage: ")
+    assert all(option.help for option in get_command(name).params if isinstance(option, click.Option))
+    assert len(done.stdout.splitlines()) <= 80
 
 
 @pytest.mark.parametrize(
