@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 from typing import Final
 
 ALLOWED: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ")
@@ -14,6 +15,8 @@ THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def environment(device_kind: str) -> dict[str, str]:
     """Variables for a kind of device. ``TRITON_INTERPRET`` is read when triton is imported, so it is set here."""
     chosen = {name: os.environ[name] for name in ALLOWED if name in os.environ}
+    # Programs that were installed as packages, such as ninja, are found without the environment being activated.
+    chosen["PATH"] = os.pathsep.join(filter(None, (chosen.get("PATH"), sysconfig.get_path("scripts"))))
     chosen |= dict.fromkeys(THREADS, "1")
     chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     if device_kind == "cpu":

@@ -29,6 +29,7 @@ from kgbench.cases import Case, choose_preset, expand_cases
 from kgbench.harness.arena import ControlPage
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
 from kgbench.harness.judge import PASSED, OverloadJudge, Side, Verdict, warm_up
+from kgbench.harness.languages import deadlines_for, lacking, machine_of
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import Job, RefereeSettings
@@ -191,8 +192,11 @@ class Referee:
             }
         else:
             request["source"] = job.source
+            if words := lacking(str(job.source), machine_of(self.device.type, torch.version.cuda)):
+                raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
             request["entries"] = entry_names(problem, str(job.source))
-        reply = worker.handle.request(request, self.settings.deadlines.import_s, "import")
+        deadline_s = deadlines_for(job.source, self.settings.deadlines).import_s
+        reply = worker.handle.request(request, deadline_s, "import")
         if job.trusted is not None:
             if "unavailable" in reply:
                 raise WorkerFailed(worker.handle, Outcome.SKIPPED, str(reply["unavailable"]))
@@ -250,7 +254,7 @@ class Referee:
     def _check_case(
         self, evaluation: Evaluation, judge: OverloadJudge, case: Case, worker: Worker, purpose: str
     ) -> Verdict:
-        deadlines = self.settings.deadlines
+        deadlines = deadlines_for(evaluation.job.source, self.settings.deadlines)
         compile_class = f"{judge.overload.name}/{case.dtype}"
         first = compile_class not in worker.side.warm
         allowed = deadlines.case_s + (deadlines.compile_s if first else 0.0)
@@ -308,7 +312,7 @@ class Referee:
             self._generator(evaluation.job, f"bench/{overload.name}"),
             random.Random(self._seed(evaluation.job, f"choice/{overload.name}")),
             references,
-            evaluation.started + self.settings.deadlines.whole_s,
+            evaluation.started + deadlines_for(evaluation.job.source, self.settings.deadlines).whole_s,
         )
         self._warm_library(evaluation, judge, library)
         for index, result in enumerate(evaluation.cases):

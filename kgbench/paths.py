@@ -15,11 +15,20 @@ def problems_dir() -> Path:
     return (_PACKAGE / "problems").resolve()
 
 
-def examples_dir() -> Path:
-    """The folder with the example kernels, ``<source>/<name>.py``."""
-    return (_PACKAGE / "examples").resolve()
+def examples_dir(language: str = "triton") -> Path:
+    """The folder with the example kernels in a language, ``<source>/<name>.py``."""
+    return _examples() / language
+
+
+def example_languages() -> tuple[str, ...]:
+    """The languages there are examples in."""
+    return tuple(sorted(path.name for path in _examples().iterdir() if not path.name.startswith(("_", "."))))
 
 
 def answer_dirs() -> tuple[Path, ...]:
     """Folders of this package that hold answers: problems, references and examples. No candidate may see them."""
-    return (problems_dir(), examples_dir(), (_PACKAGE / "baselines").resolve())
+    return (problems_dir(), _examples(), (_PACKAGE / "baselines").resolve())
+
+
+def _examples() -> Path:
+    return (_PACKAGE / "examples").resolve()

@@ -7,7 +7,8 @@ from click.shell_completion import CompletionItem
 
 from kgbench.errors import KgbenchError
 from kgbench.loader import Registry
-from kgbench.paths import problems_dir
+from kgbench.models import provider_names
+from kgbench.paths import example_languages, problems_dir
 from kgbench.problem import SOURCES
 
 
@@ -15,6 +16,12 @@ def complete_source(ctx: click.Context, param: click.Parameter, incomplete: str)
     """Sources and ``all``, also behind a comma."""
     before, comma, word = incomplete.rpartition(",")
     return [CompletionItem(f"{before}{comma}{each}") for each in (*SOURCES, "all") if each.startswith(word)]
+
+
+def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Providers; behind ``examples:`` the languages. A path is left to whoever types it."""
+    languages = [f"examples:{each}" for each in example_languages()]
+    return [CompletionItem(each) for each in (*provider_names(), *languages) if each.startswith(incomplete)]
 
 
 def complete_problem(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

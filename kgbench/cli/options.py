@@ -17,7 +17,7 @@ from kgbench.errors import MachineError, UsageError
 if TYPE_CHECKING:
     from kgbench.harness.settings import Deadlines
 
-PHASES: Final = ("import", "compile", "case", "window", "whole")
+PHASES: Final = ("import", "compile", "extension", "case", "window", "whole")
 
 problem_dir_option = click.option(
     "--problem-dir",
@@ -46,8 +46,8 @@ deadline_option = click.option(
     "deadlines",
     multiple=True,
     metavar="PHASE=SECONDS",
-    help="For one phase: import (60), compile (120), case (10), window (30) or whole (300). The defaults are three "
-    "times as long on a CPU. Repeatable.",
+    help="For one phase: import (60), compile (120), extension (300, builds C++), case (10), window (30), whole (300). "
+    "The defaults are three times as long on a CPU. Repeatable.",
 )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kgbench.cli.completion import complete_model
 from kgbench.cli.options import (
     check_machine,
     deadline_option,
@@ -63,6 +64,7 @@ command line, 3 this machine cannot, 130 interrupted.
 @click.option(
     "--model",
     metavar="PROVIDER",
+    shell_complete=complete_model,
     help="Who answers: examples, dir:PATH, a path to one .py file, baseline or reference.",
 )
 @click.option(

@@ -1,16 +1,33 @@
-"""The kernels that ship with kgbench: ``kgbench/examples/<source>/<name>.py``, honest and readable."""
+"""The kernels that ship with kgbench: ``kgbench/examples/<language>/<source>/<name>.py``, honest and readable."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from kgbench.models import Provider, takes_no_argument
+from kgbench.models import ModelError, Provider
 from kgbench.models.dir import FolderProvider
-from kgbench.paths import examples_dir
+from kgbench.paths import example_languages, examples_dir
 
-SUMMARY: Final = "examples        the kernels that ship with kgbench"
+SUMMARY: Final = "examples        kernels that ship with kgbench, in Triton; or examples:cupy, examples:load_inline"
+DEFAULT: Final = "triton"
 
 
 def provider(argument: str | None) -> Provider:
-    takes_no_argument("examples", argument)
-    return FolderProvider("examples", examples_dir(), talks=False)
+    """Raises ModelError with the languages there are."""
+    language = DEFAULT if argument is None else argument
+    if language not in example_languages():
+        known = ", ".join(f"examples:{each}" for each in example_languages())
+        raise ModelError(f"--model examples:{language}: there are no examples in {language!r}. There is: {known}")
+    if language == DEFAULT:
+        return FolderProvider("examples", examples_dir(), talks=False)
+    return FewExamples(f"examples:{language}", examples_dir(language), talks=False)
+
+
+@dataclass
+class FewExamples(FolderProvider):
+    """Examples that show a language for some problems only: the others are not asked for."""
+
+    def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
+        return [each for each in super().narrow(ids, chosen=chosen) if self._files(each)]

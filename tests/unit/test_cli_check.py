@@ -143,7 +143,7 @@ def test_control_characters_of_a_candidate_are_not_printed(tmp_path: Path, sessi
 
 def test_text_and_deadlines_reach_the_session(tmp_path: Path, session: type[FakeSession]) -> None:
     check(kernel(tmp_path), "--timeout", "50", "--deadline", "compile=7")
-    assert session.settings.deadlines == Deadlines(180, 7, 30, 90, 50)
+    assert session.settings.deadlines == Deadlines(180, 7, 900, 30, 90, 50)
     assert problems_dir() in session.settings.hidden
     assert session.settings.seed
     assert (session.jobs[0].source, session.jobs[0].problem_id) == (SOFTMAX, "aten/softmax")

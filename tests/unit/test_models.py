@@ -10,6 +10,7 @@ import pytest
 from kgbench import models
 from kgbench.errors import UsageError
 from kgbench.models import MAX_SOURCE_BYTES, provider_names, provider_of, provider_summaries
+from kgbench.paths import example_languages, examples_dir
 from kgbench.problem import Problem
 from kgbench.types import Outcome
 
@@ -44,7 +45,7 @@ def test_unknown_provider_lists_what_there_is(spec: str) -> None:
     assert all(summary in str(caught.value) for summary in provider_summaries().values())
 
 
-@pytest.mark.parametrize("name", ["examples", "baseline", "reference"])
+@pytest.mark.parametrize("name", ["baseline", "reference"])
 def test_what_takes_no_argument_says_so(name: str) -> None:
     with pytest.raises(UsageError, match="takes nothing after the colon"):
         provider_of(f"{name}:x")
@@ -132,3 +133,30 @@ def test_examples_are_in_the_package() -> None:
     (candidate,) = provider_of("examples").candidates(problem("aten/softmax"))
     assert candidate.source_text is not None
     assert "def softmax" in candidate.source_text
+
+
+def test_examples_of_another_language_are_for_the_problems_there_are() -> None:
+    provider = provider_of("examples:load_inline")
+    assert provider.model == "examples:load_inline"
+    assert provider.narrow(["aten/mm", "aten/softmax", "vllm/rms_norm"], chosen=False) == [
+        "aten/softmax",
+        "vllm/rms_norm",
+    ]
+    (candidate,) = provider.candidates(problem("aten/softmax"))
+    assert "load_inline(" in (candidate.source_text or "")
+
+
+def test_examples_have_one_name_in_triton() -> None:
+    assert provider_of("examples:triton").model == provider_of("examples").model == "examples"
+
+
+@pytest.mark.parametrize("language", example_languages())
+def test_every_language_has_an_example_of_each_source(language: str) -> None:
+    assert {path.parent.name for path in examples_dir(language).rglob("*.py")} == {"aten", "cublas", "vllm"}
+
+
+def test_unknown_language_lists_what_there_is() -> None:
+    with pytest.raises(
+        UsageError, match=r"no examples in 'cuda'.*examples:cupy, examples:load_inline, examples:triton"
+    ):
+        provider_of("examples:cuda")

@@ -1,0 +1,57 @@
+"""Candidates in languages beside Triton, with real processes on the CPU; the GPU's are in tests/gpu."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kgbench.harness.languages import lacking, machine_of
+from kgbench.harness.session import Job, Session
+from kgbench.paths import examples_dir
+from kgbench.types import Outcome, Result
+
+pytestmark = pytest.mark.torch
+
+HONEST = "import torch\n\ndef t(self):\n    return self.t() if self.ndim > 1 else self.view(self.shape)\n"
+
+
+def judge(session: Session, problems: Path, problem_id: str, source: str) -> Result:
+    return session.evaluate(Job(str(problems / f"{problem_id}.yaml"), problem_id, "test", source=source))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("problem_id", ["aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2"])
+def test_load_inline_compiles_in_the_sandbox(impatient: Session, problem_path: Path, problem_id: str) -> None:
+    """Longer than this session gives an import: building has a deadline of its own."""
+    source = (examples_dir("load_inline") / f"{problem_id}.py").read_text()
+    if missing := lacking(source, machine_of("cpu", None)):
+        pytest.skip(missing)
+    result = judge(impatient, problem_path, problem_id, source)
+    assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
+
+
+def test_what_cannot_run_here_is_skipped_with_what_it_needs(session: Session, problem_path: Path) -> None:
+    source = (examples_dir("cupy") / "aten/softmax.py").read_text()
+    result = judge(session, problem_path, "aten/softmax", source)
+    assert result.outcome is Outcome.SKIPPED
+    assert result.reason.startswith("needs a GPU")
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        "import torch\nraise ModuleNotFoundError('No module named cupy', name='cupy')\n",
+        "import kgbench_no_such_module\n",
+        "class cupy(ImportError): pass\nraise cupy('needs cupy: pip install cupy')\n",
+    ],
+)
+def test_raising_an_import_error_does_not_skip(session: Session, problem_path: Path, failing: str) -> None:
+    result = judge(session, problem_path, "aten/t", failing + HONEST)
+    assert result.outcome is Outcome.RUNTIME_ERROR, result.reason
+
+
+def test_an_import_that_may_fail_is_judged(session: Session, problem_path: Path) -> None:
+    result = judge(session, problem_path, "aten/t", f"try:\n    import cupy\nexcept ImportError:\n    pass\n{HONEST}")
+    assert result.outcome is Outcome.PASSED, result.reason
