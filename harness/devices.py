@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kgbench.errors import MachineError
+from kgbench.errors import MachineError, UsageError
 
 _FIELDS = "index,uuid,name,memory.total,driver_version"
 
@@ -21,17 +23,35 @@ class Device:
     memory_gb: float | None = None
     driver: str = ""
 
+    index: int = 0
+    """Among the GPUs that may be used, 0 first."""
 
-def find_device(wanted: str) -> Device:
-    """The device to run on. ``wanted``: ``auto``, ``cpu`` or ``cuda``. Raises MachineError."""
-    if wanted == "cpu":
-        return Device("cpu")
+
+def find_devices(wanted: str) -> list[Device]:
+    """All devices that may be run on. ``wanted``: ``auto``, ``cpu``, ``cuda``, or GPUs by number as in ``cuda:0,2``.
+
+    Raises MachineError when there is none like that, UsageError when it is none of the four.
+    """
+    kind, _, numbers = wanted.partition(":")
+    if kind not in ("auto", "cpu", "cuda") or (numbers and kind != "cuda"):
+        raise UsageError(f"device {wanted!r}: there is auto, cpu, cuda, and cuda:0,2 for chosen GPUs")
+    if kind == "cpu":
+        return [Device("cpu")]
     gpus = nvidia_gpus()
-    if gpus:
-        return gpus[0]
-    if wanted == "cuda":
+    if not gpus and kind == "auto":
+        return [Device("cpu")]
+    if not gpus:
         raise MachineError("no NVIDIA GPU is visible here: nvidia-smi lists none; use --device cpu")
-    return Device("cpu")
+    if not numbers:
+        return gpus
+    chosen = []
+    for text in numbers.split(","):
+        if not text.isdigit():
+            raise UsageError(f"device {wanted!r}: {text!r} is no GPU's number; write for example cuda:0,2")
+        if int(text) >= len(gpus):
+            raise MachineError(f"device {wanted!r}: there is no GPU {text} here, only 0 to {len(gpus) - 1}")
+        chosen.append(gpus[int(text)])
+    return list(dict.fromkeys(chosen))
 
 
 def nvidia_gpus() -> list[Device]:
@@ -48,8 +68,12 @@ def nvidia_gpus() -> list[Device]:
     listed = {row[0]: Device("cuda", row[1], row[2], float(row[3]) * 1.048576e-3, row[4]) for row in rows}
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
-        return list(listed.values())
-    found = []
+        return _numbered(listed.values())
+    found: list[Device] = []
     for item in filter(None, (part.strip() for part in chosen.split(","))):
         found += [device for index, device in listed.items() if item == index or device.uuid.startswith(item)]
-    return found
+    return _numbered(found)
+
+
+def _numbered(gpus: Iterable[Device]) -> list[Device]:
+    return [dataclasses.replace(device, index=index) for index, device in enumerate(gpus)]

@@ -15,48 +15,73 @@ import select
 import signal
 import socket
 import sys
-from typing import Any, Final
+import time
+import traceback
+from typing import Any, Final, NoReturn
 
 from kgbench.harness import keeper, processes, sandbox
-from kgbench.harness.protocol import Channel, ChannelClosed, Message
+from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
 from kgbench.harness.sandbox import cgroup
 
 PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.bindings.driver", "cupy")
+END_S: Final = 1.0
+"""How long keepers may take to clear their workers once the coordinator is gone."""
 
 
 class ForkServer:
-    """Forks keepers for one referee, reaps them, and sweeps what a killed keeper left behind."""
+    """Forks referees for the coordinator and keepers for referees, and sweeps what a killed keeper left behind."""
 
-    def __init__(self, channel: Channel, cgroup_folder: str) -> None:
-        self.channel = channel
+    def __init__(self, coordinator: Channel, cgroup_folder: str) -> None:
+        self.coordinator = coordinator
         self.cgroup_folder = cgroup_folder
+        self.channels: dict[Channel, int] = {coordinator: os.getpid()}
+        """Who asks, with its pid."""
         self.keepers: set[int] = set()
+        self.referees: set[int] = set()
 
     def serve(self) -> None:
-        while True:
-            readable, _, _ = select.select([self.channel], [], [], 0.2)
+        """Until the coordinator is gone; then nothing that was forked here is left either."""
+        while self.coordinator in self.channels:
+            readable, _, _ = select.select(list(self.channels), [], [], 0.2)
             self._reap()
-            if readable:
+            for channel in readable:
                 try:
-                    message, fds = self.channel.receive_with_fds(5.0)
-                except ChannelClosed:
-                    return
-                self.channel.send(self._spawn(message, fds))
+                    message, fds = channel.receive_with_fds(5.0)
+                    channel.send(self._fork(message, fds))
+                except (ChannelClosed, ChannelTimeout, ProtocolError):
+                    channel.close()
+                    del self.channels[channel]
+        self._end_all()
 
-    def _spawn(self, message: Message, fds: list[int]) -> Message:
+    def _fork(self, message: Message, fds: list[int]) -> Message:
         problem = unfit_to_fork()
         if problem:
             return {"error": problem}
+        is_referee = message["op"] == "referee"
         pid = os.fork()
         if pid == 0:
-            self.channel.close()
+            for channel in self.channels:
+                channel.close()
             os.setsid()
-            control = Channel(socket.socket(fileno=fds[0]))
-            keeper.run_keeper(control, socket.socket(fileno=fds[1]), message["spec"])
+            if is_referee:
+                _become_referee(message, fds)
+            keeper.run_keeper(Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1]), message["spec"])
+        if is_referee:
+            self.channels[Channel(socket.socket(fileno=fds.pop(0)), accepts_fds=True)] = pid
         for fd in fds:
             os.close(fd)
-        self.keepers.add(pid)
+        (self.referees if is_referee else self.keepers).add(pid)
         return {"pid": pid}
+
+    def _end_all(self) -> None:
+        """Referees first, so that nothing new is asked for; keepers end with their workers when those are gone."""
+        for pid in self.referees:
+            processes.signal_one(pid, signal.SIGKILL)
+        deadline = time.monotonic() + END_S
+        while self.keepers and time.monotonic() < deadline:
+            self._reap()
+            time.sleep(0.01)
+        processes.signal_tree(os.getpid(), signal.SIGKILL)
 
     def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
@@ -67,12 +92,32 @@ class ForkServer:
                 if pid in self.keepers and self.cgroup_folder:
                     cgroup.remove(self.cgroup_folder, pid)
                 self.keepers.discard(pid)
+                self.referees.discard(pid)
         # A keeper that was killed from inside leaves orphans; they are this process's children now.
         for child in processes.children(os.getpid()):
-            if child not in self.keepers:
+            if child not in self.keepers and child not in self.referees:
                 processes.signal_tree(child, signal.SIGKILL)
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
+                processes.signal_one(child, signal.SIGKILL)
+
+
+def _become_referee(message: Message, fds: list[int]) -> NoReturn:
+    """The rest of a fork's life. ``fds``: the fork server's end (not its own), then the referee's own, then its log."""
+    try:
+        sandbox.die_with_parent()
+        os.close(fds[0])
+        if message["device_uuid"]:
+            os.environ["CUDA_VISIBLE_DEVICES"] = message["device_uuid"]
+        log = fds[4]
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        # Imported in the fork alone: it knows answers, and the fork server's other children must not.
+        importlib.import_module("kgbench.harness.referee").main(fds[1], fds[2], fds[3])
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def unfit_to_fork() -> str:

@@ -7,12 +7,11 @@ import os
 import secrets
 import select
 import signal
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
+from kgbench.harness import processes
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
+from kgbench.harness.turns import Turns
 from kgbench.types import Outcome
 
 EXIT_NEWS_S = 15.0
@@ -37,13 +36,15 @@ class HarnessFailed(Exception):
 class WorkerHandle:
     """One worker, seen from the referee. Not usable after ``kill`` or a WorkerFailed that ended it."""
 
-    def __init__(self, server: Channel, spec: dict[str, Any]) -> None:
+    def __init__(self, server: Channel, spec: dict[str, Any], turns: Turns) -> None:
         control_end, self_control = pair()
         worker_end, self_worker = pair()
         fds = [control_end.fileno(), worker_end.fileno()]
-        started = time.monotonic()
-        server.send({"op": "spawn", "spec": spec}, fds)
-        reply = server.receive(30.0)
+        with turns.starting():
+            server.send({"op": "spawn", "spec": spec}, fds)
+            reply = server.receive(30.0)
+            if "pid" in reply:
+                turns.add(reply["pid"])
         control_end.close()
         worker_end.close()
         if "error" in reply:
@@ -51,8 +52,9 @@ class WorkerHandle:
         self.channel = Channel(self_worker)
         self.control = Channel(self_control)
         self.role = spec["role"]
+        self.turns = turns
+        self.keeper_pid = int(reply["pid"])
         self.exit: Message | None = None
-        self.started = started
         self.is_frozen = False
 
     def request(self, message: Message, timeout_s: float, what: str, fds: tuple[int, ...] = ()) -> Message:
@@ -70,13 +72,13 @@ class WorkerHandle:
 
     def reply(self, number: int, timeout_s: float, what: str) -> Message:
         """The reply to a posted request. Raises WorkerFailed."""
-        deadline = time.monotonic() + timeout_s
+        deadline = self.turns.now() + timeout_s
         while True:
             try:
                 message = self.channel.pending()
                 if message is not None:
                     return self._accept(message, number, what)
-                remaining = deadline - time.monotonic()
+                remaining = deadline - self.turns.now()
                 if remaining <= 0:
                     self.kill("deadline")
                     raise WorkerFailed(
@@ -108,23 +110,13 @@ class WorkerHandle:
         return self.exit is None
 
     def freeze(self) -> None:
-        """Stop every process of the worker's tree. Raises HarnessFailed."""
-        self._command({"op": "freeze"})
+        """Stop every process of the worker's tree; time stopped counts against no deadline, since nobody waits."""
+        processes.stop_tree(self.keeper_pid)
         self.is_frozen = True
 
     def thaw(self) -> None:
-        self._command({"op": "thaw"})
+        processes.signal_tree(self.keeper_pid, signal.SIGCONT)
         self.is_frozen = False
-
-    @contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Stopped inside the block; time in it counts against no deadline because nobody waits for the worker."""
-        self.freeze()
-        try:
-            yield
-        finally:
-            if self.exit is None and self.is_frozen:
-                self.thaw()
 
     def kill(self, reason: str = "done") -> None:
         """End the worker and all its descendants; ``exit`` has the keeper's report afterwards."""
@@ -132,6 +124,7 @@ class WorkerHandle:
             with contextlib.suppress(ChannelClosed, ChannelTimeout):
                 self.control.send({"op": "kill", "reason": reason})
             self._await_exit()
+        self.turns.remove(self.keeper_pid)
         self.channel.close()
         self.control.close()
 
@@ -142,21 +135,6 @@ class WorkerHandle:
     @property
     def peak_mb(self) -> float:
         return float((self.exit or {}).get("peak_mb", 0.0))
-
-    def _command(self, message: Message) -> None:
-        number = secrets.randbits(62)
-        try:
-            self.control.send({**message, "id": number})
-            deadline = time.monotonic() + 10.0
-            while self.exit is None:
-                reply = self.control.receive(max(deadline - time.monotonic(), 0.0))
-                if reply.get("event") == "exit":
-                    self.exit = reply
-                elif reply.get("id") == number:
-                    return
-        except (ChannelClosed, ChannelTimeout) as error:
-            if not self._await_exit():
-                raise HarnessFailed(f"keeper of the {self.role} does not answer: {error}") from None
 
     def _accept(self, message: Message, number: int, what: str) -> Message:
         if message.get("id") != number:
@@ -183,28 +161,28 @@ class WorkerHandle:
                 self.exit = message
 
     def _await_exit(self) -> bool:
-        deadline = time.monotonic() + EXIT_NEWS_S
-        with contextlib.suppress(ChannelClosed, ChannelTimeout):
-            while self.exit is None and time.monotonic() < deadline:
-                message = self.control.receive(deadline - time.monotonic())
-                if message.get("event") == "exit":
-                    self.exit = message
+        self._await_news(EXIT_NEWS_S)
         if self.exit is None:
             # The keeper itself is gone: killed from inside. The fork server sweeps its orphans.
             self.exit = {"event": "exit", "returncode": None, "killed_for": "keeper", "tail": ""}
             return False
         return True
 
+    def _await_news(self, timeout_s: float) -> None:
+        """Wait for the keeper's report of the end, unless the keeper is gone, too."""
+        deadline = self.turns.now() + timeout_s
+        with contextlib.suppress(ChannelClosed):
+            while self.exit is None and (remaining := deadline - self.turns.now()) > 0:
+                with contextlib.suppress(ChannelTimeout):
+                    message = self.control.receive(remaining)
+                    if message.get("event") == "exit":
+                        self.exit = message
+
     def _ended(self, what: str) -> WorkerFailed:
         """Why the worker is no more, as an outcome."""
         if self.exit is None:
             # Its channel closed before its keeper's report came; a descendant may still hold things open.
-            with contextlib.suppress(ChannelClosed, ChannelTimeout):
-                deadline = time.monotonic() + 2.0
-                while self.exit is None and time.monotonic() < deadline:
-                    message = self.control.receive(max(deadline - time.monotonic(), 0.0))
-                    if message.get("event") == "exit":
-                        self.exit = message
+            self._await_news(2.0)
             if self.exit is None:
                 self.kill("closed its channel")
         return WorkerFailed(self, *_exit_outcome(self.exit or {}, what), self.log_tail)

@@ -1,4 +1,4 @@
-"""The trusted parent of one worker: starts it in the sandbox, drains its output, freezes, watches and kills its tree.
+"""The trusted parent of one worker: starts it in the sandbox, drains its output, watches and kills its tree.
 
 A keeper holds a control channel to the referee. When that channel closes, for whatever reason, the worker's tree is
 killed and the keeper ends, so no worker outlives its run.
@@ -41,7 +41,6 @@ class Keeper:
         self.tail_bytes = self.output_bytes = 0
         self.peak_bytes = 0
         self.killed_for = ""
-        self.frozen = False
         self.worker_pid = 0
 
     def start(self, worker_socket: socket.socket) -> None:
@@ -110,17 +109,8 @@ class Keeper:
         return bool(select.select([self.pidfd], [], [], 0)[0]) or bool(self.killed_for)
 
     def _obey(self, message: Message) -> None:
-        match message["op"]:
-            case "freeze":
-                processes.signal_tree(os.getpid(), signal.SIGSTOP)
-                self.frozen = True
-            case "thaw":
-                processes.signal_tree(os.getpid(), signal.SIGCONT)
-                self.frozen = False
-            case "kill":
-                self.killed_for = message["reason"]
-                return
-        self.control.send({"event": "obeyed", "id": message["id"]})
+        if message["op"] == "kill":
+            self.killed_for = message["reason"]
 
     def _drain(self) -> bool:
         """Keep the end of what the worker printed, so that it never blocks; False once all its writers are gone."""
@@ -142,8 +132,6 @@ class Keeper:
     def _check_limits(self) -> None:
         if self.output_bytes > self.limits["output_bytes"]:
             self.killed_for = self.killed_for or "output"
-        if self.frozen:
-            return
         pids = processes.descendants(os.getpid())
         own, resident = processes.memory_bytes(pids)
         self.peak_bytes = max(self.peak_bytes, resident)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import time
 from pathlib import Path
+from typing import Final
 
 import psutil
+
+STOP_DEADLINE_S: Final = 0.5
+"""How long to wait for a process to stand still; one inside a driver call stops when it returns."""
 
 
 def children(pid: int) -> list[int]:
@@ -30,11 +36,41 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def signal_one(pid: int, number: int) -> None:
+    """Signal a process that may be gone already."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
 def signal_tree(pid: int, number: int) -> None:
     """Signal every descendant of ``pid``; those that are gone already are passed over."""
     for child in descendants(pid):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(child, number)
+        signal_one(child, number)
+
+
+def stop_tree(pid: int) -> None:
+    """Stop every descendant of ``pid``, also those that are forked meanwhile, and wait until they stand still."""
+    stopped: set[int] = set()
+    while new := set(descendants(pid)) - stopped:
+        for child in new:
+            signal_one(child, signal.SIGSTOP)
+        stopped |= new
+        await_stopped(new)
+
+
+def await_stopped(pids: set[int] | list[int]) -> None:
+    """Wait until no process of these runs any more, at most STOP_DEADLINE_S."""
+    deadline = time.monotonic() + STOP_DEADLINE_S
+    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(50e-6)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process exists and is neither stopped nor dead."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "TtZXx"
+    except (OSError, IndexError):
+        return False
 
 
 def unshared_bytes(pids: list[int]) -> int:

@@ -1,7 +1,7 @@
-"""The judge: owns seeds, inputs, oracle, clock and verdict; runs no candidate code. One per device.
+"""The judge: owns seeds, inputs, oracle, clock and verdict; runs no candidate code. Several per device.
 
-Started by the coordinator as ``python -m kgbench.harness.referee COORDINATOR_FD FORK_SERVER_FD``. Speaks JSON with the
-coordinator, asks the fork server for workers, and judges them through memory that it shares with them and owns.
+A fork of the fork server. Speaks JSON with the coordinator, asks the fork server for workers, and judges them through
+memory that it shares with them and owns. Referees of one device work side by side and take turns at timing.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
+import importlib
 import os
 import random
 import resource
 import signal
 import socket
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -28,19 +28,22 @@ import torch
 from kgbench.cases import Case, choose_preset, expand_cases
 from kgbench.harness.arena import ControlPage
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
-from kgbench.harness.judge import PASSED, OverloadJudge, Side, Verdict, warm_up
+from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, warm_up
 from kgbench.harness.languages import deadlines_for, lacking, machine_of
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.sandbox import Plan
-from kgbench.harness.settings import Job, RefereeSettings
+from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
 from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock
+from kgbench.harness.turns import Page, Turns
 from kgbench.loader import load_problem
 from kgbench.problem import Overload, Problem
 from kgbench.types import CaseResult, Library, Outcome, Result, Timing
 
-FORK_SERVER_START_S: Final = 120.0
 AGAIN_CALLS: Final = 12
 """Cases repeated per overload after all were right: this many, and up to as many more, nobody knows how many."""
+SUSPICIOUS: Final = (Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.TIMEOUT)
+CACHED_CALL_BYTES: Final = 8 << 20
+REPORT_EVERY_S: Final = 0.1
 Report = Callable[[str, str], None]
 
 
@@ -63,7 +66,9 @@ class Evaluation:
 
     job: Job
     problem: Problem
-    started: float
+    now: Callable[[], float]
+    """Seconds without those in which this referee stood still."""
+    started: float = 0.0
     cases: list[CaseResult] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
@@ -76,32 +81,33 @@ class Evaluation:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Adds the block's wall time to a phase."""
-        begun = time.monotonic()
+        begun = self.now()
         try:
             yield
         finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - begun
+            self.seconds[name] = self.seconds.get(name, 0.0) + self.now() - begun
 
 
 class Referee:
     """Evaluates candidates on one device, one after the other."""
 
-    def __init__(self, server: Channel, settings: RefereeSettings) -> None:
+    def __init__(self, server: Channel, settings: RefereeSettings, plan: Plan, turns: Turns) -> None:
         self.server = server
         self.settings = settings
+        self.plan = plan
+        self.turns = turns
         self.device = torch.device("cuda", 0) if settings.device_kind == "cuda" else torch.device("cpu")
         self.limits = {**default_limits(), **settings.limits}
-        # The fork server is importing meanwhile.
         warm_up()
         if settings.device_kind == "cuda":
             torch.zeros(1, device=self.device)
-        ready = self._await_server()
-        self.plan = Plan.from_json(ready["plan"])
-        self.versions = ready["versions"]
         self.memory_gb: float | None = None
         self.library_worker: Worker | None = None
         self.library_problem = ""
         self.library: Library | None = None
+        self.calls: dict[tuple[str, str], PlacedCall] = {}
+        """First calls of the cases of the problem that was judged last, with what is right for them."""
+        self.cached_problem = ""
         self.against = "library"
         if settings.device_kind == "cpu":
             self.memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
@@ -117,15 +123,14 @@ class Referee:
             "kind": self.device.type,
             "name": name,
             "memory_gb": self.memory_gb,
-            "versions": {**self.versions, "torch": torch.__version__, "cuda": torch.version.cuda},
-            "sandbox": self.plan.states(),
-            "sandbox_missing": self.plan.missing(),
+            "versions": {"torch": torch.__version__, "cuda": torch.version.cuda},
         }
 
     def evaluate(self, job: Job, report: Report) -> Result:
         """Judge and time one candidate. Failures of the candidate are in the result; ours raise HarnessFailed."""
         problem = load_problem(Path(job.problem_path))
-        evaluation = Evaluation(job, problem, time.monotonic())
+        evaluation = Evaluation(job, problem, self.turns.now, self.turns.now())
+        waited_s = self.turns.waited_s
         evaluation.interpreted = self._interpreted(job)
         worker: Worker | None = None
         try:
@@ -153,7 +158,18 @@ class Referee:
                 worker.close()
                 evaluation.peak_mb = worker.handle.peak_mb
                 evaluation.log = evaluation.log or worker.handle.log_tail
+        evaluation.seconds["waited"] = self.turns.waited_s - waited_s
         return self._result(evaluation)
+
+    def sickness(self, result: Result) -> str:
+        """After a failure that a broken device may have caused: what is wrong with the device, or nothing."""
+        if result.outcome not in SUSPICIOUS:
+            return ""
+        if self.settings.probe == DEVICE_PROBE and self.device.type == "cpu":
+            return ""
+        module, _, name = self.settings.probe.partition(":")
+        answer: str = getattr(importlib.import_module(module), name)(lambda: self._start("library"), self.device)
+        return answer
 
     def close(self) -> None:
         self._drop_library()
@@ -214,15 +230,17 @@ class Referee:
     def _check_overload(self, evaluation: Evaluation, overload: Overload, worker: Worker, report: Report) -> Verdict:
         """Every check, fuzz and bench case of one overload, until one fails."""
         judge = OverloadJudge(overload, self.device)
-        cases = expand_cases(overload, self.device.type, self.memory_gb, self._seed(evaluation.job, "cases"))
+        cases = expand_cases(
+            overload, self.device.type, self.memory_gb, self._problem_seed(evaluation.problem, "cases")
+        )
         evaluation.preset = evaluation.preset or choose_preset(overload, self.device.type, self.memory_gb)
         for number, case in enumerate(cases, 1):
             label = f"{overload.name} {case.id}".strip()
             report("check", f"{label} ({number}/{len(cases)})")
-            begun = time.monotonic()
+            begun = self.turns.now()
             with evaluation.phase("check"):
                 verdict = self._check_case(evaluation, judge, case, worker, "")
-            evaluation.cases.append(_case_result(case, verdict, time.monotonic() - begun))
+            evaluation.cases.append(_case_result(case, verdict, self.turns.now() - begun))
             if verdict is not PASSED:
                 return verdict
         return self._check_again(evaluation, judge, cases, worker, report)
@@ -258,14 +276,14 @@ class Referee:
         compile_class = f"{judge.overload.name}/{case.dtype}"
         first = compile_class not in worker.side.warm
         allowed = deadlines.case_s + (deadlines.compile_s if first else 0.0)
-        remaining = deadlines.whole_s - (time.monotonic() - evaluation.started)
+        remaining = deadlines.whole_s - (self.turns.now() - evaluation.started)
         if remaining <= 0:
             return Verdict(Outcome.TIMEOUT, f"case {case.id}: whole evaluation took over {deadlines.whole_s:g} s")
         generator = self._generator(evaluation.job, f"{judge.overload.name}/{case.id}/{purpose}")
+        call = judge.place(case, generator) if purpose else self._first_call(evaluation.problem, judge, case)
+        as_reference = evaluation.job.trusted == "reference"
         try:
-            verdict = judge.check(
-                worker.side, case, generator, min(allowed, remaining), evaluation.job.trusted == "reference"
-            )
+            verdict = judge.check(worker.side, case, call, generator, min(allowed, remaining), as_reference)
         except WorkerFailed as failure:
             self._note(evaluation, failure)
             if self.device.type == "cuda" and failure.outcome is Outcome.RUNTIME_ERROR:
@@ -278,6 +296,23 @@ class Referee:
         elif verdict is not PASSED:
             verdict = replace(verdict, reason=f"case {case.id}: {verdict.reason}")
         return verdict
+
+    def _first_call(self, problem: Problem, judge: OverloadJudge, case: Case) -> PlacedCall:
+        """The first call of a case: the same for all candidates of a problem, so that its oracle runs once.
+
+        Candidates cannot tell each other what they saw. Repeated and timed calls are each candidate's own.
+        """
+        if self.cached_problem != problem.sha256:
+            self.cached_problem, self.calls = problem.sha256, {}
+        key = (judge.overload.name, case.id)
+        call = self.calls.get(key)
+        if call is None:
+            seed = self._problem_seed(problem, f"{judge.overload.name}/{case.id}")
+            call = judge.place(case, torch.Generator(device=self.device).manual_seed(int(seed[:15], 16)))
+            if call.end <= CACHED_CALL_BYTES:
+                call = replace(call, remembers=True)
+                self.calls[key] = call
+        return call
 
     # --- speed ---
 
@@ -293,7 +328,13 @@ class Referee:
         with evaluation.phase("bench"):
             for overload in evaluation.problem.overloads:
                 if overload.required:
-                    verdict = self._time_overload(evaluation, overload, library, worker, report)
+                    try:
+                        verdict = self._time_overload(evaluation, overload, library, worker, report)
+                    except WorkerFailed as failure:
+                        if failure.side is not worker.handle:
+                            raise HarnessFailed(f"the library failed between two cases: {failure.reason}") from None
+                        self._note(evaluation, failure)
+                        verdict = Verdict(failure.outcome, failure.reason)
                     if verdict is not PASSED:
                         evaluation.verdicts[overload.name] = verdict
                         return
@@ -313,19 +354,23 @@ class Referee:
             random.Random(self._seed(evaluation.job, f"choice/{overload.name}")),
             references,
             evaluation.started + deadlines_for(evaluation.job.source, self.settings.deadlines).whole_s,
+            self.turns,
         )
         self._warm_library(evaluation, judge, library)
-        for index, result in enumerate(evaluation.cases):
-            if result.overload != overload.name or result.phase != "bench":
-                continue
-            report("bench", f"{overload.name} {result.id}".strip())
-            case = Case(result.id, result.overload, result.phase, result.dtype, result.variables)
-            begun = time.monotonic()
-            verdict, timing = self._time_case(evaluation, bench, case, worker)
-            seconds = result.seconds + time.monotonic() - begun
-            evaluation.cases[index] = replace(_case_result(case, verdict, seconds), timing=timing)
-            if verdict is not PASSED or self.library_worker is None:
-                return verdict
+        try:
+            for index, result in enumerate(evaluation.cases):
+                if result.overload != overload.name or result.phase != "bench":
+                    continue
+                report("bench", f"{overload.name} {result.id}".strip())
+                case = Case(result.id, result.overload, result.phase, result.dtype, result.variables)
+                begun = self.turns.now()
+                verdict, timing = self._time_case(evaluation, bench, case, worker)
+                seconds = result.seconds + self.turns.now() - begun
+                evaluation.cases[index] = replace(_case_result(case, verdict, seconds), timing=timing)
+                if verdict is not PASSED or self.library_worker is None:
+                    return verdict
+        finally:
+            bench.release()
         return PASSED
 
     def _warm_library(self, evaluation: Evaluation, judge: OverloadJudge, library: Worker) -> None:
@@ -341,7 +386,8 @@ class Referee:
                 case = Case(result.id, result.overload, result.phase, result.dtype, result.variables)
                 generator = self._generator(evaluation.job, f"library/{judge.overload.name}/{case.id}")
                 try:
-                    verdict = judge.check(library.side, case, generator, self.settings.deadlines.case_s, False)
+                    call = judge.place(case, generator)
+                    verdict = judge.check(library.side, case, call, generator, self.settings.deadlines.case_s, False)
                 except WorkerFailed:
                     return
                 if verdict is not PASSED and evaluation.library is not None:
@@ -367,7 +413,7 @@ class Referee:
         window_s = self.settings.deadlines.window_s
         if self.device.type == "cuda":
             assert self.memory_gb is not None
-            return Budget(4000.0, 0.9, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
+            return Budget(4000.0, 0.4, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
         return Budget(10_000.0, 3.0, 128 << 20, window_s)
 
     def _library(self, problem: Problem) -> Worker | None:
@@ -430,7 +476,7 @@ class Referee:
             list(self.settings.hidden),
             self.limits,
         )
-        handle = WorkerHandle(self.server, spec)
+        handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
         try:
             handle.request({"op": "hello"}, 60.0, "start", (page.fd,))
@@ -439,14 +485,6 @@ class Referee:
             # No candidate code has run yet, so this is ours.
             raise HarnessFailed(f"worker did not start: {failure.reason}\n{failure.log}") from None
         return Worker(handle, Side(handle, self.device.type, 0), Clock(page))
-
-    def _await_server(self) -> dict[str, Any]:
-        while True:
-            message = self.server.receive(FORK_SERVER_START_S)
-            if message.get("ready"):
-                if message["unfit"]:
-                    raise HarnessFailed(message["unfit"])
-                return message
 
     def _interpreted(self, job: Job) -> bool:
         return self.device.type == "cpu" and job.source is not None and _imports_triton(job.source)
@@ -463,6 +501,10 @@ class Referee:
         text = f"{self.settings.seed}/{job.problem_id}/{job.model}/{job.sample}/{purpose}"
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def _problem_seed(self, problem: Problem, purpose: str) -> str:
+        """Of what is alike for all candidates of a problem."""
+        return hashlib.sha256(f"{self.settings.seed}/{problem.id}/{purpose}".encode()).hexdigest()
+
     def _generator(self, job: Job, purpose: str) -> torch.Generator:
         generator = torch.Generator(device=self.device)
         return generator.manual_seed(int(self._seed(job, purpose)[:15], 16))
@@ -477,7 +519,7 @@ class Referee:
             ),
             PASSED,
         )
-        evaluation.seconds["total"] = time.monotonic() - evaluation.started
+        evaluation.seconds["total"] = self.turns.now() - evaluation.started
         source = job.source or ""
         return Result(
             problem=problem.id,
@@ -581,15 +623,17 @@ def _words(case: Case) -> str:
     return "(" + ", ".join(f"{name}={value}" for name, value in list(shown.items())[:12]) + ")"
 
 
-def main(coordinator_fd: int, server_fd: int) -> None:
+def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
     """Serve the coordinator until it closes the channel."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     coordinator = Channel(socket.socket(fileno=coordinator_fd))
     server = Channel(socket.socket(fileno=server_fd))
     torch.set_num_threads(1)
-    settings = RefereeSettings.from_json(coordinator.receive(60.0))
+    message = coordinator.receive(60.0)
+    settings = RefereeSettings.from_json(message["settings"])
+    turns = Turns(Page(page_fd), settings.number)
     try:
-        referee = Referee(server, settings)
+        referee = Referee(server, settings, Plan.from_json(message["plan"]), turns)
     except (HarnessFailed, ChannelClosed, ChannelTimeout, RuntimeError, AssertionError) as error:
         coordinator.send({"event": "failed", "reason": str(error) or repr(error)})
         return
@@ -605,11 +649,21 @@ def main(coordinator_fd: int, server_fd: int) -> None:
 
 
 def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> None:
+    last = 0.0
+
     def report(phase: str, detail: str) -> None:
-        coordinator.send({"event": "phase", "phase": phase, "detail": detail})
+        nonlocal last
+        if time.monotonic() > last + REPORT_EVERY_S:
+            last = time.monotonic()
+            coordinator.send({"event": "phase", "phase": phase, "detail": detail})
 
     try:
         result = referee.evaluate(Job(**message["job"]), report)
+        sick = referee.sickness(result)
+        if sick:
+            # What was found on a device that does not compute says nothing about the candidate.
+            coordinator.send({"event": "sick", "reason": sick})
+            raise SystemExit(0)
     except ChannelClosed:
         raise SystemExit(0) from None
     except Exception:
@@ -630,7 +684,3 @@ def _strict(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_strict(item) for item in value]
     return value
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

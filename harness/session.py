@@ -1,4 +1,8 @@
-"""The coordinator's side: starts fork server and referee, hands out jobs, survives both. Never imports torch."""
+"""The coordinator's side: starts fork server and referees, hands out jobs, survives all of them. Never imports torch.
+
+A session holds some devices and on each several seats. A seat is a referee that judges one candidate at a time; seats
+of one device prepare side by side and take turns at timing. ``evaluate`` may be called from many threads.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +15,35 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from kgbench.errors import MachineError
 from kgbench.harness import processes
-from kgbench.harness.devices import Device, find_device
-from kgbench.harness.environment import THREADS, environment
+from kgbench.harness.devices import Device, find_devices
+from kgbench.harness.environment import environment
+from kgbench.harness.gpulock import GpuLock
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, ProtocolError, pair
-from kgbench.harness.settings import SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
+from kgbench.harness.sandbox import Plan
+from kgbench.harness.settings import DEVICE_PROBE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
+from kgbench.harness.turns import MAX_REFEREES, Page
 from kgbench.types import Outcome, Result, result_from_json
 
 START_S: Final = 180.0
 GRACE_S: Final = 120.0
-"""How far past a candidate's whole deadline the referee itself may be."""
+"""How far past a candidate's whole deadline the referee itself may be silent."""
+GB_PER_SEAT: Final = 8.0
+"""Of a GPU's memory: contexts, arenas and a bench case for referee, candidate and library."""
+MAX_SEATS: Final = 16
+MAX_SERVERS: Final = 20
+"""Fork servers that may die in one session before it is given up."""
+
+OnEvent = Callable[[str, str], None]
 
 __all__ = ["Deadlines", "Job", "Session", "Settings"]
 
@@ -38,6 +53,11 @@ class Settings:
     """How to evaluate."""
 
     device: str = "auto"
+    """``auto``, ``cpu``, ``cuda``, or GPUs by number as in ``cuda:0,2``."""
+    gpus: int = 1
+    """How many of these GPUs to use, at most."""
+    jobs: int = 0
+    """How many candidates may be at work on a device at once; 0 takes what cores and memory allow."""
     seed: str = ""
     """Secret; empty draws one."""
     deadlines: Deadlines | None = None
@@ -45,11 +65,60 @@ class Settings:
     hidden: tuple[Path, ...] = ()
     """Folders that no candidate may see: problems, baselines, results."""
     log_dir: Path | None = None
-    """Where fork server and referee write what they print; None discards it."""
+    """Where fork server and referees write what they print; None discards it."""
     limits: dict[str, int] | None = None
     timing: bool = True
     require_sandbox: str = ""
     """The least level of SANDBOX_LEVELS that workers must have; empty takes what there is."""
+    say: Callable[[str], None] = lambda text: None
+    """Told what takes long or went wrong without ending the session."""
+    probe: str = DEVICE_PROBE
+    """Dotted path of what finds out whether a device still computes."""
+
+
+class SessionClosed(MachineError):
+    """The session ended while a candidate was waiting or being judged; exit code 3."""
+
+
+class _Lost(Exception):
+    """A referee is gone, and with it what it was judging."""
+
+
+class _Stale(Exception):
+    """A referee was gone before it was asked."""
+
+
+class _Sick(Exception):
+    """A device does not compute any more."""
+
+
+@dataclass(eq=False)
+class _Seat:
+    """One referee."""
+
+    place: _Place
+    number: int
+    pid: int
+    channel: Channel
+    problem_id: str = ""
+    """Judged last: its library and oracle are warm here."""
+
+
+@dataclass(eq=False)
+class _Place:
+    """One device of this session."""
+
+    device: Device
+    page: Page
+    most: int
+    lock: GpuLock | None = None
+    idle: list[_Seat] = field(default_factory=list)
+    busy: list[_Seat] = field(default_factory=list)
+    numbers: set[int] = field(default_factory=set)
+    """Seat numbers in use, those that are being started included."""
+    alone: bool = False
+    """Somebody has it, or waits to have it, for itself."""
+    sick: str = ""
 
 
 class Session:
@@ -58,10 +127,21 @@ class Session:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.seed = settings.seed or secrets.token_hex(16)
-        self.device: Device = find_device(settings.device)
         self.facts: dict[str, Any] = {}
-        self._children: list[subprocess.Popen[bytes]] = []
-        self._referee: Channel | None = None
+        self._found = find_devices(settings.device)
+        self.deadlines = settings.deadlines or Deadlines.for_device(self._found[0].kind)
+        self._places: list[_Place] = []
+        self._changed = threading.Condition()
+        self._server: Channel | None = None
+        self._server_process: subprocess.Popen[bytes] | None = None
+        self._server_lock = threading.RLock()
+        self._page_lock = threading.Lock()
+        self._servers = 0
+        self._plan: dict[str, Any] = {}
+        self._closed = False
+        """Nothing new begins."""
+        self._ended = False
+        """No process is left."""
 
     def __enter__(self) -> Session:
         if not sys.platform.startswith("linux"):
@@ -71,7 +151,23 @@ class Session:
         if importlib.util.find_spec("torch") is None:
             words = "torch is not installed: pip install 'kgbench[torch]', or see the README for the CPU build"
             raise MachineError(words)
-        self._start()
+        begun = time.monotonic()
+        try:
+            self._take_devices()
+            self._start_server()
+            # The first seat says what the device is; others are started when there is work for them.
+            seat, facts = self._start_seat(self._places[0], 0)
+        except BaseException:
+            self.close()
+            raise
+        self._places[0].numbers.add(0)
+        self._places[0].idle.append(seat)
+        device = self._places[0].device
+        self.facts |= {**facts, "uuid": device.uuid, "driver": device.driver}
+        self.facts["versions"] = {**facts["versions"], **self.facts.pop("server_versions")}
+        self.facts["devices"] = [{"name": each.device.name, "uuid": each.device.uuid} for each in self._places]
+        self.facts["jobs"] = self._places[0].most
+        self.facts["start_s"] = round(time.monotonic() - begun, 3)
         return self
 
     def __exit__(
@@ -79,89 +175,371 @@ class Session:
     ) -> None:
         self.close()
 
-    def evaluate(self, job: Job, on_event: Callable[[str, str], None] = lambda phase, detail: None) -> Result:
-        """Judge one candidate. Our own failure is a result too, ``harness error``; the next job gets new processes."""
+    @property
+    def jobs(self) -> int:
+        """How many candidates may be at work at once, on all devices together."""
+        return sum(place.most for place in self._places if not place.sick)
+
+    @property
+    def timed_s(self) -> float:
+        """Seconds of all devices together in which something was being timed; 0 once the session has ended."""
+        return 0.0 if self._ended else sum(place.page.timed_s for place in self._places)
+
+    def evaluate(self, job: Job, on_event: OnEvent = lambda phase, detail: None) -> Result:
+        """Judge one candidate. Our own failure is a result too, ``harness error``, once it has happened twice.
+
+        Raises MachineError when no device is left, SessionClosed when the session is closed meanwhile.
+        """
         if job.source is None and job.trusted is None:
             return _without_evaluation(job, Outcome.NO_CANDIDATE, "no candidate was handed in for this problem")
-        if self._referee is None:
-            self._start()
-        assert self._referee is not None
-        try:
-            self._referee.send({"job": asdict(job)})
-            result = self._await_result(job, on_event)
-        except (ChannelClosed, ChannelTimeout, ProtocolError) as error:
-            self.close()
-            return _without_evaluation(job, Outcome.HARNESS_ERROR, f"the referee is gone: {error}")
-        result.memory_mb["coordinator"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
-        if self._children:
-            result.memory_mb["fork server"] = round(processes.peak_bytes(self._children[0].pid) / 1e6, 1)
+        result, had_company = self._evaluate(job, on_event, alone=False)
+        if result.outcome is Outcome.OUT_OF_MEMORY and had_company:
+            # A neighbour may have had the memory; alone, it is the candidate's own doing.
+            on_event("again", "alone, since memory ran out beside others")
+            result, _ = self._evaluate(job, on_event, alone=True)
         return result
 
     def close(self) -> None:
-        """End every process of this session at once; nothing is left after at most a second."""
-        if self._referee is not None:
-            self._referee.close()
-            self._referee = None
-        children, self._children = self._children, []
-        # Stopped first, so that nothing new is forked; keepers see their channels close and kill their workers.
-        below = [pid for child in children for pid in processes.descendants(child.pid)]
-        for child in children:
-            with contextlib.suppress(ProcessLookupError):
-                child.kill()
-        deadline = time.monotonic() + 1.0
-        while any(_alive(pid) for pid in below) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        for pid in below:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        for child in children:
-            child.wait()
+        """End every process of this session at once; nothing is left after at most a few seconds."""
+        with self._changed:
+            self._closed = True
+            seats = [seat for place in self._places for seat in (*place.idle, *place.busy)]
+            self._changed.notify_all()
+        for seat in seats:
+            # A thread may be waiting on it: it wakes up, and closes it.
+            with contextlib.suppress(OSError):
+                seat.channel.socket.shutdown(socket.SHUT_RDWR)
+        with self._server_lock:
+            self._stop_server()
+        for place in self._places:
+            for seat in place.idle:
+                seat.channel.close()
+            place.idle.clear()
+            if place.lock is not None:
+                place.lock.release()
+        with self._page_lock:
+            if not self._ended:
+                self._ended = True
+                for place in self._places:
+                    place.page.close()
 
-    def _start(self) -> None:
-        begun = time.monotonic()
-        server_end, referee_server_end = pair()
-        coordinator_end, referee_end = pair()
-        chosen = environment(self.device.kind)
-        self._spawn("forkserver", [server_end], chosen)
-        trusted = {**os.environ, **dict.fromkeys(THREADS, "1")}
-        trusted["CUDA_VISIBLE_DEVICES"] = self.device.uuid
-        self._spawn("referee", [referee_end, referee_server_end], trusted)
-        self._referee = Channel(coordinator_end)
+    # --- one candidate ---
+
+    def _evaluate(self, job: Job, on_event: OnEvent, *, alone: bool) -> tuple[Result, bool]:
+        """The result, and whether others were at work on the device meanwhile."""
+        lost = ""
+        for _ in range(2):
+            while True:
+                seat = self._take(job, alone)
+                had_company = len(seat.place.busy) > 1
+                try:
+                    return self._judge(seat, job, on_event), had_company or len(seat.place.busy) > 1
+                except _Stale:
+                    continue
+                except _Sick as sick:
+                    # The device's fault counts as no attempt; another device takes over.
+                    self._set_aside(seat, str(sick))
+                except _Lost as error:
+                    lost = str(error)
+                    break
+        return _without_evaluation(job, Outcome.HARNESS_ERROR, lost), False
+
+    def _judge(self, seat: _Seat, job: Job, on_event: OnEvent) -> Result:
+        """Raises _Lost, _Stale, _Sick; the seat is free again, or gone."""
+        asked = False
+        try:
+            seat.channel.send({"job": asdict(job)})
+            asked = True
+            result = self._await_result(seat, on_event)
+        except BaseException as error:
+            self._discard(seat)
+            if isinstance(error, ChannelClosed | ChannelTimeout | ProtocolError):
+                if self._closed:
+                    raise SessionClosed("the session was closed while a candidate was judged") from None
+                if not asked:
+                    raise _Stale from None
+                raise _Lost(f"the referee is gone: {error}{self._last_words('referee')}") from None
+            raise
+        seat.problem_id = job.problem_id
+        result.memory_mb["coordinator"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
+        if self._server_process is not None:
+            result.memory_mb["fork server"] = round(processes.peak_bytes(self._server_process.pid) / 1e6, 1)
+        self._give_back(seat)
+        return result
+
+    def _await_result(self, seat: _Seat, on_event: OnEvent) -> Result:
+        silence_s = self.deadlines.whole_s + self.deadlines.import_s + GRACE_S
+        while True:
+            message = seat.channel.receive(silence_s)
+            match message.get("event"):
+                case "phase":
+                    on_event(message["phase"], message["detail"])
+                case "result":
+                    return result_from_json(message["result"])
+                case "sick":
+                    raise _Sick(message["reason"])
+                case _:
+                    raise ChannelClosed(str(message.get("reason", message)))
+
+    # --- seats ---
+
+    def _take(self, job: Job, alone: bool) -> _Seat:
+        """A seat for the job: a warm one, an idle one, a new one, or the first that becomes free."""
+        with self._changed:
+            if alone:
+                return self._take_alone(job)
+            while True:
+                self._check_open()
+                places = [place for place in self._places if not place.sick and not place.alone]
+                idle = [seat for place in places for seat in place.idle]
+                if idle:
+                    seat = next((each for each in idle if each.problem_id == job.problem_id), idle[0])
+                    return self._occupy(seat)
+                growing = [place for place in places if len(place.numbers) < place.most]
+                if growing:
+                    place = min(growing, key=lambda each: len(each.numbers))
+                    break
+                self._changed.wait()
+            number = min(set(range(MAX_REFEREES)) - place.numbers)
+            place.numbers.add(number)
+        return self._open_seat(job, place, number)
+
+    def _open_seat(self, job: Job, place: _Place, number: int) -> _Seat:
+        """One more seat on a device. Where no more can be had, those that there are must do."""
+        try:
+            seat, _ = self._start_seat(place, number)
+        except BaseException as error:
+            with self._changed:
+                place.numbers.discard(number)
+                others = len(place.numbers)
+                self._changed.notify_all()
+            if not isinstance(error, MachineError) or self._closed:
+                raise
+            if not others:
+                raise
+            self.settings.say(f"no more than {others} candidates at once on {place.device.name}: {error}")
+            place.most = others
+            return self._take(job, alone=False)
+        with self._changed:
+            place.busy.append(seat)
+        return seat
+
+    def _take_alone(self, job: Job) -> _Seat:
+        """An idle seat of a device on which nobody else is at work, and nobody begins until it is given back."""
+        while True:
+            self._check_open()
+            place = next((each for each in self._places if not each.sick and not each.alone), None)
+            if place is not None:
+                break
+            self._changed.wait()
+        place.alone = True
+        while place.busy or len(place.idle) < len(place.numbers):
+            self._changed.wait()
+            self._check_open()
+        if not place.idle:
+            place.alone = False
+            return self._take(job, alone=False)
+        return self._occupy(place.idle[0])
+
+    def _occupy(self, seat: _Seat) -> _Seat:
+        seat.place.idle.remove(seat)
+        seat.place.busy.append(seat)
+        return seat
+
+    def _give_back(self, seat: _Seat) -> None:
+        with self._changed:
+            if seat in seat.place.busy:
+                seat.place.busy.remove(seat)
+                seat.place.idle.append(seat)
+            self._end_alone(seat.place)
+            self._changed.notify_all()
+
+    def _end_alone(self, place: _Place) -> None:
+        if place.alone and not place.busy:
+            place.alone = False
+
+    def _discard(self, seat: _Seat) -> None:
+        """The referee is lost, or nobody knows what it is doing. Whatever it had stopped goes on."""
+        seat.channel.close()
+        processes.signal_one(seat.pid, signal.SIGKILL)
+        with self._page_lock:
+            if not self._ended:
+                with seat.place.page.locked():
+                    seat.place.page.clear(seat.number)
+                    seat.place.page.set_going()
+        with self._changed:
+            for seats in (seat.place.busy, seat.place.idle):
+                if seat in seats:
+                    seats.remove(seat)
+            seat.place.numbers.discard(seat.number)
+            self._end_alone(seat.place)
+            self._changed.notify_all()
+
+    def _set_aside(self, seat: _Seat, reason: str) -> None:
+        """No further candidate goes to a sick device; what is still being judged there finds out by itself."""
+        place = seat.place
+        with self._changed:
+            if not place.sick:
+                self.settings.say(f"{place.device.name} {place.device.uuid} is set aside: {reason}")
+            place.sick = reason
+            self._changed.notify_all()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SessionClosed("the session was closed while a candidate was waiting")
+        if self._places and all(place.sick for place in self._places):
+            reasons = "; ".join(f"{place.device.name} {place.device.uuid}: {place.sick}" for place in self._places)
+            raise MachineError(f"no device is left that works: {reasons}")
+
+    # --- processes ---
+
+    def _take_devices(self) -> None:
+        """Lock as many GPUs as are wanted and free; when none is, wait for the first."""
+        wanted = max(1, self.settings.gpus)
+        if self._found[0].kind == "cpu":
+            self._places.append(_Place(self._found[0], Page.create(), self._most_seats(self._found[0], 1)))
+            return
+        locks = [(device, GpuLock(device.uuid)) for device in self._found]
+        taken: list[tuple[Device, GpuLock]] = []
+        for device, lock in locks:
+            if len(taken) < wanted and lock.try_take():
+                taken.append((device, lock))
+        if not taken:
+            device, lock = locks[0]
+            lock.wait(lambda words: self.settings.say(f"GPU {device.index} ({device.name}): {words}"))
+            taken.append((device, lock))
+        elif len(taken) < min(wanted, len(locks)):
+            self.settings.say(f"{len(taken)} of {min(wanted, len(locks))} GPUs are free; going on with these")
+        for device, lock in taken:
+            self._places.append(_Place(device, Page.create(), self._most_seats(device, len(taken)), lock))
+
+    def _most_seats(self, device: Device, devices: int) -> int:
+        if self.settings.jobs:
+            return min(self.settings.jobs, MAX_REFEREES)
+        cores = len(os.sched_getaffinity(0)) // devices
+        memory = cores if device.memory_gb is None else int(device.memory_gb / GB_PER_SEAT)
+        return max(1, min(cores, memory, MAX_SEATS))
+
+    def _start_server(self) -> None:
+        """A fork server. Raises MachineError."""
+        self._servers += 1
+        server_end, own_end = pair()
+        command = [sys.executable, "-m", "kgbench.harness.forkserver", str(server_end.fileno())]
+        env = environment(self._found[0].kind)
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (_import_root(), env.get("PYTHONPATH", ""))))
+        try:
+            with self._log("forkserver") as output:
+                # A session of its own, so that Ctrl-C reaches only the coordinator.
+                self._server_process = subprocess.Popen(
+                    command,
+                    env=env,
+                    pass_fds=[server_end.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+        finally:
+            server_end.close()
+        self._server = Channel(own_end)
+        try:
+            message = self._server.receive(START_S)
+            while not message.get("ready"):
+                self.facts.setdefault("not imported", {})[message["missing"]] = message["reason"]
+                message = self._server.receive(START_S)
+        except (ChannelClosed, ChannelTimeout, ProtocolError) as error:
+            raise MachineError(f"the fork server did not start: {error}{self._last_words('forkserver')}") from None
+        if message["unfit"]:
+            raise MachineError(f"the fork server is not fit to fork: {message['unfit']}")
+        plan = Plan.from_json(message["plan"])
+        self._plan = message["plan"]
+        self.facts |= {"server_versions": message["versions"], "sandbox": plan.states()}
+        self.facts["sandbox_missing"] = plan.missing()
+        self._check_sandbox()
+
+    def _stop_server(self) -> None:
+        """End the fork server with everything that it forked."""
+        server, self._server = self._server, None
+        process, self._server_process = self._server_process, None
+        if server is not None:
+            server.close()
+        if process is None:
+            return
+        below = processes.descendants(process.pid)
+        try:
+            process.wait(3.0)
+        except subprocess.TimeoutExpired:
+            below = [*below, *processes.descendants(process.pid)]
+            process.kill()
+            process.wait()
+        for pid in below:
+            processes.signal_one(pid, signal.SIGKILL)
+
+    def _start_seat(self, place: _Place, number: int) -> tuple[_Seat, dict[str, Any]]:
+        """A referee and what it says about its device. Raises MachineError."""
+        own_end, referee_end = pair()
+        server_side, referee_side = pair()
+        with self._server_lock, self._log("referee") as log:
+            fds = [server_side.fileno(), referee_end.fileno(), referee_side.fileno(), place.page.fd, log.fileno()]
+            message = {"op": "referee", "device_uuid": place.device.uuid}
+            try:
+                reply = self._ask_server(message, fds)
+            finally:
+                for sock in (referee_end, referee_side, server_side):
+                    sock.close()
+        seat = _Seat(place, number, int(reply["pid"]), Channel(own_end))
         settings = RefereeSettings(
-            self.device.kind,
-            self.device.uuid,
+            place.device.kind,
+            place.device.uuid,
             self.seed,
-            self.settings.deadlines or Deadlines.for_device(self.device.kind),
+            self.deadlines,
             tuple(str(path) for path in self.settings.hidden),
             dict(self.settings.limits or {}),
             self.settings.timing,
+            number,
+            self.settings.probe,
         )
         try:
-            self._referee.send(settings.to_json())
-            message = self._referee.receive(START_S)
-        except (ChannelClosed, ChannelTimeout, ProtocolError) as error:
-            self.close()
-            raise MachineError(f"the referee did not start: {error}{self._last_words('referee')}") from None
-        except BaseException:
-            self.close()
+            seat.channel.send({"settings": settings.to_json(), "plan": self._plan})
+            answer = seat.channel.receive(START_S)
+        except BaseException as error:
+            self._discard(seat)
+            if isinstance(error, ChannelClosed | ChannelTimeout | ProtocolError):
+                raise MachineError(f"a referee did not start: {error}{self._last_words('referee')}") from None
             raise
-        if message.get("event") != "ready":
-            self.close()
-            raise MachineError(f"the referee did not start: {message.get('reason')}{self._last_words('forkserver')}")
-        self.facts = {
-            **message["facts"],
-            "uuid": self.device.uuid,
-            "driver": self.device.driver,
-            "start_s": round(time.monotonic() - begun, 3),
-        }
-        self._check_sandbox()
+        if answer.get("event") != "ready":
+            self._discard(seat)
+            raise MachineError(f"a referee did not start: {answer.get('reason')}")
+        facts: dict[str, Any] = answer["facts"]
+        return seat, facts
+
+    def _ask_server(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Its answer; a fork server that has died is replaced. Raises MachineError."""
+        for _ in range(2):
+            self._check_open()
+            if self._server is None:
+                if self._servers > MAX_SERVERS:
+                    raise MachineError(f"{MAX_SERVERS} fork servers died{self._last_words('forkserver')}")
+                self._start_server()
+            assert self._server is not None
+            try:
+                self._server.send(message, fds)
+                reply = self._server.receive(30.0)
+            except (ChannelClosed, ChannelTimeout, ProtocolError):
+                # Its referees died with it; whoever waits for one of them finds out.
+                self._stop_server()
+                continue
+            if "error" in reply:
+                self._stop_server()
+                continue
+            return reply
+        raise MachineError(f"the fork server does not answer{self._last_words('forkserver')}")
 
     def _check_sandbox(self) -> None:
         """Raises MachineError, saying what is missing, below the level that was asked for."""
         required, had = self.settings.require_sandbox, self.facts["sandbox"]["level"]
         if not required or SANDBOX_LEVELS.index(had) >= SANDBOX_LEVELS.index(required):
             return
-        self.close()
         missing = self.facts["sandbox_missing"]
         asked = SANDBOX_LEVELS[1 : SANDBOX_LEVELS.index(required) + 1]
         lines = [f"  {level}: {what}" for level in asked for what in missing[level]]
@@ -170,47 +548,15 @@ class Session:
             "It lacks:\n" + "\n".join(lines) + "\ndocs/sandbox.md says how to get each"
         )
 
-    def _spawn(self, name: str, sockets: list[socket.socket], env: dict[str, str]) -> None:
-        """A trusted process in a session of its own, so that Ctrl-C reaches only the coordinator."""
-        fds = [sock.fileno() for sock in sockets]
-        command = [sys.executable, "-m", f"kgbench.harness.{name}", *map(str, fds)]
-        output: Any = subprocess.DEVNULL
+    @contextlib.contextmanager
+    def _log(self, name: str) -> Any:
+        """What a process of ours prints goes here."""
+        path = Path(os.devnull)
         if self.settings.log_dir is not None:
             self.settings.log_dir.mkdir(parents=True, exist_ok=True)
-            output = open(self.settings.log_dir / f"{name}.log", "ab")  # noqa: SIM115
-        try:
-            env = {**env, "PYTHONPATH": os.pathsep.join(filter(None, (_import_root(), env.get("PYTHONPATH", ""))))}
-            self._children.append(
-                subprocess.Popen(
-                    command,
-                    env=env,
-                    pass_fds=fds,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,
-                )
-            )
-        finally:
-            for sock in sockets:
-                sock.close()
-            if output is not subprocess.DEVNULL:
-                output.close()
-
-    def _await_result(self, job: Job, on_event: Callable[[str, str], None]) -> Result:
-        assert self._referee is not None
-        deadlines = self.settings.deadlines or Deadlines.for_device(self.device.kind)
-        deadline = time.monotonic() + deadlines.whole_s + deadlines.import_s + GRACE_S
-        while True:
-            message = self._referee.receive(max(deadline - time.monotonic(), 0.0))
-            match message.get("event"):
-                case "phase":
-                    on_event(message["phase"], message["detail"])
-                case "result":
-                    return result_from_json(message["result"])
-                case _:
-                    self.close()
-                    return _without_evaluation(job, Outcome.HARNESS_ERROR, str(message.get("reason", message)))
+            path = self.settings.log_dir / f"{name}.log"
+        with path.open("ab") as file:
+            yield file
 
     def _last_words(self, name: str) -> str:
         if self.settings.log_dir is None:
@@ -238,13 +584,3 @@ def _import_root() -> str:
     assert package is not None
     assert package.origin is not None
     return str(Path(package.origin).parents[1])
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+DEVICE_PROBE: Final = "kgbench.harness.health:probe"
+"""Dotted path of the function that finds out, in a worker, whether a device still computes."""
+
 CPU_FACTOR: Final = 3.0
 """Deadlines on the CPU are this many times longer: Triton's interpreter is slow, not wrong."""
 
@@ -58,6 +61,9 @@ class RefereeSettings:
     """Folders that a candidate must not see."""
     limits: dict[str, int] = field(default_factory=dict)
     timing: bool = True
+    number: int = 0
+    """Which of its device's referees this is."""
+    probe: str = DEVICE_PROBE
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -8,16 +8,19 @@ costs beside its calls is measured with windows of one least kernel. Nothing tha
 A worker that raises the mark early gains nothing: outputs are secured in random order right after it while the
 worker is stopped, a random choice of them is judged, and if securing takes longer than for the library that time is
 added. Single-call windows catch a candidate that does the work of many calls in one.
+
+What is timed happens in the referee's turn, while every other worker of the device stands still; warming up and
+judging the outputs that were kept happen outside it, so that others get on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import select
 import statistics
 import time
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,6 +31,7 @@ from kgbench.harness.arena import ControlPage
 from kgbench.harness.handle import WorkerFailed
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict
 from kgbench.harness.statistics import LAUNCH_BOUND_US, half_width, interval, null_noise
+from kgbench.harness.turns import Turns
 from kgbench.types import Outcome, Timing, Window
 
 MAX_CALLS: Final = 128
@@ -35,9 +39,15 @@ MAX_CALLS: Final = 128
 QUEUE_DEADLINE_S: Final = 3.0
 WARM_CALLS: Final = 3
 SINGLE_STEPS: Final = 4
-VERIFY_S: Final = 0.05
+VERIFY_S: Final = 0.01
 """Mean time per window for judging outputs: several of a cheap operator's, some windows' of a dear one."""
+KEPT_BYTES: Final = {"cuda": 1 << 30, "cpu": 128 << 20}
+"""At most this much of a case's timed outputs waits to be judged; beyond it a random choice is."""
+KEPT_LEAST: Final = 4
 OVERHEAD_WINDOWS: Final = 3
+QUIET_US: Final = 60.0
+QUIET_FACTOR: Final = 1.5
+QUIET_DEADLINE_S: Final = 0.5
 MIN_PAIRS: Final = 6
 MAX_PAIRS: Final = 24
 TARGET_HALF_WIDTH: Final = 0.004
@@ -52,6 +62,7 @@ class Budget:
 
     window_us: float
     case_s: float
+    """Of the referee's turn."""
     memory_bytes: int
     window_deadline_s: float
 
@@ -78,6 +89,13 @@ class _Case:
     queued: bool = True
     messages: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Per side, the calls as they travel to its worker."""
+    prepared: dict[str, int] = field(default_factory=dict)
+    """Per side, how many calls its worker has arguments for."""
+    kept: list[tuple[PlacedCall, torch.Tensor]] = field(default_factory=list)
+    """Timed calls with their secured bytes, to be judged after the turn."""
+    offered: int = 0
+    """How many calls were chosen to be kept; more than there is room for are kept by lot."""
+    note: str = ""
 
 
 class BenchFailed(Exception):
@@ -101,6 +119,7 @@ class Bench:
         choose: random.Random,
         references: frozenset[str],
         deadline: float,
+        turns: Turns,
     ) -> None:
         self.judge = judge
         self.sides = sides
@@ -111,34 +130,49 @@ class Bench:
         self.references = references
         """Sides that run the reference as their entry and need its hints."""
         self.deadline = deadline
-        """Monotonic time at which the whole evaluation is over."""
+        """By the referee's clock (``Turns.now``), when the whole evaluation is over."""
+        self.turns = turns
         self.cuda = judge.device.type == "cuda"
         self.scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=judge.device) if self.cuda else None
         self.oracle_s = 0.0
         self.vault = torch.empty(0, dtype=torch.uint8, device=judge.device)
+        self.owed: dict[str, int] = {}
+        """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
+        self.timing = False
+        """It is this referee's turn."""
 
     def time_case(self, case: Case, against: str) -> Timing:
         """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong."""
-        started = time.monotonic()
         first = self.judge.place(case, self.generator)
         stride = first.end
         run = _Case(case, first, stride, queued=self.cuda)
         most = max(1, min(MAX_CALLS, self.budget.memory_bytes // stride))
-        call_us = self._warm_up(run, most)
-        slowest_us = max(max(call_us.values()), 1.0)
-        calls = max(1, min(most, round(self.budget.window_us / slowest_us)))
-        if run.queued:
-            run.queued = self._can_queue(run, calls)
-            if run.queued and calls < most:
-                # Direct calls include launches; a queued one may be far shorter.
-                probe = self._window(run, "library", calls, self._draw(run, calls))
-                device_us = max((probe.done_us - 150.0) / calls, 1.0)
-                calls = max(calls, min(most, round(self.budget.window_us / max(device_us, 2.0))))
-                run.queued = self._can_queue(run, calls)
-        overhead = self._overhead(run)
-        pairs = self._pairs(run, calls, overhead, started)
-        singles = self._singles(run, overhead, pairs)
+        self._direct_calls(run, most)
+        with self.turns.turn():
+            self.timing, started = True, time.monotonic()
+            try:
+                overhead = self._overhead(run)
+                call_us = self._direct_calls(run, most)
+                calls = self._choose_calls(run, most, call_us, overhead)
+                pairs = self._pairs(run, calls, overhead, started)
+                singles = self._singles(run, overhead, pairs)
+            finally:
+                self.timing = False
+                self._settle_library()
+        self._settle("candidate")
+        self._verify_kept(run)
         return self._timing(run, pairs, singles, call_us, against)
+
+    def release(self) -> None:
+        """Give back the memory that only timing needs."""
+        self.scratch, self.vault = None, torch.empty(0, dtype=torch.uint8)
+        self._settle_library()
+        library = self.sides["library"]
+        if library.handle.exit is None:
+            with contextlib.suppress(WorkerFailed):
+                library.unmap()
+        if self.cuda:
+            torch.cuda.empty_cache()
 
     # --- one window ---
 
@@ -147,6 +181,9 @@ class Bench:
 
     def _prepare(self, run: _Case, name: str, calls: int) -> None:
         """Build the arguments on the worker's side; the places of a case never change, only what is in them."""
+        if run.prepared.get(name, 0) >= calls:
+            return
+        self._settle(name)
         side, messages = self.sides[name], run.messages.setdefault(name, [])
         side.ensure_arena(run.stride * calls)
         if self.vault.numel() < run.stride * calls:
@@ -157,6 +194,7 @@ class Bench:
         for begin in range(0, calls, 64):
             request = {"op": "prepare", "first": begin == 0, "calls": messages[begin : min(begin + 64, calls)]}
             side.handle.request(request, self.budget.window_deadline_s, f"case {run.case.id}, preparing")
+        run.prepared[name] = calls
 
     def _window(
         self,
@@ -167,38 +205,54 @@ class Bench:
         queued: bool | None = None,
         kind: str = "window",
     ) -> Window:
-        """One window of one side while the other is stopped; judges a choice of the candidate's outputs."""
-        side, clock = self.sides[name], self.clocks[name]
+        """One window of one side while the candidate, if it is the other, is stopped; keeps a choice of its outputs."""
+        side, clock, candidate = self.sides[name], self.clocks[name], self.sides["candidate"].handle
         queued = run.queued if queued is None else queued
         what = f"case {run.case.id}, timing"
-        if time.monotonic() > self.deadline:
-            candidate = self.sides["candidate"].handle
+        if self.turns.now() > self.deadline:
             candidate.kill("deadline")
             raise WorkerFailed(candidate, Outcome.TIMEOUT, f"{what}: the whole evaluation took too long", "")
-        with ExitStack() as stopped:
-            for other in self.sides:
-                if other != name:
-                    stopped.enter_context(self.sides[other].handle.frozen())
-            self._open_window(side, clock, calls, queued, kind == "overhead", what)
-            with ExitStack() as held:
-                if queued:
-                    # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
-                    held.enter_context(side.handle.frozen())
-                for call in inputs:
-                    self.judge.fill(side, call)
-                self._flush()
-                done_us, released_ns = self._release(side, clock, what)
-                if not queued:
-                    held.enter_context(side.handle.frozen())
-                self._secure(run, side, calls if inputs else 0)
-                secured_us = (time.perf_counter_ns() - released_ns) / 1e3
-                if name == "candidate" and inputs:
-                    run.timed += calls
-                    self._verify(run, inputs)
-            side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+        self._settle(name)
+        hostile = side.handle is candidate
+        if not hostile and not candidate.is_frozen:
+            candidate.freeze()
+        self._open_window(side, clock, calls, queued, kind == "overhead", what)
+        if queued and hostile:
+            # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
+            candidate.freeze()
+        for call in inputs:
+            self.judge.fill(side, call)
+        self._flush()
+        done_us, released_ns = self._release(side, clock, what)
+        stopping_ns = time.perf_counter_ns()
+        if hostile and not candidate.is_frozen:
+            candidate.freeze()
+        # Only the candidate is stopped, so that is not part of what is compared.
+        stopping_ns = time.perf_counter_ns() - stopping_ns
+        self._secure(run, side, calls if inputs else 0)
+        secured_us = (time.perf_counter_ns() - released_ns - stopping_ns) / 1e3
+        self.owed[name] = clock.epoch
+        if hostile and inputs:
+            run.timed += calls
+            self._choose_kept(run, inputs)
+            if not self.timing:
+                self._verify_kept(run)
         window = Window(name, kind, calls, done_us, secured_us)
         run.windows.append(window)
         return window
+
+    def _settle(self, name: str) -> None:
+        """Let a side go on and read the reply that it owes."""
+        side = self.sides[name]
+        if side.handle.is_frozen:
+            side.handle.thaw()
+        if name in self.owed:
+            side.handle.reply(self.owed.pop(name), self.budget.window_deadline_s, "timing")
+
+    def _settle_library(self) -> None:
+        """However a turn ended, the library is ready for the next; if it fails here, its next request says so."""
+        with contextlib.suppress(WorkerFailed):
+            self._settle("library")
 
     def _open_window(self, side: Side, clock: Clock, calls: int, queued: bool, overhead: bool, what: str) -> None:
         """Have the worker queue its calls, or wait beside them, until the release."""
@@ -213,7 +267,7 @@ class Bench:
     def _release(self, side: Side, clock: Clock, what: str) -> tuple[float, int]:
         """Let the window run; microseconds to the mark behind its last call, and when it was released."""
         words, epoch = clock.page.words, clock.epoch
-        deadline = time.monotonic() + self.budget.window_deadline_s
+        deadline = self.turns.now() + self.budget.window_deadline_s
         released_ns = time.perf_counter_ns()
         words[ControlPage.RELEASE] = epoch
         self._spin(side, words, ControlPage.DONE, epoch, deadline, what)
@@ -224,17 +278,17 @@ class Bench:
     def _spin(self, side: Side, words: Any, word: int, epoch: int, deadline: float, what: str) -> None:
         """Wait for a mark; looks up now and then whether the worker has failed instead. Raises WorkerFailed."""
         spins = 0
-        held_until = time.monotonic() + HOLD_S
+        held_until = self.turns.now() + HOLD_S
         while words[word] != epoch:
             spins += 1
             if not self.cuda:
                 # The worker needs the core more than this loop does.
                 time.sleep(20e-6)
             if spins % (20_000 if self.cuda else 200) == 0:
-                if time.monotonic() > held_until and side.handle.is_frozen:
+                if self.turns.now() > held_until and side.handle.is_frozen:
                     # A device fault is told by the worker alone, and only when it runs.
                     side.handle.thaw()
-                if time.monotonic() > deadline:
+                if self.turns.now() > deadline:
                     side.handle.kill("deadline")
                     limit = self.budget.window_deadline_s
                     words = f"{what}: window not done within {limit:g} s"
@@ -253,16 +307,30 @@ class Bench:
         if self.cuda:
             torch.cuda.synchronize()
 
-    def _verify(self, run: _Case, inputs: list[PlacedCall]) -> None:
-        """Judge a random choice of a window's calls, chosen after they were secured. Raises BenchFailed."""
+    def _choose_kept(self, run: _Case, inputs: list[PlacedCall]) -> None:
+        """Keep a random choice of a window's calls, made after they were secured, to be judged after the turn."""
         affordable = VERIFY_S / self.oracle_s if self.oracle_s else 1.0
         count = int(affordable) + (self.choose.random() < affordable % 1)
-        if run.verified == 0:
+        if run.verified + len(run.kept) == 0:
             count = max(count, 1)
+        room = max(KEPT_LEAST, KEPT_BYTES["cuda" if self.cuda else "cpu"] // run.stride)
         for i in self.choose.sample(range(len(inputs)), min(len(inputs), count)):
-            started = time.monotonic()
-            verdict = self.judge.judge(inputs[i], self.vault[i * run.stride : (i + 1) * run.stride])
-            self.oracle_s = time.monotonic() - started
+            run.offered += 1
+            if len(run.kept) == room and (place := self.choose.randrange(run.offered)) < room:
+                run.kept[place] = self._kept(run, inputs, i)
+            elif len(run.kept) < room:
+                run.kept.append(self._kept(run, inputs, i))
+
+    def _kept(self, run: _Case, inputs: list[PlacedCall], i: int) -> tuple[PlacedCall, torch.Tensor]:
+        return inputs[i], self.vault[i * run.stride : (i + 1) * run.stride].clone()
+
+    def _verify_kept(self, run: _Case) -> None:
+        """Judge what was kept. Raises BenchFailed."""
+        kept, run.kept, run.offered = run.kept, [], 0
+        for call, secured in kept:
+            started = time.perf_counter()
+            verdict = self.judge.judge(call, secured)
+            self.oracle_s = time.perf_counter() - started
             if verdict is not PASSED:
                 reason = f"in a timed window of case {run.case.id}: {verdict.reason}"
                 raise BenchFailed(Verdict(verdict.outcome, reason, verdict.mismatch))
@@ -276,23 +344,41 @@ class Bench:
 
     # --- one case ---
 
-    def _warm_up(self, run: _Case, most: int) -> dict[str, float]:
-        """Compile, autotune and fill caches with values that are not seen again; time per direct call in µs."""
+    def _direct_calls(self, run: _Case, most: int) -> dict[str, float]:
+        """Time per call with its launch in µs, after a first round that compiles, autotunes and fills caches."""
         calls = min(most, WARM_CALLS)
         call_us = {}
         for name in self.sides:
             self._prepare(run, name, calls)
-            self._window(run, name, calls, self._draw(run, calls), queued=False, kind="warm")
+            if not self.timing:
+                self._window(run, name, calls, self._draw(run, calls), queued=False, kind="warm")
             window = self._window(run, name, calls, self._draw(run, calls), queued=False, kind="warm")
             call_us[name] = window.done_us / calls
         return call_us
+
+    def _choose_calls(self, run: _Case, most: int, call_us: dict[str, float], overhead: float) -> int:
+        """How many calls fill a window, and whether they can be queued."""
+        calls = max(1, min(most, round(self.budget.window_us / max(*call_us.values(), 1.0))))
+        if run.queued:
+            run.queued = self._can_queue(run, calls)
+        if run.queued and calls < most:
+            # Direct calls include launches; a queued one may be far shorter.
+            probe = self._window(run, "library", calls, self._draw(run, calls))
+            wanted = min(most, round(self.budget.window_us / max(per_call(probe, overhead), 2.0)))
+            if wanted > calls:
+                calls = wanted
+                run.queued = self._can_queue(run, calls)
+        return calls
 
     def _can_queue(self, run: _Case, calls: int) -> bool:
         """Whether both sides can queue this many calls without waiting for the device."""
         inputs = self._draw(run, calls)
         for name, side in self.sides.items():
             self._prepare(run, name, calls)
-            self._window(run, name, calls, inputs, queued=False, kind="warm")
+            self._settle(name)
+            for call in inputs:
+                self.judge.fill(side, call)
+            self._flush()
             clock = self.clocks[name]
             self._post_window(side, clock, calls, True, False, "queueing")
             ready = select.select([side.handle.channel, side.handle.control], [], [], QUEUE_DEADLINE_S)[0]
@@ -304,9 +390,22 @@ class Bench:
         return True
 
     def _overhead(self, run: _Case) -> float:
-        """What a window without calls takes, in µs: the library's, for both sides."""
-        windows = [self._window(run, "library", 1, [], kind="overhead") for _ in range(OVERHEAD_WINDOWS)]
-        return least(windows)
+        """What a window without calls takes, in µs: the library's, for both sides.
+
+        Others were stopped a moment ago, and what they had launched may still run: waits until windows are as short
+        as they have been on this device.
+        """
+        deadline = time.monotonic() + QUIET_DEADLINE_S
+        while True:
+            windows = [self._window(run, "library", 1, [], kind="overhead") for _ in range(OVERHEAD_WINDOWS)]
+            found, known = least(windows), self.turns.page.quiet_us
+            if not known or found < known:
+                self.turns.page.quiet_us = found
+            if not self.cuda or not known or found < QUIET_FACTOR * known + QUIET_US:
+                return found
+            if time.monotonic() > deadline:
+                run.note = f"the device was not quiet: a window without calls took {found:.0f} µs, once {known:.0f}"
+                return found
 
     def _pairs(self, run: _Case, calls: int, overhead: float, started: float) -> list[tuple[Window, Window]]:
         """Alternating windows in ABBA order, both of a pair on the same values, until the interval is narrow."""
@@ -356,7 +455,7 @@ class Bench:
         library = statistics.median(per_call(a, overhead) for a, _ in pairs)
         candidate = statistics.median(per_call(b, overhead) for _, b in pairs)
         late_us = securing_excess(pairs) / pairs[0][1].calls
-        scored_by, note, shift = "window", "", 0.0
+        scored_by, note, shift = "window", run.note, 0.0
         if singles is not None:
             scored_by, shift = "single", statistics.median(logs) - math.log(singles[0] / singles[1])
             library, candidate = singles

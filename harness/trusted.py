@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.harness.protocol import Message
 from kgbench.harness.reference import ReferenceFunction
@@ -16,6 +18,13 @@ from kgbench.harness.worker import Stub
 
 class TrustedStub(Stub):
     """Loads entries by target instead of by source."""
+
+    def more_handlers(self) -> dict[str, Callable[[Message, list[int]], Message]]:
+        return {"probe": self.probe}
+
+    def probe(self, message: Message, fds: list[int]) -> Message:
+        """A plain sum on the device."""
+        return {"sum": int(torch.arange(1024, device=self.device_kind).sum().item())}
 
     def load(self, message: Message, fds: list[int]) -> Message:
         """``targets``: per overload the baseline to load; ``reference``: per overload its text and parameters."""

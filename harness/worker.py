@@ -58,11 +58,13 @@ class Stub:
             "hello": self.hello,
             "load": self.load,
             "map": self.map,
+            "unmap": self.unmap,
             "call": self.call,
             "copy_out": self.copy_out,
             "prepare": self.prepare,
             "window": self.window,
         }
+        handlers |= self.more_handlers()
         while True:
             try:
                 message, fds = self.channel.receive_with_fds()
@@ -75,6 +77,10 @@ class Stub:
                 reply = {"error": describe_error(error)}
             _flush_output()
             self.channel.send({"id": message["id"], **reply})
+
+    def more_handlers(self) -> dict[str, Callable[[Message, list[int]], Message]]:
+        """What only a trusted worker is asked."""
+        return {}
 
     def hello(self, message: Message, fds: list[int]) -> Message:
         """Bring the device up and take the control page."""
@@ -97,11 +103,16 @@ class Stub:
         missing = [names[0] for key, names in message["entries"].items() if key not in self.entries]
         return {"missing": missing, "defines": _functions(message["source"])[:20]}
 
-    def map(self, message: Message, fds: list[int]) -> Message:
+    def unmap(self, message: Message, fds: list[int]) -> Message:
         self.calls, self.kept = [], None
         if self.arena is not None:
             self._synchronize()
             self.arena.release()
+            self.arena = None
+        return {}
+
+    def map(self, message: Message, fds: list[int]) -> Message:
+        self.unmap(message, [])
         self.arena = open_arena(self.device_kind, fds[0], int(message["nbytes"]))
         return {}
 

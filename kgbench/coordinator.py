@@ -11,7 +11,9 @@ import hashlib
 import os
 import platform
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -40,6 +42,14 @@ class Judge(Protocol):
 
     @property
     def facts(self) -> Mapping[str, Any]: ...
+
+    @property
+    def jobs(self) -> int: ...
+
+    @property
+    def timed_s(self) -> float: ...
+
+    def close(self) -> None: ...
 
     def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result: ...
 
@@ -95,8 +105,10 @@ def run(
                 begun = True
                 store.update({"device": dict(session.facts)})
                 with display(console, sum(plan.provider.samples_of(problem.id) for problem in plan.problems)) as shown:
+                    since = time.monotonic()
                     _evaluate_all(plan, session, store, shown)
                 no_more_signals()
+                store.update({"timed_s": round(session.timed_s, 3), "wall_s": round(time.monotonic() - since, 3)})
             status = "finished"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -153,14 +165,39 @@ def ended_by_signals() -> Iterator[Callable[[], None]]:
 
 
 def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -> None:
-    for problem in plan.problems:
-        for candidate in plan.provider.candidates(problem):
-            shown.started(problem.id)
-            if candidate.source_text is not None:
-                store.save_candidate(problem.id, candidate.sample, candidate.source_text)
-            result = _evaluate(problem, candidate, session, shown)
-            store.append(result)
-            shown.finished(result)
+    """As many candidates at once as the session takes. Only this thread writes results."""
+    work = ((problem, candidate) for problem in plan.problems for candidate in plan.provider.candidates(problem))
+    with ThreadPoolExecutor(max_workers=session.jobs) as pool:
+        pending: set[Future[Result]] = set()
+        try:
+            for problem, candidate in work:
+                if candidate.source_text is not None:
+                    store.save_candidate(problem.id, candidate.sample, candidate.source_text)
+                shown.started(problem.id)
+                pending.add(pool.submit(_evaluate, problem, candidate, session, shown))
+                # Further candidates are asked for only when there is somebody to judge them.
+                while len(pending) >= session.jobs:
+                    pending = _store_finished(pending, store, shown)
+            while pending:
+                pending = _store_finished(pending, store, shown)
+        except BaseException:
+            # The threads wait for their referees; those are gone now.
+            session.close()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _store_finished(pending: set[Future[Result]], store: RunStore, shown: Display) -> set[Future[Result]]:
+    """Waits for one more and stores what is finished; what is not. Raises what an evaluation raised."""
+    finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+    failures = [error for each in finished if (error := each.exception()) is not None]
+    for future in finished:
+        if future.exception() is None:
+            store.append(future.result())
+            shown.finished(future.result())
+    if failures:
+        raise failures[0]
+    return pending
 
 
 def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Display) -> Result:
@@ -184,7 +221,7 @@ def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Dis
         source=candidate.source_text,
         trusted=candidate.trusted,
     )
-    return session.evaluate(job, on_event=shown.phase)
+    return session.evaluate(job, on_event=lambda phase, detail: shown.phase(problem.id, phase, detail))
 
 
 def _info(plan: Plan) -> dict[str, Any]:

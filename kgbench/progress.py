@@ -29,7 +29,7 @@ class Display(Protocol):
 
     def started(self, problem: str) -> None: ...
 
-    def phase(self, phase: str, detail: str) -> None: ...
+    def phase(self, problem: str, phase: str, detail: str) -> None: ...
 
     def finished(self, result: Result) -> None: ...
 
@@ -47,7 +47,7 @@ class LineDisplay:
     def started(self, problem: str) -> None:
         pass
 
-    def phase(self, phase: str, detail: str) -> None:
+    def phase(self, problem: str, phase: str, detail: str) -> None:
         pass
 
     def finished(self, result: Result) -> None:
@@ -59,22 +59,23 @@ class LineDisplay:
 
 
 class LiveDisplay:
-    """The same lines, and below them what goes on now."""
+    """The same lines, and below them what goes on now. Told from several threads."""
 
     def __init__(self, console: Console, progress: Progress, total: int) -> None:
         self._lines = LineDisplay(console, total)
         self._progress = progress
         self._task = progress.add_task("", total=total, now="")
-        self._problem = ""
+        self._at_work = 0
 
     def started(self, problem: str) -> None:
-        self._problem = problem
+        self._at_work += 1
         self._show(problem)
 
-    def phase(self, phase: str, detail: str) -> None:
-        self._show(f"{self._problem} {phase} {detail}".rstrip())
+    def phase(self, problem: str, phase: str, detail: str) -> None:
+        self._show(f"{problem} {phase} {detail}".rstrip())
 
     def finished(self, result: Result) -> None:
+        self._at_work -= 1
         self._lines.finished(result)
         self._progress.advance(self._task)
         self._show("")
@@ -83,7 +84,8 @@ class LiveDisplay:
         self._lines.note(text)
 
     def _show(self, now: str) -> None:
-        self._progress.update(self._task, now=shortened(plain(now), 60))
+        others = f"{self._at_work} at work: " if self._at_work > 1 else ""
+        self._progress.update(self._task, now=shortened(plain(others + now), 60))
 
 
 def finished_line(result: Result, done: int, total: int) -> Text:

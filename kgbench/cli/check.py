@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kgbench import owncode
 from kgbench.cli.completion import complete_problem
 from kgbench.cli.options import (
     check_machine,
@@ -94,11 +95,13 @@ def check(
     registry = Registry((problems_dir(), *problem_dirs))
     chosen = registry.resolve(problem).id if problem else problem_of(kernel, text, registry)
     check_machine()
+    owncode.offer(problem_dirs)
     loaded = load_problem(registry.paths[chosen])
     shown = shown_path(kernel)
     job = Job(problem_path=str(loaded.path), problem_id=loaded.id, model=model, sample=sample, source=text)
     settings = Settings(
         device=device,
+        jobs=1,
         seed=secrets.token_hex(16) if seed is None else seed,
         deadlines=deadlines_on(device, overrides),
         hidden=_hidden(loaded, problem_dirs),
@@ -307,7 +310,8 @@ def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[st
     with ended_by_signals(), opened(Session(settings), console) as session, display(console, 1) as progress:
         progress.note(f"judging {shown} as {job.problem_id}")
         progress.started(job.problem_id)
-        return session.evaluate(job, on_event=progress.phase), session.facts
+        result = session.evaluate(job, on_event=lambda phase, detail: progress.phase(job.problem_id, phase, detail))
+        return result, session.facts
 
 
 def failure_lines(result: Result, problem: Problem | None) -> Iterable[str]:

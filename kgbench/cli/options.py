@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 
 PHASES: Final = ("import", "compile", "extension", "case", "window", "whole")
 
+ALL_GPUS: Final = 1 << 10
+
+
+class GpuCount(click.IntRange):
+    """A number of GPUs from 1, or ``all``."""
+
+    name = "gpus"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "all":
+            return ALL_GPUS
+        if str(value).isdigit() and int(str(value)) > 0:
+            return int(str(value))
+        self.fail(f"{value!r} is neither a number from 1 nor all; GPUs by number are --device cuda:0,2", param, ctx)
+
+
 problem_dir_option = click.option(
     "--problem-dir",
     "problem_dirs",
@@ -29,10 +45,11 @@ problem_dir_option = click.option(
 )
 device_option = click.option(
     "--device",
-    type=click.Choice(["auto", "cpu", "cuda"]),
     default="auto",
     show_default=True,
-    help="auto takes a GPU where there is one.",
+    metavar="NAME",
+    shell_complete=lambda ctx, param, incomplete: [n for n in ("auto", "cpu", "cuda") if n.startswith(incomplete)],
+    help="auto (a GPU where there is one), cpu, cuda, or GPUs by number: cuda:0,2.",
 )
 timeout_option = click.option(
     "--timeout",
@@ -93,8 +110,8 @@ def check_machine() -> None:
 
 def deadlines_on(device: str, overrides: dict[str, float]) -> Deadlines:
     """The device's defaults and what the command line says. Raises MachineError when there is no such device."""
-    from kgbench.harness.devices import find_device
+    from kgbench.harness.devices import find_devices
     from kgbench.harness.settings import Deadlines
 
     seconds = {f"{phase}_s": value for phase, value in overrides.items()}
-    return dataclasses.replace(Deadlines.for_device(find_device(device).kind), **seconds)
+    return dataclasses.replace(Deadlines.for_device(find_devices(device)[0].kind), **seconds)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kgbench import owncode
 from kgbench.cli.completion import complete_model
 from kgbench.cli.options import (
+    GpuCount,
     check_machine,
     deadline_option,
     deadline_overrides,
@@ -83,6 +85,21 @@ command line, 3 this machine cannot, 130 interrupted.
 )
 @problem_dir_option
 @device_option
+@click.option(
+    "--gpus",
+    type=GpuCount(),
+    default=1,
+    show_default=True,
+    metavar="N|all",
+    help="How many GPUs to use; those that another kgbench uses are left out.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Candidates that are prepared at once on each device; one at a time is timed.  [default: as many as cores "
+    "and memory allow]",
+)
 @timeout_option
 @deadline_option
 @click.option(
@@ -115,6 +132,8 @@ def run(
     globs: tuple[str, ...],
     problem_dirs: tuple[Path, ...],
     device: str,
+    gpus: int,
+    jobs: int | None,
     timeout_s: float | None,
     deadlines: tuple[str, ...],
     out: Path,
@@ -137,6 +156,7 @@ def run(
     if model is None:
         raise UsageError(_which_model())
     check_machine()
+    owncode.offer(problem_dirs)
     asked = {
         "model": model,
         "sources": list(sources),
@@ -147,7 +167,7 @@ def run(
     }
     plan = _plan(asked, out, seed, deadlines_on(device, overrides))
     check_sources(bounds, [problem.id for problem in plan.problems])
-    ending = _run(plan, device, require_sandbox or "")
+    ending = _run(plan, device, gpus, jobs or 0, require_sandbox or "")
     report = print_run(ending.path, values, as_json=as_json)
     if ending.error is not None:
         raise ending.error
@@ -198,25 +218,30 @@ def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, deadlines: Dead
     )
 
 
-def _run(plan: Plan, device: str, require_sandbox: str) -> Ending:
+def _run(plan: Plan, device: str, gpus: int, jobs: int, require_sandbox: str) -> Ending:
     from rich.console import Console
 
     from kgbench import coordinator
     from kgbench.harness.session import Session, Settings
 
+    console = Console(stderr=True, highlight=False)
+
     def open_session(store: RunStore) -> Session:
         settings = Settings(
             device=device,
+            gpus=gpus,
+            jobs=jobs,
             seed=plan.seed,
             deadlines=plan.deadlines,
             hidden=_hidden(plan),
             log_dir=store.log_dir,
             timing=plan.provider.timed,
             require_sandbox=require_sandbox,
+            say=lambda words: console.print(words, soft_wrap=True, markup=False),
         )
         return Session(settings)
 
-    return coordinator.run(plan, open_session, Console(stderr=True, highlight=False))
+    return coordinator.run(plan, open_session, console)
 
 
 def _hidden(plan: Plan) -> tuple[Path, ...]:

@@ -82,7 +82,7 @@ def test_samples_are_judged_stored_and_averaged(tmp_path: Path) -> None:
         Console(file=lines, width=200),
     )
     run = read_run(ending.path)
-    assert [(r.problem, r.sample, r.outcome) for r in run.results] == [
+    assert sorted((r.problem, r.sample, r.outcome) for r in run.results) == [
         ("aten/add", 0, WRONG),
         ("aten/add", 1, PASSED),
         ("aten/mm", 0, Outcome.NO_CANDIDATE),
@@ -90,7 +90,7 @@ def test_samples_are_judged_stored_and_averaged(tmp_path: Path) -> None:
     assert sorted(path.name for path in (ending.path / "candidates" / "aten").iterdir()) == ["add.0.py", "add.1.py"]
     (row,) = report_of(run).rows
     assert (row.problems, row.handed_in, row.right) == (2, 1, 0.5)
-    assert "[2/3] aten/add sample 1 passed" in lines.getvalue()
+    assert "aten/add sample 1 passed" in lines.getvalue()
     again = provider_of(f"dir:{ending.path / 'candidates'}")
     assert again.samples_of("aten/add") == 2
 

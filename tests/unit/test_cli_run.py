@@ -45,6 +45,8 @@ class FakeSession:
 
     act: Callable[[Job], Result | None] = staticmethod(lambda job: None)
     leave: Callable[[], None] = staticmethod(lambda: None)
+    jobs = 1
+    timed_s = 0.0
 
     def __init__(self, settings: object = None) -> None:
         self.settings = settings
@@ -58,6 +60,9 @@ class FakeSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.leave()
+        self.close()
+
+    def close(self) -> None:
         self.closed = True
 
     def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result:

@@ -185,7 +185,7 @@ def test_progress_without_a_terminal_is_one_line_per_candidate() -> None:
     file = io.StringIO()
     with display(Console(file=file, width=40), 50) as shown:
         shown.started("cublas/cublasSgemm_v2")
-        shown.phase("check", "3 of 40")
+        shown.phase("cublas/cublasSgemm_v2", "check", "3 of 40")
         for number in range(2):
             shown.finished(result(f"cublas/p{number}", timing(0.83), seconds={"total": 1.42}))
     assert file.getvalue().splitlines() == [
@@ -198,7 +198,7 @@ def test_progress_on_a_terminal_shows_what_goes_on() -> None:
     file = io.StringIO()
     with display(Console(file=file, width=100, force_terminal=True), 2) as shown:
         shown.started("aten/mm")
-        shown.phase("bench", "[2 of 3]")
+        shown.phase("aten/mm", "bench", "[2 of 3]")
         shown.finished(result("aten/mm", timing(0.83)))
     assert "passed 0.83x" in file.getvalue()
 

@@ -1,0 +1,195 @@
+"""Whose turn it is to be timed on a device, and who stands still meanwhile.
+
+All referees of a device share one page of memory. It says which processes each of them has, how long each was
+stopped, and its lock says who is timing. The holder stops every other referee of the device with its workers; the
+time they lose counts against no deadline of theirs (``now``). The coordinator holds the page, too, to set processes
+going again whose stopper was killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kgbench.harness import processes
+
+MAX_REFEREES: Final = 64
+_KEEPERS: Final = 6
+_WORDS: Final = 16
+"""64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, then its keepers."""
+_PID, _STARTING, _STOPPED_NS, _FIRST_KEEPER = 0, 1, 2, 3
+_HEADER: Final = 8
+_TURNS_NS, _QUIET_NS = 0, 1
+_STARTING_DEADLINE_S: Final = 10.0
+
+
+class Page:
+    """The shared page of a device. Every process that uses it opens it by descriptor."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._map = mmap.mmap(fd, _page_bytes())
+        self.words = memoryview(self._map).cast("q")
+
+    @classmethod
+    def create(cls) -> Page:
+        fd = os.memfd_create("kgbench-turns", os.MFD_CLOEXEC)
+        os.ftruncate(fd, _page_bytes())
+        return cls(fd)
+
+    def close(self) -> None:
+        self.words.release()
+        self._map.close()
+        os.close(self.fd)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else is timing on this device inside the block. The lock goes with a process that is killed."""
+        fcntl.lockf(self.fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self.fd, fcntl.LOCK_UN)
+
+    def slot(self, referee: int) -> memoryview:
+        """The words of one referee, 0 to MAX_REFEREES - 1."""
+        begin = _HEADER + referee * _WORDS
+        return self.words[begin : begin + _WORDS]
+
+    def clear(self, referee: int) -> None:
+        """Forget a referee that has ended."""
+        words = self.slot(referee)
+        words[_PID] = words[_STARTING] = 0
+        for index in range(_KEEPERS):
+            words[_FIRST_KEEPER + index] = 0
+
+    def keepers(self, referee: int) -> list[int]:
+        return [pid for pid in self.slot(referee)[_FIRST_KEEPER : _FIRST_KEEPER + _KEEPERS] if pid]
+
+    def set_going(self) -> None:
+        """Continue everything that is listed here, whoever stopped it."""
+        for referee in range(MAX_REFEREES):
+            pid = self.slot(referee)[_PID]
+            if pid:
+                _signal(pid, signal.SIGCONT)
+            for keeper in self.keepers(referee):
+                processes.signal_tree(keeper, signal.SIGCONT)
+
+    @property
+    def timed_s(self) -> float:
+        """Seconds for which some referee of the device has had its turn so far."""
+        return self.words[_TURNS_NS] / 1e9
+
+    @property
+    def quiet_us(self) -> float:
+        """The shortest window without calls seen on this device, in µs; 0 before the first."""
+        return self.words[_QUIET_NS] / 1e3
+
+    @quiet_us.setter
+    def quiet_us(self, value: float) -> None:
+        self.words[_QUIET_NS] = int(value * 1e3)
+
+
+class Turns:
+    """One referee's part in it."""
+
+    def __init__(self, page: Page, referee: int) -> None:
+        self.page = page
+        self.referee = referee
+        self._mine = page.slot(referee)
+        page.clear(referee)
+        self._mine[_STOPPED_NS] = 0
+        self._mine[_PID] = os.getpid()
+        self._waited_ns = 0
+
+    def now(self) -> float:
+        """Monotonic seconds without those in which this referee was stopped or waited for its turn."""
+        return (time.monotonic_ns() - self._mine[_STOPPED_NS] - self._waited_ns) / 1e9
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds so far in which this referee was stopped or waited for its turn."""
+        return (self._mine[_STOPPED_NS] + self._waited_ns) / 1e9
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """While a worker is being started and its keeper is not in the page yet, this referee is not stopped."""
+        self._mine[_STARTING] = 1
+        try:
+            yield
+        finally:
+            self._mine[_STARTING] = 0
+
+    def add(self, keeper: int) -> None:
+        """Raises RuntimeError when there are too many."""
+        for index in range(_FIRST_KEEPER, _FIRST_KEEPER + _KEEPERS):
+            if not self._mine[index]:
+                self._mine[index] = keeper
+                return
+        raise RuntimeError(f"more than {_KEEPERS} workers of one referee")
+
+    def remove(self, keeper: int) -> None:
+        for index in range(_FIRST_KEEPER, _FIRST_KEEPER + _KEEPERS):
+            if self._mine[index] == keeper:
+                self._mine[index] = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Everybody else of this device stands still inside the block."""
+        asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
+        with self.page.locked():
+            begun_ns = time.monotonic_ns()
+            # Part of the wait was spent stopped and is counted there.
+            self._waited_ns += begun_ns - asked_ns - (self._mine[_STOPPED_NS] - stopped_ns)
+            stopped: list[tuple[int, int]] = []
+            try:
+                for referee in range(MAX_REFEREES):
+                    if referee != self.referee and self._stop(referee):
+                        stopped.append((referee, time.monotonic_ns()))
+                yield
+            finally:
+                for referee, since_ns in stopped:
+                    self._continue(referee, since_ns)
+                self.page.words[_TURNS_NS] += time.monotonic_ns() - begun_ns
+
+    def _stop(self, referee: int) -> bool:
+        """Stop a referee and its workers; whether there is one."""
+        words = self.page.slot(referee)
+        pid = words[_PID]
+        if not pid:
+            return False
+        deadline = time.monotonic() + _STARTING_DEADLINE_S
+        while True:
+            _signal(pid, signal.SIGSTOP)
+            processes.await_stopped([pid])
+            if not words[_STARTING] or time.monotonic() > deadline:
+                break
+            # Its new worker would run on, since nobody but it knows of it yet.
+            _signal(pid, signal.SIGCONT)
+            time.sleep(0.001)
+        for keeper in self.page.keepers(referee):
+            processes.stop_tree(keeper)
+        return True
+
+    def _continue(self, referee: int, since_ns: int) -> None:
+        words = self.page.slot(referee)
+        words[_STOPPED_NS] += time.monotonic_ns() - since_ns
+        for keeper in self.page.keepers(referee):
+            processes.signal_tree(keeper, signal.SIGCONT)
+        if words[_PID]:
+            _signal(words[_PID], signal.SIGCONT)
+
+
+def _signal(pid: int, number: int) -> None:
+    processes.signal_one(pid, number)
+
+
+def _page_bytes() -> int:
+    size = 8 * (_HEADER + MAX_REFEREES * _WORDS)
+    return -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
