@@ -8,9 +8,12 @@ created here, so that a timed call does nothing but the call.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from kgbench import owncode
 
 LOADERS: Final = {
     "aten": "kgbench.baselines.aten",
@@ -42,7 +45,7 @@ def load_baseline(target: str, device_kind: str) -> Baseline:
     """The baseline behind a problem file's ``baseline`` or ``fallback`` entry.
 
     ``target`` is ``aten:softmax.int``, ``cublas:…``, ``openblas:…``, ``vllm:…`` or the dotted path
-    ``package.module:function`` of a fallback. ``device_kind`` is ``cuda`` or ``cpu``.
+    ``package.module:function`` of a fallback or of a user's library call. ``device_kind`` is ``cuda`` or ``cpu``.
 
     Raises ``Unavailable`` when this machine cannot run it, ``ValueError`` when ``target`` names nothing.
     """
@@ -56,12 +59,13 @@ def load_baseline(target: str, device_kind: str) -> Baseline:
     if source in LOADERS:
         baseline: Baseline = importlib.import_module(LOADERS[source]).load(name, device_kind)
         return baseline
-    return _load_fallback(source, name)
+    return _load_dotted(source, name)
 
 
 def load_function(path: str) -> Callable[..., Any]:
     """The function behind a dotted path ``package.module:function``; raises ``ValueError`` naming what is missing."""
     module_name, _, name = path.partition(":")
+    owncode.make_importable()
     try:
         function = getattr(importlib.import_module(module_name), name)
     except ModuleNotFoundError as error:
@@ -74,11 +78,15 @@ def load_function(path: str) -> Callable[..., Any]:
     return result
 
 
-def _load_fallback(module_name: str, name: str) -> Baseline:
+def _load_dotted(module_name: str, name: str) -> Baseline:
+    """A fallback of ours, or a library call of the user's, whose module may name the library: ``LIBRARY = "… 1.2"``."""
+    call = load_function(f"{module_name}:{name}")
+    if not module_name.startswith(f"{__package__}."):
+        return Baseline(call, str(getattr(sys.modules[module_name], "LIBRARY", f"{module_name}:{name}")))
     import torch
 
     return Baseline(
-        call=load_function(f"{module_name}:{name}"),
+        call,
         library=f"PyTorch {torch.__version__} expression",
         notes={"fallback": f"{name} in plain PyTorch, in the problem's own dtypes"},
     )

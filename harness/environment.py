@@ -6,7 +6,11 @@ import os
 import sysconfig
 from typing import Final
 
-ALLOWED: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ")
+from kgbench import owncode
+
+ALLOWED: Final = (
+    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ", owncode.VARIABLE,
+)  # fmt: skip
 """What of the user's environment a worker may see. No key is ever among it."""
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """One each: a server that ran one parallel operation hangs its forks for ever, and sides must compare alike."""

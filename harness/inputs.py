@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import torch
 
+from kgbench import owncode
 from kgbench.cases import BoundCase, TensorSpec
 from kgbench.harness.arena import ALIGNMENT_BYTES, TensorPlace, round_up
 from kgbench.harness.protocol import encode_scalar
@@ -151,6 +152,7 @@ def _scalar(value: Any, type_text: str) -> Any:
 
 def _prepare(path: str) -> Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]:
     module, _, name = path.partition(":")
+    owncode.make_importable()
     function: Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]
     function = getattr(importlib.import_module(module), name)
     return function

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from kgbench import owncode
 from kgbench.baselines.expected import Expected
 from kgbench.expr import Expr, evaluate_reference
 
@@ -91,6 +92,7 @@ def _resolve(text: str) -> Callable[[dict[str, Any]], Any]:
         return lambda arguments: function(**arguments)
     if ":" in text and "(" not in text:
         module, _, name = text.partition(":")
+        owncode.make_importable()
         function = getattr(importlib.import_module(module), name)
         return lambda arguments: function(**arguments)
     return lambda arguments: evaluate_reference(text, arguments, torch)

@@ -6,6 +6,7 @@ command line, a wrong problem file, a machine that cannot do what was asked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -41,6 +42,14 @@ class ProblemFileError(UsageError):
         self.step = step
         where = f"{shown_path(file)}:{line}: " + (f"{key}: " if key else "")
         super().__init__(where + what + (f"; {step}" if step else ""))
+
+
+class ProblemFileErrors(UsageError):
+    """A problem file says several things wrong, one line each; exit code 2."""
+
+    def __init__(self, complaints: Sequence[ProblemFileError | ExpressionError]) -> None:
+        self.complaints = tuple(complaints)
+        super().__init__("\n".join(map(str, complaints)))
 
 
 class MachineError(KgbenchError):

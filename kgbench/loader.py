@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from kgbench.errors import ProblemFileError, UsageError, shown_path
 from kgbench.names import Name, hint, resolve
 from kgbench.paths import problems_dir
-from kgbench.problem import SOURCES
+from kgbench.problem import SOURCE_NAME, SOURCES
 
 if TYPE_CHECKING:
     from kgbench.problem import Problem
@@ -43,7 +43,7 @@ _HEAD_LINE: Final = re.compile(r"(summary|kind|category):[ \t]+(.*)$")
 
 def load_problem(path: Path) -> Problem:
     """The problem in ``path``, ``<source>/<name>.yaml``; ProblemFileError when the file says anything wrong."""
-    from kgbench.problemfile import read_problem
+    from kgbench.problemchecks import read_problem
 
     return read_problem(Path(path))
 
@@ -99,7 +99,13 @@ class Registry:
                     both = f"{shown_path(found[problem])} and {shown_path(path)}"
                     raise UsageError(f"two files define {problem}: {both}; rename one")
                 found[problem] = path
-        return dict(sorted(found.items(), key=lambda item: (SOURCES.index(item[0].partition("/")[0]), item[0])))
+        order = {source: number for number, source in enumerate(SOURCES)}
+        return dict(sorted(found.items(), key=lambda item: (order.get(item[0].partition("/")[0], len(order)), item[0])))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The benchmark's own, then those of the user's folders."""
+        return tuple(dict.fromkeys((*SOURCES, *(each.partition("/")[0] for each in self.paths))))
 
     def ids(self) -> list[str]:
         """Ids of all problems, by source and then by name."""
@@ -122,7 +128,7 @@ class Registry:
         A source may be a comma list or ``all``; a glob without a wildcard may be any spelling of an id. UsageError
         with the closest ids for whatever matches nothing.
         """
-        wanted = _sources(sources)
+        wanted = _sources(sources, self.sources)
         ids = [each for each in self.ids() if each.partition("/")[0] in wanted]
         patterns = [part for glob in globs for part in glob.split(",") if part]
         if not patterns:
@@ -143,22 +149,23 @@ class Registry:
         return found
 
 
-def _sources(sources: Iterable[str]) -> tuple[str, ...]:
+def _sources(sources: Iterable[str], known: Sequence[str]) -> Sequence[str]:
     words = [word for source in sources for word in source.split(",") if word]
     for word in words:
-        if word not in (*SOURCES, "all"):
-            raise UsageError(f"there is no source '{word}'; there are {', '.join(SOURCES)} and all")
-    return SOURCES if not words or "all" in words else tuple(words)
+        if word not in (*known, "all"):
+            raise UsageError(f"there is no source '{word}'; there are {', '.join(known)} and all")
+    return known if not words or "all" in words else tuple(words)
 
 
 def _problem_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; a problem folder holds <source>/<name>.yaml")
     found = sorted(folder.glob("*/*.yaml"))
-    strange = next((path for path in found if path.parent.name not in SOURCES), None)
+    strange = next((path for path in found if not SOURCE_NAME.match(path.parent.name)), None)
     if strange is not None:
         raise UsageError(
-            f"{shown_path(strange)} lies in no source's folder; move it to one of {', '.join(SOURCES)} below {folder}"
+            f"{shown_path(strange)} lies in no source's folder; move it to one of {', '.join(SOURCES)} below {folder}, "
+            "or to one of your own, whose name has lower case, digits and _"
         )
     if not found and any(folder.glob("*.yaml")):
         raise UsageError(f"{folder} holds problem files itself; give the folder above, with <source>/<name>.yaml in it")

@@ -6,6 +6,7 @@ variables.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,8 @@ from kgbench.expr import Expr
 
 KINDS: Final = ("compute", "view", "creation", "random", "sync")
 SOURCES: Final = ("aten", "vllm", "cublas")
+"""The benchmark's. A user's folder may hold others, named as SOURCE_NAME says."""
+SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
 RULES: Final = ("accumulate", "rounding", "exact")
 PHASES: Final = ("check", "fuzz", "bench")
 PRESETS: Final = ("cpu", "gpu24", "gpu80", "gpu140")

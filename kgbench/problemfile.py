@@ -1,7 +1,7 @@
 """The problem file's format: which keys there are, what each takes, and how they become a ``Problem``.
 
 ``KEYS`` is the table that the reader and docs/problem-format.md both follow. Files, lines and YAML's traps are
-``yamltree.py``'s; concrete cases ``cases.py``'s.
+``yamltree.py``'s, what concerns several keys ``problemchecks.py``'s, concrete cases ``cases.py``'s.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from kgbench.problem import (
     KINDS,
     PRESETS,
     RULES,
+    SOURCE_NAME,
     SOURCES,
     Argument,
     CaseTemplate,
@@ -73,53 +74,66 @@ TYPES: Final = ("Tensor", "int", "float", "complex", "bool", "str", "dtype", "Sc
 TIMED_KINDS: Final = ("compute", "random")
 ACCESSES: Final = ("read", "write", "readwrite")
 
-_ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_VARIABLES})
-_TENSOR_EXPRESSIONS: Final = ("shape", "dtype", "strides", "offset", "live", "none_when")
+ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_VARIABLES})
+TENSOR_EXPRESSIONS: Final = ("shape", "dtype", "strides", "offset", "live", "none_when")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 _TARGET: Final = re.compile(r"[a-z]+:[A-Za-z_][\w.]*$")
 _RETURNS: Final = re.compile(r"None$|Tensor$|tuple\[Tensor(, Tensor)*\]$")
 
 
-def read_problem(path: Path) -> Problem:
-    """The problem in ``path``; ProblemFileError or ExpressionError when the file says anything wrong."""
+def read_parts(path: Path) -> tuple[Problem, tuple[Body, ...]]:
+    """The problem in ``path`` and the keys of each overload; ProblemFileError or ExpressionError for a wrong key.
+
+    What concerns several keys is left to ``problemchecks.py``.
+    """
     source, name = path.parent.name, path.stem
+    raw, text = read_text(path)
+    if not SOURCE_NAME.match(source):
+        step = f"move it to a folder named {', '.join(SOURCES)}, or as a source of your own: lower case, digits and _"
+        raise ProblemFileError(path, 1, "", f"its folder '{source}' is no source", step)
+    root = read_tree(path, text)
+    nodes = root.fields(KEYS["problem"], (*HEAD_KEYS, "doc"))
+    check_head(nodes)
+    kind = nodes["kind"].choice(KINDS)
+    bodies = read_bodies(root, nodes)
+    overloads = tuple(body.read(kind, source, name) for body in bodies)
+    if not any(overload.required for overload in overloads):
+        root.fail("no overload is required, so nothing would be judged", "remove one 'required: false'")
+    problem = Problem(
+        id=f"{source}/{name}",
+        source=source,
+        name=name,
+        summary=one_line(nodes["summary"]),
+        category=one_line(nodes["category"]),
+        kind=kind,
+        doc=nodes["doc"].text(),
+        overloads=overloads,
+        path=path,
+        sha256=hashlib.sha256(raw).hexdigest(),
+    )
+    return problem, bodies
+
+
+def read_text(path: Path) -> tuple[bytes, str]:
+    """The file as it is and as text. Raises ProblemFileError."""
     try:
         raw = path.read_bytes()
-        text = raw.decode("utf-8")
+        return raw, raw.decode("utf-8")
     except OSError as error:
         raise ProblemFileError(path, 1, "", f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise ProblemFileError(path, line, "", "is not UTF-8 text", "save it as UTF-8") from None
-    if source not in SOURCES:
-        step = f"move it to a folder named {', '.join(SOURCES)}"
-        raise ProblemFileError(path, 1, "", f"its folder '{source}' is no source", step)
-    root = read_tree(path, text)
-    nodes = root.fields(KEYS["problem"], (*HEAD_KEYS, "doc"))
-    _check_head(nodes)
-    kind = nodes["kind"].choice(KINDS)
-    return Problem(
-        id=f"{source}/{name}",
-        source=source,
-        name=name,
-        summary=_one_line(nodes["summary"]),
-        category=_one_line(nodes["category"]),
-        kind=kind,
-        doc=nodes["doc"].text(),
-        overloads=_overloads(root, nodes, kind, source, name),
-        path=path,
-        sha256=hashlib.sha256(raw).hexdigest(),
-    )
 
 
-def _check_head(nodes: Mapping[str, Node]) -> None:
+def check_head(nodes: Mapping[str, Node]) -> None:
     first = tuple(nodes)[: len(HEAD_KEYS)]
     for found, wanted in zip(first, HEAD_KEYS, strict=True):
         if found != wanted:
             nodes[wanted].fail("stands too late", f"begin the file with {', '.join(HEAD_KEYS)}, in this order")
 
 
-def _one_line(node: Node) -> str:
+def one_line(node: Node) -> str:
     text = node.text()
     if node.raw.start_mark.line != node.raw.end_mark.line or getattr(node.raw, "style", None) in ("|", ">"):
         node.fail("expected one line of text", "kgbench list reads only the first lines of the file")
@@ -139,27 +153,23 @@ def key_line(path: Path, overload: str, key: str) -> int:
 # --- overloads ---
 
 
-def _overloads(root: Node, nodes: dict[str, Node], kind: str, source: str, name: str) -> tuple[Overload, ...]:
+def read_bodies(root: Node, nodes: Mapping[str, Node]) -> tuple[Body, ...]:
+    """One per overload, or the only one. Raises ProblemFileError."""
     shared = {key: node for key, node in nodes.items() if key in BODY_KEYS}
     if "overloads" not in nodes:
-        bodies = [_Body("", root, shared, frozenset(shared))]
-    else:
-        listed = nodes["overloads"].mapping()
-        if not listed:
-            nodes["overloads"].fail("expected at least one overload")
-        bodies = []
-        for overload, node in listed.items():
-            own = node.fields(KEYS["overload"])
-            bodies.append(_Body(overload, node, {**shared, **own}, frozenset(own)))
-    read = tuple(body.read(kind, source, name) for body in bodies)
-    if not any(overload.required for overload in read):
-        root.fail("no overload is required, so nothing would be judged", "remove one 'required: false'")
-    _check_unused(bodies, read)
-    return read
+        return (Body("", root, shared, frozenset(shared)),)
+    listed = nodes["overloads"].mapping()
+    if not listed:
+        nodes["overloads"].fail("expected at least one overload")
+    bodies = []
+    for overload, node in listed.items():
+        own = node.fields(KEYS["overload"])
+        bodies.append(Body(overload, node, {**shared, **own}, frozenset(own)))
+    return tuple(bodies)
 
 
 @dataclass(frozen=True)
-class _Body:
+class Body:
     """The keys of one overload, inherited ones included."""
 
     name: str
@@ -169,44 +179,42 @@ class _Body:
     """Keys that the overload states itself."""
 
     def read(self, kind: str, source: str, problem: str) -> Overload:
-        required, reason = self._required()
-        signature = _signature(self._need("entry"))
-        self._check_entry(signature, source, problem)
+        required, reason = self.required()
+        signature = read_signature(self.need("entry"))
+        self.check_entry(signature, source, problem)
         if not required and "cases" not in self.own:
             return _unjudged(self.name, reason, signature)
-        overload = self._read_all(signature, required, reason, kind)
-        _Check(self, overload, kind).run()
-        return overload
+        return self._read_all(signature, required, reason, kind)
 
     def _read_all(self, signature: Signature, required: bool, reason: str, kind: str) -> Overload:
-        dtypes = self._need("dtypes").fields(KEYS["dtypes"], ("required",))
-        cases = self._need("cases").fields(KEYS["cases"], ("check",))
+        dtypes = self.need("dtypes").fields(KEYS["dtypes"], ("required",))
+        check, fuzz, bench = _cases(self.need("cases").fields(KEYS["cases"], ("check",)))
         tolerance = self.nodes.get("tolerance")
         if tolerance is None and kind not in ("view", "sync"):
-            self._need("tolerance")
+            self.need("tolerance")
         return Overload(
             name=self.name,
             required=required,
             reason=reason,
             signature=signature,
-            arguments=_arguments(self._need("arguments"), signature),
+            arguments=_arguments(self.need("arguments"), signature),
             variables=_derived(self.nodes.get("variables")),
             defaults={} if "defaults" not in self.nodes else _case_values(self.nodes["defaults"]),
             dtypes=_dtypes(dtypes["required"]),
             optional_dtypes=_dtypes(dtypes["optional"]) if "optional" in dtypes else (),
-            check=_templates(cases["check"]),
-            fuzz=_fuzz(cases["fuzz"]) if "fuzz" in cases else None,
-            bench=_bench(cases["bench"]) if "bench" in cases else {},
+            check=check,
+            fuzz=fuzz,
+            bench=bench,
             baseline=_baseline(self.nodes.get("baseline")),
             fallback=None if "fallback" not in self.nodes else _dotted(self.nodes["fallback"]),
-            reference=_reference(self._need("reference"), signature),
+            reference=_reference(self.need("reference"), signature),
             prepare=None if "prepare" not in self.nodes else _dotted(self.nodes["prepare"]),
             tolerance=Tolerance("exact") if tolerance is None else _tolerance(tolerance),
             cost=None if "cost" not in self.nodes else _cost(self.nodes["cost"]),
             alias=None if "alias" not in self.nodes else self.nodes["alias"].text(),
         )
 
-    def _required(self) -> tuple[bool, str]:
+    def required(self) -> tuple[bool, str]:
         required = self.nodes["required"].boolean() if "required" in self.nodes else True
         if required and "reason" in self.nodes:
             self.nodes["reason"].fail("stands only beside 'required: false'", "remove it")
@@ -214,12 +222,12 @@ class _Body:
             self.node.fail("'reason' is missing beside 'required: false'", "add 'reason: …', why it is not judged")
         return required, "" if required else self.nodes["reason"].text()
 
-    def _need(self, key: str) -> Node:
+    def need(self, key: str) -> Node:
         if key not in self.nodes:
             self.node.fail(f"'{key}' is missing", f"add '{key}: …'")
         return self.nodes[key]
 
-    def _check_entry(self, signature: Signature, source: str, problem: str) -> None:
+    def check_entry(self, signature: Signature, source: str, problem: str) -> None:
         wanted = f"{problem}_{self.name}" if self.name else problem
         alone = source == "aten" and not self.name and signature.name.startswith(f"{problem}_")
         if signature.name != wanted and not alone:
@@ -240,7 +248,7 @@ def _unjudged(name: str, reason: str, signature: Signature) -> Overload:
 # --- single keys ---
 
 
-def _signature(node: Node) -> Signature:
+def read_signature(node: Node) -> Signature:
     text = node.text()
     step = "write name(x: Tensor, n: int, *, alpha: Scalar = 1) -> Tensor"
     try:
@@ -303,7 +311,7 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
         fields["draw"].fail("a 'write' argument has no values before the call", "remove it, or write access: readwrite")
     if access != "write" and "draw" not in fields:
         node.fail("'draw' is missing", "add 'draw: normal()', or what its values are")
-    parsed = {key: fields[key].expr() for key in _TENSOR_EXPRESSIONS if key in fields}
+    parsed = {key: fields[key].expr() for key in TENSOR_EXPRESSIONS if key in fields}
     return TensorArgument(
         name=parameter.name,
         access=access,
@@ -350,7 +358,7 @@ def _derived(node: Node | None) -> dict[str, Expr]:
     found = {name: child.expr() for name, child in node.mapping().items()}
     for name, child in node.mapping().items():
         _check_variable_name(name, child)
-        if name in _ALWAYS:
+        if name in ALWAYS:
             child.fail(f"'{name}' is set by the case and cannot be derived", "take another name")
     return found
 
@@ -379,6 +387,14 @@ def _dtypes(node: Node) -> tuple[str, ...]:
 
 def _templates(node: Node) -> tuple[CaseTemplate, ...]:
     return tuple(CaseTemplate(_case_values(child), child.line) for child in node.sequence())
+
+
+def _cases(
+    fields: Mapping[str, Node],
+) -> tuple[tuple[CaseTemplate, ...], Fuzz | None, dict[str, tuple[CaseTemplate, ...]]]:
+    """Check, fuzz and bench."""
+    fuzz = _fuzz(fields["fuzz"]) if "fuzz" in fields else None
+    return _templates(fields["check"]), fuzz, _bench(fields["bench"]) if "bench" in fields else {}
 
 
 def _fuzz(node: Node) -> Fuzz:
@@ -422,8 +438,9 @@ def _baseline(node: Node | None) -> dict[str, str]:
         return {}
     targets = {device: child.text() for device, child in node.fields(KEYS["baseline"]).items()}
     for device, child in node.mapping().items():
-        if not _TARGET.match(targets[device]):
-            child.fail(f"'{targets[device]}' names no library call", "write library:name, such as aten:add.Tensor")
+        if not _TARGET.match(targets[device]) and not _DOTTED.match(targets[device]):
+            step = "write library:name, such as aten:add.Tensor, or package.module:function"
+            child.fail(f"'{targets[device]}' names no library call", step)
     return targets
 
 
@@ -478,138 +495,21 @@ def _cost(node: Node) -> Cost:
     return Cost(fields["flops"].expr(), fields["bytes"].expr())
 
 
-# --- what concerns several keys ---
+READERS: Final[dict[str, Callable[[Node], object]]] = {
+    "dtypes": lambda node: [_dtypes(each) for each in node.fields(KEYS["dtypes"], ("required",)).values()],
+    "defaults": _case_values,
+    "variables": _derived,
+    "cases": lambda node: _cases(node.fields(KEYS["cases"], ("check",))),
+    "baseline": _baseline,
+    "fallback": _dotted,
+    "prepare": _dotted,
+    "tolerance": _tolerance,
+    "cost": _cost,
+    "alias": Node.text,
+}
+"""What reads each key of the body that can be read without ``entry``."""
 
-
-@dataclass(frozen=True)
-class _Check:
-    """Checks an overload as a whole; each complaint stands at the key that has to change."""
-
-    body: _Body
-    overload: Overload
-    kind: str
-
-    def run(self) -> None:
-        self._outputs()
-        self._alias()
-        self._phases()
-        self._value_sets()
-        self._variables()
-
-    def _outputs(self) -> None:
-        written = [each.name for each in self.overload.arguments if _access(each) != "read"]
-        if self.overload.signature.returns == "None" and not written and self.kind != "sync":
-            step = "give one argument access: write or readwrite, or let entry return a Tensor"
-            self.body.nodes["arguments"].fail("entry returns None and no argument is written", step)
-        if not self.overload.dtypes:
-            self.body.nodes["dtypes"].fail("expected at least one required dtype")
-
-    def _alias(self) -> None:
-        tensors = [each.name for each in self.overload.arguments if isinstance(each, TensorArgument)]
-        alias = self.overload.alias
-        if (self.kind == "view") != (alias is not None):
-            if alias is None:
-                self.body.node.fail("'alias' is missing", "add 'alias: …', the argument whose storage a view shares")
-            self.body.nodes["alias"].fail(f"belongs to kind view, and the kind is {self.kind}", "remove it")
-        if alias is not None and alias not in tensors:
-            self.body.nodes["alias"].fail(f"there is no tensor '{alias}'", did_you_mean(alias, tensors))
-
-    def _phases(self) -> None:
-        cases = self.body.nodes["cases"]
-        if not self.overload.check:
-            cases.mapping()["check"].fail("expected at least one case")
-        if self.kind not in TIMED_KINDS or not self.overload.required:
-            return
-        if not self.overload.baseline:
-            self.body._need("baseline")
-        if "cpu" not in self.overload.bench or len(self.overload.bench) < 2:
-            step = f"give cases for cpu and for one or more of {', '.join(PRESETS[1:])}"
-            cases.mapping().get("bench", cases).fail(f"kind {self.kind} is timed on every device", step)
-
-    def _value_sets(self) -> None:
-        known = {name for each in self.overload.arguments for name in getattr(each, "draw", {})} | {"default"}
-        for node, values in self._case_nodes():
-            named = values.get("values", "default")
-            for wanted in named["choice"] if isinstance(named, dict) else (named,):
-                if wanted not in known:
-                    node.mapping()["values"].fail(f"no argument draws '{wanted}'", did_you_mean(wanted, sorted(known)))
-
-    def _variables(self) -> None:
-        given = _ALWAYS | set(self.overload.defaults)
-        readers = _readers(self.overload)
-        for node, values in self._case_nodes():
-            known = {*given, *values}
-            for where, expr in readers:
-                missing = sorted(expr.names - known - (set(INDEX_NAMES) if where.endswith(".live") else set()))
-                if missing:
-                    self._missing(node, missing[0], where, known)
-                if where.startswith("variables."):
-                    known.add(where.removeprefix("variables."))
-
-    def _missing(self, node: Node, name: str, where: str, known: Iterable[str]) -> None:
-        anywhere = {key for _, values in self._case_nodes() for key in values} | set(self.overload.defaults)
-        if name in anywhere:
-            node.fail(f"has no value for '{name}', which {where} reads", f"add '{name}: …' here or under defaults")
-        at = self.body.nodes
-        for part in where.split("."):
-            found = at.get(part)
-            if found is None:
-                break
-            reader, at = found, found.mapping() if found.is_mapping() else {}
-        if name in self.overload.variables:
-            reader.fail(f"reads '{name}', which is derived after it", "put it below")
-        every = sorted({*known, *self.overload.variables} - {name})
-        reader.fail(f"reads '{name}', which no case gives", did_you_mean(name, every))
-
-    def _case_nodes(self) -> list[tuple[Node, dict[str, Any]]]:
-        """Every case as written, with its values; fuzz counts as one."""
-        nodes = self.body.nodes["cases"].mapping()
-        found = [(n, t.variables) for n, t in zip(nodes["check"].sequence(), self.overload.check, strict=True)]
-        if self.overload.fuzz is not None:
-            found.append((nodes["fuzz"].mapping()["draw"], self.overload.fuzz.draw))
-        for preset, templates in self.overload.bench.items():
-            listed = nodes["bench"].mapping()[preset].sequence()
-            found += [(n, t.variables) for n, t in zip(listed, templates, strict=True)]
-        return found
-
-
-def _access(argument: Argument) -> str:
-    return argument.access if isinstance(argument, TensorArgument) else "read"
-
-
-def _readers(overload: Overload) -> list[tuple[str, Expr]]:
-    """Every expression of the overload with its key, derived variables first and in order."""
-    found = [(f"variables.{name}", expr) for name, expr in overload.variables.items()]
-    for each in overload.arguments:
-        key = f"arguments.{each.name}"
-        if isinstance(each, ScalarArgument):
-            found.append((f"{key}.value", each.value))
-            continue
-        named = [(name, getattr(each, name)) for name in _TENSOR_EXPRESSIONS]
-        found += [(f"{key}.{name}", expr) for name, expr in named if expr is not None]
-        found += [(f"{key}.draw.{name}", expr) for name, draw in each.draw.items() for expr in draw.arguments]
-    for name in ("length", "compute"):
-        if getattr(overload.tolerance, name) is not None:
-            found.append((f"tolerance.{name}", getattr(overload.tolerance, name)))
-    if overload.cost is not None:
-        found += [("cost.flops", overload.cost.flops), ("cost.bytes", overload.cost.bytes)]
-    return found
-
-
-def _check_unused(bodies: list[_Body], overloads: tuple[Overload, ...]) -> None:
-    """Refuse case variables that nothing reads, which are misspelt ones. What ``prepare`` reads cannot be seen."""
-    judged = [(b, o) for b, o in zip(bodies, overloads, strict=True) if o.check]
-    if any(overload.prepare for _, overload in judged):
-        return
-    read: set[str] = set()
-    for _, overload in judged:
-        for key, expr in _readers(overload):
-            read |= expr.names - (set(INDEX_NAMES) if key.endswith(".live") else set())
-    for body, overload in judged:
-        places = list(_Check(body, overload, "")._case_nodes())
-        if "defaults" in body.nodes:
-            places.append((body.nodes["defaults"], overload.defaults))
-        for node, values in places:
-            for name in values:
-                if name not in read | _ALWAYS:
-                    node.mapping()[name].fail("no expression reads this variable", did_you_mean(name, sorted(read)))
+READERS_WITH_ENTRY: Final[dict[str, Callable[[Node, Signature], object]]] = {
+    "arguments": _arguments,
+    "reference": _reference,
+}

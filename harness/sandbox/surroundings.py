@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from kgbench import owncode
+
 _HIDDEN_PACKAGES: Final = ("vllm",)
 """A candidate that calls the library it is compared with has written nothing."""
 _LISTS: Final = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME")
@@ -32,8 +34,8 @@ def python() -> tuple[str, ...]:
 
 
 def modules() -> tuple[str, ...]:
-    """Where trusted code is imported from beside Python's own folders: the working directory and kgbench."""
-    return _folders(sys.path)
+    """Where trusted code is imported from beside Python's own: the working directory, kgbench, own problems."""
+    return _folders([*sys.path, *owncode.folders()])
 
 
 def hidden() -> tuple[str, ...]:

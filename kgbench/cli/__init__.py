@@ -28,6 +28,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Problems": {
         "list": "kgbench.cli.problems:list_command",
         "validate": "kgbench.cli.problems:validate_command",
+        "new": "kgbench.cli.new:new",
     },
 }
 """Subcommands in the order of ``--help``, by heading."""
@@ -89,7 +90,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"max_content_width": 110})
 @click.version_option(__version__, prog_name="kgbench")
 def main() -> None:
-    """Is this GPU kernel right, and is it faster than the library people use today?
+    """Is this GPU kernel right, and faster than the library people use today?
 
-    To begin: kgbench doctor, then kgbench run --model examples. Without a GPU the same commands work, slower.
+    Begin with kgbench doctor and kgbench run --model examples; no GPU is needed.
     """

@@ -15,7 +15,11 @@ from kgbench.problem import SOURCES
 def complete_source(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Sources and ``all``, also behind a comma."""
     before, comma, word = incomplete.rpartition(",")
-    return [CompletionItem(f"{before}{comma}{each}") for each in (*SOURCES, "all") if each.startswith(word)]
+    try:
+        known = _registry(ctx).sources
+    except KgbenchError:
+        known = SOURCES
+    return [CompletionItem(f"{before}{comma}{each}") for each in (*known, "all") if each.startswith(word)]
 
 
 def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -26,9 +30,8 @@ def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def complete_problem(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Problem ids by their begin, or by the begin of the bare name."""
-    registry = Registry((problems_dir(), *(ctx.params.get("problem_dirs") or ())))
     try:
-        summaries = registry.summaries()
+        summaries = _registry(ctx).summaries()
     except KgbenchError:
         return []
     return [
@@ -36,3 +39,7 @@ def complete_problem(ctx: click.Context, param: click.Parameter, incomplete: str
         for each in summaries
         if each.id.startswith(incomplete) or each.name.startswith(incomplete)
     ]
+
+
+def _registry(ctx: click.Context) -> Registry:
+    return Registry((problems_dir(), *(ctx.params.get("problem_dirs") or ())))

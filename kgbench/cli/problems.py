@@ -265,7 +265,8 @@ def validate_command(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_
         except MachineError as error:
             not_run = str(error)
     for file in files:
-        click.echo(f"wrong  {wrong[file]}" if file in wrong else f"ok     {shown_path(file)}")
+        lines = wrong[file].replace("\n", "\n       ") if file in wrong else ""
+        click.echo(f"wrong  {lines}" if lines else f"ok     {shown_path(file)}")
     read_only = ", only read" if no_run or not_run else ", references run"
     click.echo(f"{_count(len(files), 'problem file')}, {len(wrong)} wrong{read_only}", err=True)
     if wrong:

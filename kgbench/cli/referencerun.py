@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import kgbench
+from kgbench import owncode
 from kgbench.errors import MachineError, shown_path
 
 START_S: Final = 120.0
@@ -29,6 +30,7 @@ def run_references(files: Sequence[Path]) -> dict[Path, str]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(paths),
         "CUDA_VISIBLE_DEVICES": "",
+        owncode.VARIABLE: owncode.as_text(dict.fromkeys(file.resolve().parents[1] for file in files)),
         "OMP_NUM_THREADS": "1",
     }
     command = [sys.executable, "-P", "-m", "kgbench.harness.reference_check"]

@@ -7,7 +7,7 @@ A file's name, without what numbers it as one of several samples, is a spelling 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -82,7 +82,8 @@ def problem_named_by(path: Path, ids: Sequence[str]) -> Name:
     if KERNELBENCH_FILE.fullmatch(path.stem):
         raise UsageError("a KernelBench sample; its problems are modules of PyTorch and none of ours")
     reasons = []
-    for spelling in _spellings(path):
+    sources = {*SOURCES, *(each.partition("/")[0] for each in ids)}
+    for spelling in _spellings(path, sources):
         try:
             return resolve(spelling, ids)
         except UsageError as error:
@@ -90,14 +91,14 @@ def problem_named_by(path: Path, ids: Sequence[str]) -> Name:
     raise UsageError(reasons[0])
 
 
-def _spellings(path: Path) -> Iterator[str]:
+def _spellings(path: Path, sources: Collection[str]) -> Iterator[str]:
     """``[<source>/]<name>`` as the path has it, then with what follows the last ``__`` read as the overload."""
     numbered = NUMBERED_FILE.fullmatch(path.stem)
     stem = numbered["name"] if numbered else path.stem
     first, _, rest = stem.partition("__")
-    if "::" not in stem and path.parent.name in SOURCES:
+    if "::" not in stem and path.parent.name in sources:
         stem = f"{path.parent.name}/{stem}"
-    elif first in SOURCES and rest:
+    elif first in sources and rest:
         stem = f"{first}/{rest}"
     yield stem
     base, _, overload = stem.rpartition("__")

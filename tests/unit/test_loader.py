@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.errors import KgbenchError, ProblemFileError, UsageError
+from kgbench.errors import KgbenchError, ProblemFileError, ProblemFileErrors, UsageError
 from kgbench.loader import Registry, load_problem, load_summary, problem_id
 from kgbench.paths import problems_dir
 from kgbench.problem import TensorArgument
-from kgbench.problemfile import KEYS, key_line
+from kgbench.problemfile import BODY_KEYS, KEYS, READERS, READERS_WITH_ENTRY, key_line
 from kgbench.yamltree import read_tree, write_as_number
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +65,48 @@ def test_complaint_names_file_line_key_and_next_step(path: str) -> None:
         load_problem(Path(path))
     assert str(caught.value) == COMPLAINTS[path]
     assert caught.value.exit_code == 2
+
+
+def test_every_mistake_of_a_file_is_said_at_once_in_the_order_of_its_lines(tmp_path: Path) -> None:
+    """One or more in each top-level key, and nothing that only follows from another."""
+    wrong = {
+        "rows scaled by a number": "[rows]", "kind: compute": "kind: computes", "category: elementwise": "category: 7",
+        "-> Tensor": "-> list", "[float32]": "[float23]", "{factor: 2.0}": "{factor: 2e3}",
+        "defaults:": "variables: {k: m +}\ndefaults:", "{m: 3, n: 5}": "{m: 010}", "mul.Scalar": "",
+        "ulps: 2": "ulps: two",
+        "doc: out": "cost: {flops: m}\nfallback: nothing\nprepare: nothing\nalias: 3\ndocs: out",
+    }  # fmt: skip
+    text = GOOD
+    for right, mistake in wrong.items():
+        assert right in text
+        text = text.replace(right, mistake, 1)
+    with pytest.raises(ProblemFileErrors) as caught:
+        load_problem(write(tmp_path, text))
+    found = [re.match(r".*scale\.yaml:(\d+): ([\w.\[\]]+)", line) for line in str(caught.value).splitlines()]
+    keys = [match[2].partition(".")[0] for match in found if match]
+    assert keys == [
+        "summary", "kind", "category", "entry", "dtypes", "variables", "defaults", "cases", "baseline", "tolerance",
+        "cost", "fallback", "prepare", "alias", "docs",
+    ]  # fmt: skip
+    assert [int(match[1]) for match in found if match] == sorted(int(match[1]) for match in found if match)
+
+
+def test_mistakes_between_keys_are_said_together_where_each_key_is_right(tmp_path: Path) -> None:
+    text = GOOD.replace("gpu24: [{m: 4096, n: 4096}]", "").replace(
+        "{m: 2, n: 2, factor: .inf}", "{m: 2, n: 2, values: x}"
+    )
+    with pytest.raises(ProblemFileErrors) as caught:
+        load_problem(write(tmp_path, text.replace("doc:", "alias: self\ndoc:")))
+    lines = str(caught.value).splitlines()
+    assert [line.partition(": ")[2].partition(": ")[0] for line in lines] == [
+        "cases.check[1].values",
+        "cases.bench",
+        "alias",
+    ]
+
+
+def test_every_key_of_the_body_can_be_read_on_its_own() -> None:
+    assert {*READERS, *READERS_WITH_ENTRY, "entry"} == set(BODY_KEYS)
 
 
 def test_every_bad_file_is_in_the_table() -> None:
@@ -162,7 +204,7 @@ def test_registry_refuses_what_it_cannot_name(tmp_path: Path) -> None:
         Registry((write(tmp_path).parent.parent, write(tmp_path / "again").parent.parent)).ids()
     with pytest.raises(UsageError, match="give the folder above"):
         Registry((tmp_path / "aten",)).ids()
-    write(tmp_path, problem="mine/scale")
+    write(tmp_path, problem="Mine/scale")
     with pytest.raises(UsageError, match="lies in no source's folder; move it to one of aten, vllm, cublas"):
         Registry((tmp_path,)).ids()
 

@@ -1,0 +1,99 @@
+"""``kgbench new``: begins a problem file that needs only its marked lines changed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kgbench.cli.completion import complete_source
+from kgbench.errors import UsageError, shown_path
+from kgbench.loader import Registry
+from kgbench.problem import SOURCE_NAME, SOURCES
+
+_NAME: Final = re.compile(r"[A-Za-z_]\w*$")
+
+SKELETON: Final = """\
+# Change every line that ends in a comment with EDIT and remove that comment. As it stands the file describes
+# out = self * factor, and says so key by key. docs/problem-format.md explains every key.
+summary: a matrix times a number  # EDIT: say what the operator does, one line
+kind: compute  # EDIT: keep it, or write view, creation, random or sync
+category: elementwise  # EDIT: name a word to filter by
+entry: "{name}(self: Tensor, factor: float) -> Tensor"  # EDIT: give the function that a kernel has to define
+dtypes: {{required: [float32, float16]}}  # EDIT: name those that every case runs in
+defaults: {{factor: 2.0}}  # EDIT: give the variables that a case may leave out
+arguments:  # EDIT: describe every parameter of entry
+  self: {{access: read, shape: "(m, n)", draw: "normal()"}}
+  factor: {{value: "factor"}}
+cases:
+  check:  # EDIT: list small and awkward calls: empty, one, prime, strided, special values
+    - {{m: 1, n: 1}}
+    - {{m: 7, n: 97}}
+    - {{m: 5, n: 130, factor: -0.5, dtype: float32}}
+  fuzz:  # EDIT: give ranges from which every run draws fresh calls
+    count: 4
+    draw: {{m: {{range: [1, 40]}}, n: {{range: [1, 300]}}}}
+  bench:  # EDIT: list realistic sizes, a call of at most two seconds on a CPU
+    cpu: [{{m: 64, n: 1024, dtype: float32}}]
+    gpu24: [{{m: 4096, n: 4096, dtype: float32}}]
+{baseline}
+reference: "torch.mul(self, factor)"  # EDIT: give what is right: an expression, def reference(…), or {place}
+tolerance: {{rule: rounding, ulps: 2}}  # EDIT: keep it, or write {{rule: accumulate, length: "k"}} or {{rule: exact}}
+cost: {{flops: "m * n", bytes: "2 * itemsize * m * n"}}  # EDIT: give the least work of a call
+doc: "out = self * factor"  # EDIT: tell the author what the signature does not: layout, edge rules, the source
+"""
+
+_LIBRARY: Final = 'baseline: {{cuda: "{cuda}", cpu: "{cpu}"}}  # EDIT: name the library call, or {place}'
+_CALLS: Final = {
+    "aten": ("aten:mul.Scalar", "aten:mul.Scalar"),
+    "vllm": ("vllm:{name}", "aten:mul.Scalar"),
+    "cublas": ("cublas:{name}", "openblas:{name}"),
+}
+_OWN_CALLS: Final = ("aten:mul.Scalar", "aten:mul.Scalar")
+_PLACE: Final = "module:function from {module}"
+
+
+@click.command(short_help="Begin a problem file.")
+@click.argument("source", metavar="SOURCE", shell_complete=complete_source)
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("my_problems"),
+    show_default=True,
+    metavar="DIR",
+    help="The problem folder; the file becomes DIR/SOURCE/NAME.yaml.",
+)
+def new(source: str, name: str, out: Path) -> None:
+    """Begin a problem file: a skeleton that says what to change.
+
+    SOURCE is aten, vllm, cublas or a source of your own. `kgbench validate` names every line that is left to do.
+    """
+    if not SOURCE_NAME.match(source):
+        raise UsageError(f"a source is named in lower case, digits and _, not '{source}'; try kgbench new mine {name}")
+    if not _NAME.match(name):
+        raise UsageError(f"'{name}' cannot be the name of a function; try kgbench new {source} scale")
+    if f"{source}/{name}" in Registry().ids():
+        raise UsageError(f"kgbench has a problem {source}/{name}; `kgbench show {source}/{name}` prints it")
+    path = out / source / f"{name}.yaml"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(skeleton(source, name, out))
+    except FileExistsError:
+        raise UsageError(f"{path} exists; take another NAME, or remove the file first") from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot write: {error.strerror}; give another folder with --out DIR") from None
+    shown = shown_path(path)
+    click.echo(f"{shown}: change the lines marked EDIT, then")
+    click.echo(f"  kgbench validate {shown}")
+    click.echo(f"  kgbench run --problem-dir {out} --problems {source}/{name} --model reference")
+
+
+def skeleton(source: str, name: str, out: Path) -> str:
+    """The text of the file; right but for its marks."""
+    place = _PLACE.format(module=out / ("MODULE.py" if source in SOURCES else f"{source}_library.py"))
+    cuda, cpu = (call.format(name=name) for call in _CALLS.get(source, _OWN_CALLS))
+    return SKELETON.format(name=name, place=place, baseline=_LIBRARY.format(cuda=cuda, cpu=cpu, place=place))
