@@ -229,10 +229,13 @@ def _complex_symv(library: ctypes.CDLL, precision: str, signature: str) -> _Kern
 
 
 def _geam(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
-    """geam: not in CBLAS; OpenBLAS's extensions omatcopy (B = alpha op(A)) and geadd (C = alpha A + beta C)."""
+    """geam: not in CBLAS; each term by OpenBLAS's omatcopy (B = alpha op(A)), the second added column by column.
+
+    Not by its geadd, which takes more arguments in newer versions than in older ones.
+    """
     omatcopy = _cblas(library, precision, "omatcopy", f"Tii{precision}pipi")
-    geadd = _cblas(library, precision, "geadd", f"ii{precision}pi{precision}pi")
-    dtype = _DTYPES[precision]
+    axpy = _cblas(library, precision, "axpy", f"i{precision}pipi")
+    dtype, size = _DTYPES[precision], _DTYPES[precision].itemsize
 
     def run(kernel: _Kernel, *values: Any) -> None:
         kernel.function(*(convert(value) for convert, value in zip(_on_addresses(kernel), values, strict=True)))
@@ -253,9 +256,10 @@ def _geam(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
                 continue
             scratch = torch.empty(m * n, dtype=dtype)
             run(omatcopy, trans, rows, columns, factor, address, ld, scratch.data_ptr(), m)
-            run(geadd, m, n, 1.0, scratch.data_ptr(), m, 1.0, c, ldc)
+            for j in range(n):
+                run(axpy, m, 1.0, scratch.data_ptr() + j * m * size, 1, c + j * ldc * size, 1)
 
-    return _Kernel(function, _as_they_are(signature), f"{omatcopy.symbols}, {geadd.symbols}")
+    return _Kernel(function, _as_they_are(signature), f"{omatcopy.symbols}, {axpy.symbols}")
 
 
 def _dgmm(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:

@@ -30,6 +30,8 @@ class Arena:
 
     fd: int
     nbytes: int
+    address: int
+    """Where this process has it mapped; on CUDA an address of the device."""
 
     def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
         """uint8 tensor of shape (nbytes,) with a storage of its own at a byte offset."""
@@ -47,6 +49,7 @@ class HostArena(Arena):
         self.fd = fd
         self.nbytes = nbytes
         self._map = mmap.mmap(fd, nbytes)
+        self.address = torch.frombuffer(self._map, dtype=torch.uint8).data_ptr()
 
     @classmethod
     def create(cls, nbytes: int) -> HostArena:
@@ -78,13 +81,13 @@ class DeviceArena(Arena):
         if handle is None:
             kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
             handle = _check(driver.cuMemImportFromShareableHandle(fd, kind))
-        self._address = int(_check(driver.cuMemAddressReserve(nbytes, 0, 0, 0)))
-        _check(driver.cuMemMap(self._address, nbytes, 0, handle, 0))
+        self.address = int(_check(driver.cuMemAddressReserve(nbytes, 0, 0, 0)))
+        _check(driver.cuMemMap(self.address, nbytes, 0, handle, 0))
         access = driver.CUmemAccessDesc()
         access.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
         access.location.id = device
         access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-        _check(driver.cuMemSetAccess(self._address, nbytes, [access], 1))
+        _check(driver.cuMemSetAccess(self.address, nbytes, [access], 1))
         # The mapping keeps the allocation alive; the handle is no longer needed.
         _check(driver.cuMemRelease(handle))
 
@@ -107,12 +110,12 @@ class DeviceArena(Arena):
     def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
         if nbytes == 0:
             return torch.empty(0, dtype=torch.uint8, device=f"cuda:{self.device}")
-        return torch.as_tensor(_DevicePointer(self._address + offset, nbytes), device=f"cuda:{self.device}")
+        return torch.as_tensor(_DevicePointer(self.address + offset, nbytes), device=f"cuda:{self.device}")
 
     def release(self) -> None:
         driver = _driver()
-        _check(driver.cuMemUnmap(self._address, self.nbytes))
-        _check(driver.cuMemAddressFree(self._address, self.nbytes))
+        _check(driver.cuMemUnmap(self.address, self.nbytes))
+        _check(driver.cuMemAddressFree(self.address, self.nbytes))
         os.close(self.fd)
 
 

@@ -8,8 +8,8 @@ undefined (padding, the other triangle, outputs before they are written) is pois
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
@@ -45,7 +45,7 @@ class Chunk:
     def place(self) -> TensorPlace:
         """How the candidate sees it."""
         spec, begin = self.spec, self.offset + GUARD_BYTES
-        if spec.passed == "storage":
+        if spec.passed != "view":
             # A pointer as cuBLAS takes it: to the first element, wherever that lies.
             skipped = spec.offset * itemsize(spec.dtype)
             size = spec.extent - spec.offset
@@ -53,8 +53,41 @@ class Chunk:
         return TensorPlace(begin, self.storage_bytes, spec.dtype, spec.shape, spec.strides, spec.offset)
 
     def view(self, chunk: torch.Tensor) -> torch.Tensor:
-        """The logical view within the bytes of this chunk (the image, or a snapshot)."""
-        return _logical(chunk, self.spec, self.spec.shape)
+        """The logical view within the bytes of this chunk (the image, or a snapshot); a copy where it is shuffled."""
+        view = _logical(chunk, self.spec, self.spec.shape)
+        return view[list(self.spec.slots)] if self.spec.slots else view
+
+
+@dataclass(frozen=True)
+class PointerArray:
+    """The addresses of one argument's matrices: ``guard | int64 addresses | guard`` behind the matrices.
+
+    Only a worker knows where it has the arena, so the addresses are made from its base when they are handed out.
+    """
+
+    offset: int
+    """Byte offset of the leading guard in the arena."""
+    steps: torch.Tensor
+    """int64 (count,): byte offsets into the arena, on the referee's device."""
+
+    @property
+    def nbytes(self) -> int:
+        return 2 * GUARD_BYTES + self.steps.numel() * self.steps.element_size()
+
+    @property
+    def place(self) -> TensorPlace:
+        size = self.nbytes - 2 * GUARD_BYTES
+        return TensorPlace(self.offset + GUARD_BYTES, size, "int64", (self.steps.numel(),), (1,), 0)
+
+    def image(self, base: int) -> torch.Tensor:
+        """uint8: the bytes as handed out to a worker that has the arena at ``base``."""
+        image = torch.full((self.nbytes,), _OTHER_POISON, dtype=torch.uint8, device=self.steps.device)
+        image[GUARD_BYTES : self.nbytes - GUARD_BYTES] = (self.steps + base).view(torch.uint8)
+        return image
+
+    def is_intact(self, after: torch.Tensor, bases: set[int]) -> bool:
+        """Whether the bytes are still those handed out to one of the workers."""
+        return any(torch.equal(after, self.image(base)) for base in bases)
 
 
 @dataclass(frozen=True)
@@ -66,6 +99,15 @@ class CallInputs:
     nbytes: int
     """From the first guard to the end of the last, rounded up."""
     start: int
+    pointers: dict[str, PointerArray] = field(default_factory=dict)
+    """Of arguments that are passed as arrays of pointers; the matrices themselves are chunks as any."""
+
+    def images(self, base: int) -> Iterator[tuple[int, torch.Tensor]]:
+        """Every run of bytes that a worker with the arena at ``base`` is given, with its byte offset in the arena."""
+        for chunk in self.chunks.values():
+            yield chunk.offset, chunk.image
+        for array in self.pointers.values():
+            yield array.offset, array.image(base)
 
     def arguments(self) -> dict[str, Any]:
         """Arguments by name as the reference takes them: logical views of the images, and scalars."""
@@ -75,12 +117,16 @@ class CallInputs:
             named[argument.name] = argument.value if chunk is None else chunk.view(chunk.image)
         return named
 
-    def message(self, entry: str, out_offset: int, out_bytes: int) -> dict[str, Any]:
-        """The call as it travels to a worker."""
+    def message(self, entry: str, out_offset: int, out_bytes: int, as_storage: bool = False) -> dict[str, Any]:
+        """The call as it travels to a worker; ``as_storage``: with the matrices in place of pointers to them."""
         positional, keyword = [], {}
         for argument in self.bound.arguments:
             chunk = self.chunks.get(argument.name)
-            value = _scalar(argument.value, argument.type) if chunk is None else chunk.place.to_json()
+            if chunk is None:
+                value = _scalar(argument.value, argument.type)
+            else:
+                pointed = None if as_storage else self.pointers.get(argument.name)
+                value = (chunk if pointed is None else pointed).place.to_json()
             if argument.keyword_only:
                 keyword[argument.name] = value
             else:
@@ -92,6 +138,7 @@ def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator
     """Fresh inputs for one call, from ``start`` bytes into the arena on. Raises ValueError for an unknown draw."""
     device = generator.device
     chunks: dict[str, Chunk] = {}
+    pointers: dict[str, PointerArray] = {}
     offset = start
     for argument in bound.arguments:
         spec = argument.value
@@ -100,7 +147,10 @@ def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator
         chunk = Chunk(spec, offset, _image(spec, bound.case.variables, generator, device))
         chunks[argument.name] = chunk
         offset = round_up(offset + chunk.image.numel(), ALIGNMENT_BYTES)
-    inputs = CallInputs(bound, chunks, offset - start, start)
+        if spec.passed == "pointers":
+            pointers[argument.name] = PointerArray(offset, _steps(chunk, device))
+            offset = round_up(offset + pointers[argument.name].nbytes, ALIGNMENT_BYTES)
+    inputs = CallInputs(bound, chunks, offset - start, start, pointers)
     if overload.prepare is not None:
         _prepare(overload.prepare)(inputs.arguments(), bound.case.variables, generator)
     return inputs
@@ -112,7 +162,7 @@ def writable(chunk: Chunk, variables: dict[str, Any]) -> torch.Tensor:
     mask = torch.zeros(spec.extent, dtype=torch.bool, device=device)
     if spec.access != "read":
         view = mask.as_strided(spec.shape, spec.strides, spec.offset)
-        view.copy_(torch.ones_like(view) if spec.live is None else live_mask(spec.live, view, variables))
+        _store(view, torch.ones_like(view) if spec.live is None else live_mask(spec.live, view, variables), spec)
     return mask
 
 
@@ -135,8 +185,23 @@ def _image(
     values = draw(spec.draw.name, spec.draw.arguments, shape, dtype, generator)
     if spec.live is not None:
         values = torch.where(live_mask(spec.live, view, variables), values, view)
-    view.copy_(values)
+    _store(view, values, spec)
     return image
+
+
+def _store(view: torch.Tensor, values: torch.Tensor, spec: TensorSpec) -> None:
+    """Write values by logical index into a view of storage."""
+    if spec.slots:
+        view[list(spec.slots)] = values
+    else:
+        view.copy_(values)
+
+
+def _steps(chunk: Chunk, device: torch.device) -> torch.Tensor:
+    """Byte offset in the arena of each matrix of a batch."""
+    spec = chunk.spec
+    slots = torch.tensor(spec.slots or range(spec.shape[0]), dtype=torch.int64, device=device)
+    return chunk.place.storage_offset_bytes + slots * (spec.strides[0] * itemsize(spec.dtype))
 
 
 def _logical(chunk: torch.Tensor, spec: TensorSpec, shape: tuple[int, ...]) -> torch.Tensor:

@@ -67,6 +67,8 @@ class Side:
     device_kind: str
     device_index: int = 0
     arena: Arena | None = None
+    base: int = 0
+    """Where the worker says it has the arena: arrays of pointers count from there. A lie harms its own call alone."""
     warm: set[str] = field(default_factory=set)
     """Classes of calls that have been through compilation."""
 
@@ -76,7 +78,9 @@ class Side:
             self.release()
             self.arena = create_arena(self.device_kind, nbytes, self.device_index)
             message = {"op": "map", "nbytes": self.arena.nbytes}
-            self.handle.request(message, 60.0, "mapping memory", (self.arena.fd,))
+            reply = self.handle.request(message, 60.0, "mapping memory", (self.arena.fd,))
+            address = reply.get("address")
+            self.base = address if type(address) is int and 0 <= address < 2**62 else 0
         return self.arena
 
     def unmap(self) -> None:
@@ -99,6 +103,8 @@ class OverloadJudge:
         self.overload = overload
         self.device = device
         self.reference = ReferenceFunction(overload.reference)
+        self.bases = {0}
+        """Every base that arrays of pointers were filled in with."""
         self.written = tuple(
             argument.name for argument in overload.arguments if getattr(argument, "access", "read") != "read"
         )
@@ -117,7 +123,7 @@ class OverloadJudge:
         return PlacedCall(inputs, promises, start + inputs.nbytes, out_bytes if promises else 0)
 
     def message(self, call: PlacedCall, trusted_reference: bool = False) -> dict[str, Any]:
-        message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes)
+        message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes, trusted_reference)
         if trusted_reference:
             message["kwargs"] |= self._reference_hints(call)
         return message
@@ -142,8 +148,9 @@ class OverloadJudge:
     def fill(self, side: Side, call: PlacedCall) -> None:
         """Write the call's images into the side's arena, and the sentinel where its output will go."""
         arena = side.ensure_arena(call.end)
-        for chunk in call.inputs.chunks.values():
-            arena.bytes_at(chunk.offset, chunk.image.numel()).copy_(chunk.image)
+        self.bases.add(side.base)
+        for offset, image in call.inputs.images(side.base):
+            arena.bytes_at(offset, image.numel()).copy_(image)
         arena.bytes_at(call.out_offset, call.out_bytes).fill_(0xFF)
 
     def check(
@@ -180,6 +187,10 @@ class OverloadJudge:
                 return Verdict(Outcome.INPUT_CHANGED, change)
             if name in self.written:
                 outputs[name] = chunk.view(after)
+        for name, array in call.inputs.pointers.items():
+            begin = array.offset - call.inputs.start
+            if not array.is_intact(snapshot[begin : begin + array.nbytes], self.bases):
+                return Verdict(Outcome.INPUT_CHANGED, f"changed the array of pointers '{name}', or wrote beside it")
         position = call.out_offset - call.inputs.start
         for index, promise in enumerate(call.promises):
             name = "return" if len(call.promises) == 1 else f"return[{index}]"
@@ -218,7 +229,8 @@ class OverloadJudge:
         if chunk is None or chunk.spec.live is None:
             return None
         mask = writable(chunk, call.inputs.bound.case.variables)
-        return mask.as_strided(chunk.spec.shape, chunk.spec.strides, chunk.spec.offset)
+        view = mask.as_strided(chunk.spec.shape, chunk.spec.strides, chunk.spec.offset)
+        return view[list(chunk.spec.slots)] if chunk.spec.slots else view
 
     def _claims(self, call: PlacedCall, reply: dict[str, Any]) -> Verdict:
         claims = reply.get("outputs")
@@ -282,6 +294,7 @@ class OverloadJudge:
                 0,
                 None if chunk.spec.live is None else chunk.spec.live.text,
                 {k: v for k, v in call.inputs.bound.case.variables.items() if isinstance(v, (int, str, bool))},
+                list(chunk.spec.slots),
             ]
             for name, chunk in call.inputs.chunks.items()
         }

@@ -13,7 +13,7 @@ from kgbench.baselines.expected import Expected
 from kgbench.expr import Expr, evaluate_reference
 
 Views = Mapping[str, Any]
-"""Per tensor argument ``[shape, strides, offset, live, variables]``: its logical view of a passed storage."""
+"""Per tensor argument ``[shape, strides, offset, live, variables, slots]``: its logical view of a passed storage."""
 
 
 class ReferenceFunction:
@@ -46,19 +46,21 @@ class ReferenceFunction:
         """
         views: Views = arguments.pop("_views")
         written, returns, alias = tuple(arguments.pop("_written")), arguments.pop("_returns"), arguments.pop("_alias")
-        for name, (shape, strides, offset, _, _) in views.items():
+        stored = {}
+        for name, (shape, strides, offset, _, _, slots) in views.items():
             if arguments[name] is not None:
-                arguments[name] = arguments[name].as_strided(shape, strides, arguments[name].storage_offset() + offset)
+                view = arguments[name].as_strided(shape, strides, arguments[name].storage_offset() + offset)
+                stored[name], arguments[name] = view, view[slots] if slots else view
         if alias:
             # A view of an upcast copy would be none of the argument.
             return self._function(arguments)
         outputs = self.expected(arguments, written)
         for name in written:
-            view, (_, _, _, live, variables) = arguments[name], views[name]
+            view, (_, _, _, live, variables, slots) = arguments[name], views[name]
             value = outputs[name].value.to(view.dtype)
-            view.copy_(
-                value if live is None else torch.where(live_mask(Expr.parse(live), view, variables), value, view)
-            )
+            if live is not None:
+                value = torch.where(live_mask(Expr.parse(live), view, variables), value, view)
+            stored[name][slots or ...] = value
         if written:
             return None
         values = [item.value.to(getattr(torch, dtype)) for item, dtype in zip(outputs.values(), returns, strict=True)]

@@ -114,7 +114,7 @@ class Stub:
     def map(self, message: Message, fds: list[int]) -> Message:
         self.unmap(message, [])
         self.arena = open_arena(self.device_kind, fds[0], int(message["nbytes"]))
-        return {}
+        return {"address": self.arena.address}
 
     def call(self, message: Message, fds: list[int]) -> Message:
         """One call, its outputs copied out and described."""

@@ -5,6 +5,7 @@ Pure: sizes, strides and Python values, no tensor. ``harness/inputs.py`` draws t
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -63,6 +64,8 @@ class TensorSpec:
     """What stands in it before the call; ``zeros`` for access ``write``, whose content is the harness's choice."""
     contiguous: bool
     """The view is row-major without gaps."""
+    slots: tuple[int, ...] = ()
+    """Where in memory ``view[b]`` lies, in steps of the first stride; empty where it lies in order."""
 
     @property
     def elements(self) -> int:
@@ -220,7 +223,23 @@ def _tensor(argument: TensorArgument, case: Case) -> TensorSpec:
         draw=_bound_draw(argument, case),
         contiguous=0 in shape
         or all(size == 1 or have == want for size, have, want in zip(shape, strides, dense, strict=True)),
+        slots=_slots(argument, case, shape, strides),
     )
+
+
+def _slots(argument: TensorArgument, case: Case, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """An order that no constant step gives, the same in every call of the case; two are exchanged."""
+    if argument.passed == "pointers" and not shape:
+        raise _wrong(argument.shape, case, "expected a batch as the first dimension, one pointer each", shape)
+    shuffled = argument.shuffled is not None and bool(argument.shuffled.evaluate(case.variables))
+    if not shuffled or shape[0] < 2 or strides[0] == 0:
+        return ()
+    slots, rng = list(range(shape[0])), random.Random(f"{case.id}/{argument.name}")
+    if len(slots) == 2:
+        return (1, 0)
+    while len({b - a for a, b in itertools.pairwise(slots)}) == 1:
+        rng.shuffle(slots)
+    return tuple(slots)
 
 
 def _bound_draw(argument: TensorArgument, case: Case) -> BoundDraw:

@@ -67,12 +67,15 @@ class TensorArgument:
     offset: Expr | None = None
     """Elements of storage before the view's first; None is 0."""
     passed: str = "view"
-    """``view``: the candidate gets the view; ``storage``: the whole storage as one 1-D tensor (cuBLAS)."""
+    """``view``: the candidate gets the view; ``storage``: the whole storage as one 1-D tensor (cuBLAS); ``pointers``:
+    an int64 tensor with the address of each ``view[b]``."""
     live: Expr | None = None
     """Mask over the index tensors ``i, j, k, l`` of the view. Elements outside are poison and must stay as they are."""
     draw: dict[str, Draw] = field(default_factory=dict)
     """Per value set of the case (``default``, ``integers``, ``special`` …) how values are drawn."""
     none_when: Expr | None = None
+    shuffled: Expr | None = None
+    """Pointers only: where true, the addresses are in no order."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "problem": (*HEAD_KEYS, *BODY_KEYS, "doc", "overloads"),
     "overload": ("required", "reason", *BODY_KEYS),
     "dtypes": ("required", "optional"),
-    "tensor": ("access", "shape", "dtype", "strides", "offset", "passed", "live", "draw", "none_when"),
+    "tensor": ("access", "shape", "dtype", "strides", "offset", "passed", "shuffled", "live", "draw", "none_when"),
     "scalar": ("value",),
     "cases": ("check", "fuzz", "bench"),
     "fuzz": ("count", "draw", "dtypes"),
@@ -73,9 +73,10 @@ INDEX_NAMES: Final = ("i", "j", "k", "l")
 TYPES: Final = ("Tensor", "int", "float", "complex", "bool", "str", "dtype", "Scalar")
 TIMED_KINDS: Final = ("compute", "random")
 ACCESSES: Final = ("read", "write", "readwrite")
+WAYS_TO_PASS: Final = ("view", "storage", "pointers")
 
 ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_VARIABLES})
-TENSOR_EXPRESSIONS: Final = ("shape", "dtype", "strides", "offset", "live", "none_when")
+TENSOR_EXPRESSIONS: Final = ("shape", "dtype", "strides", "offset", "shuffled", "live", "none_when")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 _TARGET: Final = re.compile(r"[a-z]+:[A-Za-z_][\w.]*$")
 _RETURNS: Final = re.compile(r"None$|Tensor$|tuple\[Tensor(, Tensor)*\]$")
@@ -311,6 +312,9 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
         fields["draw"].fail("a 'write' argument has no values before the call", "remove it, or write access: readwrite")
     if access != "write" and "draw" not in fields:
         node.fail("'draw' is missing", "add 'draw: normal()', or what its values are")
+    passed = fields["passed"].choice(WAYS_TO_PASS) if "passed" in fields else "view"
+    if "shuffled" in fields and passed != "pointers":
+        fields["shuffled"].fail("belongs to 'passed: pointers'", "remove it")
     parsed = {key: fields[key].expr() for key in TENSOR_EXPRESSIONS if key in fields}
     return TensorArgument(
         name=parameter.name,
@@ -319,10 +323,11 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
         dtype=parsed.get("dtype", Expr.parse("dtype", node.where)),
         strides=parsed.get("strides"),
         offset=parsed.get("offset"),
-        passed=fields["passed"].choice(("view", "storage")) if "passed" in fields else "view",
+        passed=passed,
         live=parsed.get("live"),
         draw=_draws(fields["draw"]) if "draw" in fields else {},
         none_when=parsed.get("none_when"),
+        shuffled=parsed.get("shuffled"),
     )
 
 

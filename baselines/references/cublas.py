@@ -1,8 +1,8 @@
-"""References of cuBLAS problems, after the Fortran BLAS that cuBLAS documents itself by.
+"""References of cuBLAS problems with matrices as results, after the Fortran BLAS that cuBLAS documents itself by.
 
 Each function takes its entry's parameters by name. Matrices and vectors arrive as logical views (a column-major matrix
-is already indexed [row, column]) in float64 or complex128; sizes, leading dimensions and batch strides are not needed
-and go into ``**_``.
+is already indexed [row, column], a batch in front) in float64 or complex128; sizes, leading dimensions, element types
+and batch strides are not needed and go into ``**_``. Those with vectors as results are in ``cublas_vectors.py``.
 """
 
 from __future__ import annotations
@@ -25,23 +25,36 @@ def gemm(
     sqrt(|alpha|² |op(A)|² @ |op(B)|² + |beta C|²). For complex128 problems this sum is rounded as an honest kernel's
     is: ``compare`` doubles the limit for that, and the integer cases, where both are exact, are compared bit for bit.
     """
-    value = torch.zeros_like(C)
-    square = torch.zeros(C.shape, dtype=torch.float64, device=C.device)
-    if alpha != 0:
-        left, right = operand(A, transa), operand(B, transb)
-        value = alpha * (left @ right)
-        square = abs(alpha) ** 2 * (left.abs() ** 2 @ right.abs() ** 2)
-    if beta != 0:
-        value = value + beta * C
-        square = square + (abs(beta) * C.abs()) ** 2
-    return {"C": Expected(value, square.sqrt())}
+    return {"C": product_sum(alpha, operand(A, transa), operand(B, transb), beta, C)}
 
 
-def dot(x: torch.Tensor, incx: int, y: torch.Tensor, incy: int, **_: Any) -> Expectations:
-    """sum(x * y), a vector with a negative increment read from its end; error scale sqrt(sum((x * y)²))."""
-    products = ordered(x, incx) * ordered(y, incy)
-    value = products.sum().reshape(1)
-    return {"result": Expected(value, (products**2).sum().sqrt().reshape(1))}
+def gemm_batched(
+    transa: str,
+    transb: str,
+    alpha: complex,
+    Aarray: torch.Tensor,
+    Barray: torch.Tensor,
+    beta: complex,
+    Carray: torch.Tensor,
+    **_: Any,
+) -> Expectations:
+    """``gemm`` with matrices behind pointers: the views have the batch in front."""
+    return {"Carray": product_sum(alpha, operand(Aarray, transa), operand(Barray, transb), beta, Carray)}
+
+
+def symm(
+    side: str, uplo: str, alpha: complex, A: torch.Tensor, B: torch.Tensor, beta: complex, C: torch.Tensor, **_: Any
+) -> Expectations:
+    """C = alpha A B + beta C (side L) or alpha B A + beta C (side R), A symmetric and given by one triangle."""
+    full = symmetric(A, uplo)
+    left, right = (full, B) if side == "L" else (B, full)
+    return {"C": product_sum(alpha, left, right, beta, C)}
+
+
+def syrk(trans: str, alpha: complex, A: torch.Tensor, beta: complex, C: torch.Tensor, **_: Any) -> Expectations:
+    """C = alpha op(A) op(A)ᵀ + beta C, symmetric and never conjugated; only C's triangle is looked at."""
+    rows = A if trans == "N" else A.mT
+    return {"C": product_sum(alpha, rows, rows.mT, beta, C)}
 
 
 def trsm(
@@ -53,17 +66,59 @@ def trsm(
     not read. The error scale is the largest |x| of the same system of equations: with the well-conditioned A of the
     problem (``dominant``), rounding made in any unknown reaches the later ones at about that size.
     """
-    if alpha == 0 or B.numel() == 0:
-        return {"B": Expected(torch.zeros_like(B))}
-    matrix = operand(triangle(A, uplo, diag), trans)
-    lower = (uplo == "L") == (trans == "N")
-    if side == "R":
-        solution = _substitute(matrix.mT, alpha * B.mT, not lower).mT
-        scale = solution.abs().amax(1, keepdim=True)
-    else:
-        solution = _substitute(matrix, alpha * B, lower)
-        scale = solution.abs().amax(0, keepdim=True)
-    return {"B": Expected(solution, scale.expand_as(solution))}
+    return {"B": _solved(side, uplo, trans, diag, alpha, A, B)}
+
+
+def trsm_batched(
+    side: str, uplo: str, trans: str, diag: str, alpha: complex, Aarray: torch.Tensor, Barray: torch.Tensor, **_: Any
+) -> Expectations:
+    """``trsm`` with matrices behind pointers: the views have the batch in front."""
+    return {"Barray": _solved(side, uplo, trans, diag, alpha, Aarray, Barray)}
+
+
+def geam(
+    transa: str, transb: str, alpha: complex, A: torch.Tensor, beta: complex, B: torch.Tensor, C: torch.Tensor, **_: Any
+) -> Expectations:
+    """C = alpha op(A) + beta op(B), elementwise. With alpha = 0, A is not read; with beta = 0, B is not."""
+    terms = [
+        factor * operand(matrix, trans) for factor, matrix, trans in ((alpha, A, transa), (beta, B, transb)) if factor
+    ]
+    return {"C": added(terms, C)}
+
+
+def dgmm(mode: str, A: torch.Tensor, x: torch.Tensor, incx: int, **_: Any) -> Expectations:
+    """C = diag(x) A (mode L) or A diag(x) (mode R)."""
+    factors = ordered(x, incx)
+    return {"C": Expected(factors[:, None] * A if mode == "L" else A * factors)}
+
+
+# --- shared ---
+
+
+def product_sum(
+    alpha: complex, left: torch.Tensor, right: torch.Tensor, beta: complex, start: torch.Tensor
+) -> Expected:
+    """alpha left @ right + beta start, and its error scale; nothing is read that a factor of 0 makes needless."""
+    value = torch.zeros_like(start)
+    square = torch.zeros(start.shape, dtype=torch.float64, device=start.device)
+    if alpha != 0:
+        left, right = left.to(value.dtype), right.to(value.dtype)
+        value = alpha * (left @ right)
+        square = abs(alpha) ** 2 * (left.abs() ** 2 @ right.abs() ** 2)
+    if beta != 0:
+        value = value + beta * start
+        square = square + (abs(beta) * start.abs()) ** 2
+    return Expected(value, square.sqrt())
+
+
+def added(terms: list[torch.Tensor], like: torch.Tensor) -> Expected:
+    """The sum of up to a few terms, zeros of the shape of ``like`` without any; error scale: the root of squares."""
+    value = torch.zeros_like(like)
+    square = torch.zeros(like.shape, dtype=torch.float64, device=like.device)
+    for term in terms:
+        value = value + term
+        square = square + term.abs() ** 2
+    return Expected(value, square.sqrt())
 
 
 def operand(matrix: torch.Tensor, trans: str) -> torch.Tensor:
@@ -74,8 +129,11 @@ def operand(matrix: torch.Tensor, trans: str) -> torch.Tensor:
 
 
 def ordered(vector: torch.Tensor, increment: int) -> torch.Tensor:
-    """A vector in the order in which BLAS walks it: with a negative increment from its last element in memory."""
-    return vector.flip(0) if increment < 0 else vector
+    """A vector in the order in which BLAS walks it: with a negative increment from its last element in memory.
+
+    Its own inverse: a result in BLAS's order becomes one in memory's.
+    """
+    return vector.flip(-1) if increment < 0 else vector
 
 
 def triangle(matrix: torch.Tensor, uplo: str, diag: str) -> torch.Tensor:
@@ -87,11 +145,35 @@ def triangle(matrix: torch.Tensor, uplo: str, diag: str) -> torch.Tensor:
     return strict + torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
 
 
-def _substitute(matrix: torch.Tensor, right: torch.Tensor, lower: bool) -> torch.Tensor:
-    """X of matrix X = right, one row of X at a time for all right-hand sides; matrix: (k, k) triangular."""
-    size = matrix.shape[0]
+def symmetric(matrix: torch.Tensor, uplo: str) -> torch.Tensor:
+    """The symmetric matrix of which one triangle is given; nothing of the other is read."""
+    if uplo == "L":
+        return torch.tril(matrix) + torch.tril(matrix, -1).mT
+    return torch.triu(matrix) + torch.triu(matrix, 1).mT
+
+
+def substituted(matrix: torch.Tensor, right: torch.Tensor, lower: bool) -> torch.Tensor:
+    """X of matrix X = right, one row of X at a time for all right-hand sides; matrix: (…, k, k) triangular."""
+    size = matrix.shape[-1]
     solution = torch.zeros_like(right, memory_format=torch.contiguous_format)
     for row in range(size) if lower else reversed(range(size)):
         known = slice(0, row) if lower else slice(row + 1, size)
-        solution[row] = (right[row] - matrix[row, known] @ solution[known]) / matrix[row, row]
+        taken = (matrix[..., row, None, known] @ solution[..., known, :])[..., 0, :]
+        solution[..., row, :] = (right[..., row, :] - taken) / matrix[..., row, row, None]
     return solution
+
+
+def _solved(
+    side: str, uplo: str, trans: str, diag: str, alpha: complex, matrix: torch.Tensor, right: torch.Tensor
+) -> Expected:
+    if alpha == 0 or right.numel() == 0:
+        return Expected(torch.zeros_like(right))
+    matrix = operand(triangle(matrix, uplo, diag), trans)
+    lower = (uplo == "L") == (trans == "N")
+    if side == "R":
+        solution = substituted(matrix.mT, alpha * right.mT, not lower).mT
+        scale = solution.abs().amax(-1, keepdim=True)
+    else:
+        solution = substituted(matrix, alpha * right, lower)
+        scale = solution.abs().amax(-2, keepdim=True)
+    return Expected(solution, scale.expand_as(solution))

@@ -188,7 +188,8 @@ def _argument_row(argument: Argument) -> tuple[str, str, str]:
     named = {"dtype": argument.dtype, "strides": argument.strides, "offset": argument.offset, "live": argument.live}
     named["None when"] = argument.none_when
     parts = [argument.shape.text, *(f"{key} {expr.text}" for key, expr in named.items() if expr is not None)]
-    parts += ["passed as its storage"] if argument.passed == "storage" else []
+    ways = {"storage": "passed as its storage", "pointers": "passed as an array of pointers"}
+    parts += [ways[argument.passed]] if argument.passed in ways else []
     draws = {
         name: f"{draw.name}({', '.join(each.text for each in draw.arguments)})" for name, draw in argument.draw.items()
     }

@@ -13,11 +13,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 np = pytest.importorskip("numpy")
 
-from kgbench.baselines.references import aten, cublas, vllm  # noqa: E402
+from kgbench.baselines.references import aten, cublas, cublas_vectors, vllm  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.cases import bind, case_bytes, expand_cases  # noqa: E402
 from kgbench.harness.compare import compare  # noqa: E402
-from kgbench.harness.inputs import make_inputs  # noqa: E402
+from kgbench.harness.inputs import GUARD_BYTES, itemsize, make_inputs  # noqa: E402
 from kgbench.harness.judge import OverloadJudge, forbidden_change  # noqa: E402
 from kgbench.loader import load_problem  # noqa: E402
 
@@ -182,7 +182,7 @@ def test_dot_walks_increments_as_blas_does(incx: int, incy: int) -> None:
     x, y = normal(1 + (n - 1) * abs(incx), dtype=torch.float32), normal(1 + (n - 1) * abs(incy), dtype=torch.float32)
     start_x, start_y = ((1 - n) * inc if inc < 0 else 0 for inc in (incx, incy))
     wanted = sum(float(x[start_x + i * incx]) * float(y[start_y + i * incy]) for i in range(n))
-    found = cublas.dot(x.double()[:: abs(incx)], incx, y.double()[:: abs(incy)], incy)["result"].value
+    found = cublas_vectors.dot(x.double()[:: abs(incx)], incx, y.double()[:: abs(incy)], incy)["result"].value
     assert found.tolist() == [pytest.approx(wanted, rel=1e-12)]
     result = torch.full((1,), math.nan)
     openblas("cublasSdot_v2")(n, x, incx, y, incy, result)
@@ -191,7 +191,7 @@ def test_dot_walks_increments_as_blas_does(incx: int, incy: int) -> None:
 
 def test_dot_of_nothing_is_zero() -> None:
     empty, result = torch.empty(0), torch.full((1,), math.nan)
-    assert cublas.dot(empty.double(), 1, empty.double(), 1)["result"].value.tolist() == [0.0]
+    assert cublas_vectors.dot(empty.double(), 1, empty.double(), 1)["result"].value.tolist() == [0.0]
     openblas("cublasSdot_v2")(0, empty, 1, empty, 1, result)
     assert result.tolist() == [0.0]
 
@@ -363,7 +363,7 @@ def test_a_timed_case_has_the_same_lengths_in_every_run() -> None:
     assert lengths == [20, 18, 15, 13]
 
 
-# --- the twelve problems, case by case ---
+# --- every problem, case by case ---
 
 PROBLEMS = sorted((Path(__file__).parents[2] / "problems").glob("*/*.yaml"))
 
@@ -376,7 +376,10 @@ def called(overload: Any, inputs: Any, call: Any) -> tuple[dict[str, Any], dict[
         value, chunk = argument.value, inputs.chunks.get(argument.name)
         if chunk is not None:
             value = chunk.view(chunks[argument.name])
-            if chunk.spec.passed == "storage":
+            if chunk.spec.passed == "pointers":
+                value = inputs.pointers[argument.name].steps - chunk.place.storage_offset_bytes
+                value += chunks[argument.name].data_ptr() + GUARD_BYTES + chunk.spec.offset * itemsize(chunk.spec.dtype)
+            elif chunk.spec.passed == "storage":
                 value = value.as_strided((chunk.spec.extent - chunk.spec.offset,), (1,), value.storage_offset())
         elif argument.type.startswith("dtype") and value is not None:
             value = getattr(torch, value)
