@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sysconfig
+import tempfile
 from typing import Final
 
 from kgbench import owncode
@@ -22,6 +23,8 @@ def environment(device_kind: str) -> dict[str, str]:
     # Programs that were installed as packages, such as ninja, are found without the environment being activated.
     chosen["PATH"] = os.pathsep.join(filter(None, (chosen.get("PATH"), sysconfig.get_path("scripts"))))
     chosen |= dict.fromkeys(THREADS, "1")
+    # cupy chooses its cache folder when it is imported, before there is a worker with a folder of its own.
+    chosen |= {"CUPY_CACHE_IN_MEMORY": "1", "CUPY_CACHE_DIR": tempfile.gettempdir()}
     chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     if device_kind == "cpu":
         chosen |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}

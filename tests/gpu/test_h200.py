@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kgbench.harness.languages import lacking, machine_of
 from kgbench.harness.session import Deadlines, Job, Session, Settings
 from kgbench.paths import answer_dirs, examples_dir, problems_dir
 from kgbench.types import Outcome
@@ -43,6 +44,20 @@ def test_the_example_passes_and_is_timed(session: Session, problem_id: str) -> N
         timings = [case.timing for case in result.cases if case.phase == "bench"]
         assert timings
         assert all(timing is not None and timing.queued for timing in timings)
+
+
+@pytest.mark.parametrize("language", ["cupy", "load_inline"])
+@pytest.mark.parametrize("problem_id", ["aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2"])
+def test_the_example_in_another_language_passes(session: Session, problem_id: str, language: str) -> None:
+    source = (examples_dir(language) / f"{problem_id}.py").read_text()
+    if missing := lacking(source, machine_of("cuda", str(session.facts["versions"]["cuda"]))):
+        pytest.skip(missing)
+    path = problems_dir() / f"{problem_id}.yaml"
+    result = session.evaluate(Job(str(path), problem_id, "examples", source=source))
+    assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
+    timings = [case.timing for case in result.cases if case.phase == "bench"]
+    assert timings
+    assert all(timing is not None and timing.queued for timing in timings)
 
 
 @pytest.mark.parametrize("known", adversaries(), ids=lambda known: known.id)

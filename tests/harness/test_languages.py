@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,15 @@ from kgbench.types import Outcome, Result
 
 pytestmark = pytest.mark.torch
 
+PAGE = Path(__file__).parents[2] / "docs" / "languages.md"
 HONEST = "import torch\n\ndef t(self):\n    return self.t() if self.ndim > 1 else self.view(self.shape)\n"
+
+
+def page_examples() -> dict[str, str]:
+    """The complete files of docs/languages.md by what they use."""
+    texts = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    names = ("triton", "cupy", "load_inline")
+    return {next(name for name in names if f"import {name}" in text): text for text in texts}
 
 
 def judge(session: Session, problems: Path, problem_id: str, source: str) -> Result:
@@ -29,6 +38,17 @@ def test_load_inline_compiles_in_the_sandbox(impatient: Session, problem_path: P
     if missing := lacking(source, machine_of("cpu", None)):
         pytest.skip(missing)
     result = judge(impatient, problem_path, problem_id, source)
+    assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("language", ["triton", "cupy", "load_inline"])
+def test_the_files_of_the_page_are_right(session: Session, problem_path: Path, language: str) -> None:
+    source = page_examples()[language]
+    if missing := lacking(source, machine_of("cpu", None)):
+        pytest.skip(missing)
+    result = judge(session, problem_path, "cublas/cublasSdot_v2", source)
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.harness.environment import environment
 from kgbench.harness.languages import EXTENSIONS, Machine, deadlines_for, lacking, machine_of, uses_of
 from kgbench.harness.settings import Deadlines
 from kgbench.paths import examples_dir
@@ -121,3 +122,9 @@ def test_the_machine_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / program).chmod(0o755)
     after = machine_of("cpu", None)
     assert (after.compiler, after.ninja, after.nvcc) == (True, True, True)
+
+
+def test_cupy_keeps_no_files_where_the_fork_server_may_not_write() -> None:
+    chosen = environment("cuda")
+    assert chosen["CUPY_CACHE_IN_MEMORY"] == "1"
+    assert Path(chosen["CUPY_CACHE_DIR"]).is_dir()
