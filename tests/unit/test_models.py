@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import click
 import pytest
 
 from kgbench import models
+from kgbench.cli.completion import complete_model
 from kgbench.errors import UsageError
 from kgbench.models import MAX_SOURCE_BYTES, provider_names, provider_of, provider_summaries
 from kgbench.paths import example_languages, examples_dir
@@ -160,3 +162,12 @@ def test_unknown_language_lists_what_there_is() -> None:
         UsageError, match=r"no examples in 'cuda'.*examples:cupy, examples:load_inline, examples:triton"
     ):
         provider_of("examples:cuda")
+
+
+def test_the_shell_completes_providers_and_languages() -> None:
+    def completed(incomplete: str) -> list[str]:
+        context = click.Context(click.Command("run"))
+        return [item.value for item in complete_model(context, click.Option(["--model"]), incomplete)]
+
+    assert completed("ba") == ["baseline"]
+    assert completed("examples:") == ["examples:cupy", "examples:load_inline", "examples:triton"]
