@@ -137,7 +137,7 @@ def _batch_entry(kernel: _Kernel, signature: str) -> Callable[..., None]:
 
 
 def _kernel(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _Kernel:
-    if stem == "gemm" and (precision == "h" or "e" in signature):
+    if stem == "gemm" and (precision == "h" or (precision == "s" and "e" in signature)):
         return _converted_gemm(library, precision, signature)
     if stem == "symv" and precision in _COMPLEX:
         return _complex_symv(library, precision, signature)
@@ -150,7 +150,7 @@ def _cblas(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _
     """The CBLAS function of the same name; a real scalar result is written to the last argument."""
     typed = [place for place, letter in enumerate(signature) if letter == "e"]
     if typed:
-        # cublasCsyrkEx: of the types that it takes, torch has complex64 alone, which is CBLAS's.
+        # The complex ones: of the types that they take, torch has complex64 alone, which is CBLAS's.
         plain = _cblas(library, precision, stem, signature.replace("e", ""))
         return _without(plain, typed, len(signature))
     returns = signature.endswith("r") and precision in _REAL
