@@ -1,0 +1,16 @@
+# outcome: wrong value
+# breaks: It rounds the product to the type of A and B before it is stored as float32.
+
+import torch
+
+
+def cublasSgemmEx(transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc):
+    if m == 0 or n == 0:
+        return
+    a = A.as_strided((m, k), (1, lda) if transa == "N" else (lda, 1))
+    b = B.as_strided((k, n), (1, ldb) if transb == "N" else (ldb, 1))
+    c = C.as_strided((m, n), (1, ldc))
+    result = alpha * (a.double() @ b.double()).to(Atype).double() if alpha else torch.zeros_like(c)
+    if beta:
+        result = result + beta * c.double()
+    c.copy_(result)
