@@ -34,6 +34,8 @@ from kgbench.store import RunStore, WriteError
 from kgbench.types import Result
 
 _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvidia-cublas", "nvidia-cublas-cu12")
+_OF_THE_LAST_SEGMENT: Final = ("kgbench", "deadlines", "machine", "packages", "problem_set_sha256", "problems")
+"""What run.json says about a run that was gone on with as it is now, not as it was when it was begun."""
 _ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -70,6 +72,15 @@ class Plan:
     deadlines: Deadlines
     asked: Mapping[str, Any] = field(default_factory=dict)
     """The command line's own words about model and selection, for whoever repeats or resumes the run."""
+    done: frozenset[tuple[str, str, int]] = frozenset()
+    """Problem, model and sample of what has a verdict already."""
+
+    def is_done(self, problem: Problem, sample: int) -> bool:
+        return (problem.id, self.provider.model, sample) in self.done
+
+    def missing(self, problem: Problem) -> int:
+        """How many of its candidates have no verdict."""
+        return sum(not self.is_done(problem, sample) for sample in range(self.provider.samples_of(problem.id)))
 
 
 @dataclass(frozen=True)
@@ -90,25 +101,33 @@ def run(
     plan: Plan,
     open_session: Callable[[RunStore], contextlib.AbstractContextManager[Judge]],
     console: Console,
+    reopened: RunStore | None = None,
 ) -> Ending:
-    """Evaluates the plan. SIGINT, SIGTERM and SIGHUP end it early and keep what is finished.
+    """Evaluates the plan, or what is missing of it in a run that was reopened.
+
+    SIGINT, SIGTERM and SIGHUP end it early and keep what is finished.
 
     Raises StoreError when the run's folder cannot be made, and MachineError when no session can be had; nothing is left
     then. Whatever ends the run after that is in the Ending. An exception that is not a KgbenchError is a bug: it rises
     after the run was marked as failed.
     """
     with ended_by_signals() as no_more_signals:
-        store = RunStore.create(plan.out, plan.run_id, _info(plan), seed=plan.seed)
+        store = reopened or RunStore.create(plan.out, plan.run_id, _info(plan), seed=plan.seed)
+        if reopened is not None:
+            info = _info(plan)
+            changes = {name: info[name] for name in _OF_THE_LAST_SEGMENT}
+            store.begin(changes, seed=plan.seed, started=info["started"], command=plan.command)
         status, error, begun = "failed", None, False
         try:
             with opened(open_session(store), console) as session:
                 begun = True
                 store.update({"device": dict(session.facts)})
-                with display(console, sum(plan.provider.samples_of(problem.id) for problem in plan.problems)) as shown:
+                with display(console, sum(map(plan.missing, plan.problems))) as shown:
                     since = time.monotonic()
                     _evaluate_all(plan, session, store, shown)
                 no_more_signals()
-                store.update({"timed_s": round(session.timed_s, 3), "wall_s": round(time.monotonic() - since, 3)})
+                spent = {"timed_s": session.timed_s, "wall_s": time.monotonic() - since}
+                store.update({name: round(store.info.get(name, 0.0) + value, 3) for name, value in spent.items()})
             status = "finished"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -166,7 +185,12 @@ def ended_by_signals() -> Iterator[Callable[[], None]]:
 
 def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -> None:
     """As many candidates at once as the session takes. Only this thread writes results."""
-    work = ((problem, candidate) for problem in plan.problems for candidate in plan.provider.candidates(problem))
+    work = (
+        (problem, candidate)
+        for problem in filter(plan.missing, plan.problems)
+        for candidate in plan.provider.candidates(problem)
+        if not plan.is_done(problem, candidate.sample)
+    )
     with ThreadPoolExecutor(max_workers=session.jobs) as pool:
         pending: set[Future[Result]] = set()
         try:

@@ -45,9 +45,18 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS) -> Repor
         Selected(each["id"], each["kind"], each.get("own", False), tuple(each.get("overloads", ())))
         for each in run.info.get("problems", ())
     )
-    results = tuple(scores.latest(run.results))
+    current = {each["id"]: each.get("sha256") for each in run.info.get("problems", ())}
+    fresh = [result for result in run.results if not is_stale(result, current.get(result.problem))]
+    results = tuple(scores.latest(fresh))
     rows = tuple(scores.rows(selected, results, sorted({1.0, *thresholds})))
-    return Report(run.info, str(run.path), selected, results, rows, run.notes)
+    stale = len(run.results) - len(fresh)
+    notes = (*run.notes, f"{number_of(stale, 'result')} of older problem files left out.") if stale else run.notes
+    return Report(run.info, str(run.path), selected, results, rows, notes)
+
+
+def is_stale(result: Result, problem_sha256: str | None) -> bool:
+    """It was judged by another version of its problem's file than the run goes by."""
+    return bool(result.problem_sha256 and problem_sha256) and result.problem_sha256 != problem_sha256
 
 
 def as_json(report: Report) -> dict[str, Any]:

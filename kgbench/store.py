@@ -1,6 +1,8 @@
 """A run on disk: ``runs/<utc>-<id>/`` with run.json, results.jsonl, candidates/ and logs/. Nothing finished is lost.
 
-* run.json is replaced whole (temporary file, fsync, rename). Until the run is over it holds only the hash of the seed.
+* run.json is replaced whole (temporary file, fsync, rename). Its segments are the times that the run was begun or
+  gone on with, each with a seed of its own, of which it holds only the hash until the segment is over.
+* results.jsonl is locked by whoever writes the run.
 * results.jsonl gets one line per candidate, one write and one fsync each. A killed run loses at most the line being
   written; a line that could not be written whole is cut off again.
 * JSON is strict: a float that is not finite is written as the text ``nan``, ``inf`` or ``-inf``, a complex number as
@@ -18,8 +20,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +36,7 @@ _ENDINGS: Final = {
     "interrupted": "The run was interrupted.",
     "failed": "The run was ended by an error.",
 }
+_BLOCK_BYTES: Final = 1 << 16
 _NOT_FINITE: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -64,7 +67,13 @@ class RunStore:
         self.path = path
         self._made_out = made_out
         self._info = dict(info)
+        self._before: dict[str, Any] | None = None
         self._results_fd = os.open(path / RESULTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _lock(self._results_fd)
+        except BlockingIOError:
+            os.close(self._results_fd)
+            raise StoreError(f"{path}: another kgbench is writing this run; wait until it has ended") from None
 
     @classmethod
     def create(cls, out: Path, run_id: str, info: Mapping[str, Any], *, seed: str) -> RunStore:
@@ -78,15 +87,47 @@ class RunStore:
             path.mkdir(mode=0o700)  # a worker has a uid of its own where it can, and must not read seeds or results
             (path / "candidates").mkdir()
             (path / "logs").mkdir()
-            info = {"format": FORMAT, "id": run_id, **info, "seed_sha256": sha256(seed), "seed": None}
+            info = {"format": FORMAT, "id": run_id, "status": "running", "finished": None, **info}
             store = cls(path, info, made_out=made_out)
-            store.update({})
+            store._add_segment(seed, info.get("started"), info.get("command"))
             _sync_directory(out)
         except OSError as error:
             raise StoreError(
                 f"{path}: cannot write a run here: {_words(error)}; give another folder with --out DIR"
             ) from error
         return store
+
+    @classmethod
+    def reopen(cls, path: Path) -> RunStore:
+        """Takes over a run that has ended, however that was; a last line that is cut off goes.
+
+        Raises StoreError when there is no run, or when somebody writes it.
+        """
+        info = _read_info(path / RUN_FILE)
+        try:
+            store = cls(path, info)
+            os.ftruncate(store._results_fd, _whole_lines(store._results_fd))
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be written: {_words(error)}") from error
+        return store
+
+    def begin(self, changes: Mapping[str, Any], *, seed: str, started: str, command: Sequence[str]) -> None:
+        """Goes on with a run that was reopened, with a new seed. Raises StoreError."""
+        self._before = self.info
+        segments = [
+            {**each, "status": "killed"} if each["status"] == "running" else each
+            for each in self._info.get("segments", ())
+        ]
+        try:
+            self._info = {**self._info, **changes, "status": "running", "finished": None, "segments": segments}
+            self._add_segment(seed, started, command)
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be written: {_words(error)}") from error
+
+    def _add_segment(self, seed: str, started: str | None, command: Sequence[str] | None) -> None:
+        new = {"started": started, "finished": None, "status": "running", "command": command}
+        new |= {"seed_sha256": sha256(seed), "seed": None}
+        self.update({"segments": [*self._info.get("segments", ()), new]})
 
     @property
     def info(self) -> dict[str, Any]:
@@ -113,7 +154,9 @@ class RunStore:
 
     def append(self, result: Result) -> None:
         """Appends one line and waits until it is on disk. Raises WriteError; earlier lines are then still whole."""
-        line = (json_text(result.to_json()) + "\n").encode()
+        segments = self._info.get("segments")
+        stamped = replace(result, seed=segments[-1]["seed_sha256"]) if segments else result
+        line = (json_text(stamped.to_json()) + "\n").encode()
         end = os.fstat(self._results_fd).st_size
         try:
             _write_all(self._results_fd, line)
@@ -124,8 +167,16 @@ class RunStore:
             raise self._failure(self.path / RESULTS_FILE, error) from error
 
     def discard(self) -> None:
-        """Removes a run in which nothing was judged, and the folder of runs where this one made it."""
+        """Removes a run in which nothing was judged, and the folder of runs where this one made it.
+
+        A run that was gone on with is again as it was.
+        """
+        if self._before is not None:
+            with contextlib.suppress(OSError):
+                write_atomically(self.path / RUN_FILE, json_text(self._before, indent=2) + "\n")
         os.close(self._results_fd)
+        if self._before is not None:
+            return
         shutil.rmtree(self.path, ignore_errors=True)
         if self._made_out:
             with contextlib.suppress(OSError):
@@ -133,8 +184,20 @@ class RunStore:
 
     def finish(self, status: str, *, finished: str, seed: str) -> None:
         """Closes the run: its status (``finished``, ``interrupted``, ``failed``), when, and now the seed itself."""
+        *earlier, last = self._info["segments"]
+        last = {**last, "status": status, "finished": finished, "seed": seed}
         try:
-            self.update({"status": status, "finished": finished, "seed": seed})
+            self.update({"status": status, "finished": finished, "segments": [*earlier, last]})
+        except OSError as error:
+            raise self._failure(self.path / RUN_FILE, error) from error
+        finally:
+            os.close(self._results_fd)
+
+    def close(self, *, finished: bool = False) -> None:
+        """Leaves a run that was reopened and had nothing to do; ``finished``: say so where it did not yet."""
+        try:
+            if finished and self._info.get("status") != "finished":
+                self.update({"status": "finished"})
         except OSError as error:
             raise self._failure(self.path / RUN_FILE, error) from error
         finally:
@@ -175,7 +238,9 @@ def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
     info = _read_info(path / RUN_FILE)
     results, notes = read_results(path / RESULTS_FILE, with_windows=with_windows)
     how_it_ended = _ENDINGS.get(info.get("status", ""))
-    return StoredRun(path, info, results, (*notes, how_it_ended) if how_it_ended else notes)
+    if how_it_ended:
+        notes = (*notes, f"{how_it_ended} `kgbench run --resume {path}` does what is missing.")
+    return StoredRun(path, info, results, notes)
 
 
 def read_results(path: Path, *, with_windows: bool = False) -> tuple[tuple[Result, ...], tuple[str, ...]]:
@@ -276,6 +341,30 @@ def _strict(value: Any) -> Any:
         case list() | tuple():
             return [_strict(entry) for entry in value]
     raise TypeError(f"no JSON for {type(value).__name__}: {value!r}")
+
+
+def _lock(fd: int) -> None:
+    """Raises BlockingIOError when somebody else has it. A file system that knows no locks is written without one."""
+    import fcntl  # not on Windows, where runs are only read
+
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return
+
+
+def _whole_lines(fd: int) -> int:
+    """Bytes up to the end of the last line that has one."""
+    end = os.fstat(fd).st_size
+    while end > 0:
+        begin = max(0, end - _BLOCK_BYTES)
+        found = os.pread(fd, end - begin, begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -149,6 +149,7 @@ class Result:
     """Peak resident memory by process."""
     log_tail: str = ""
     seed: str = ""
+    """SHA-256 of the seed that its inputs came from; run.json has the seed itself once that part of the run is over."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON-ready data: enums as text, tuples as lists."""

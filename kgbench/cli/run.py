@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import sys
 from collections.abc import Mapping
@@ -24,7 +25,8 @@ from kgbench.cli.options import (
     timeout_option,
 )
 from kgbench.cli.report import breaks, fail_under_option, fast_at_option, json_option, print_run, thresholds
-from kgbench.errors import UsageError
+from kgbench.cli.resume import done_in, reopened, selected_by
+from kgbench.errors import UsageError, shown_path
 from kgbench.harness.settings import SANDBOX_LEVELS
 from kgbench.paths import answer_dirs
 from kgbench.types import Outcome
@@ -32,7 +34,6 @@ from kgbench.types import Outcome
 if TYPE_CHECKING:
     from kgbench.coordinator import Ending, Plan
     from kgbench.harness.session import Session
-    from kgbench.harness.settings import Deadlines
     from kgbench.report import Report
     from kgbench.store import RunStore
 
@@ -111,6 +112,12 @@ command line, 3 this machine cannot, 130 interrupted.
     help="Where the run's folder is made.",
 )
 @click.option(
+    "--resume",
+    metavar="RUN",
+    help="Do what is missing of a run, given by its folder, the begin of its id or last: candidates without a verdict, "
+    "harness errors, problems whose file has changed.",
+)
+@click.option(
     "--seed",
     metavar="TEXT",
     help="Draw the same inputs as an earlier run. A candidate that knows the seed can know its inputs.  "
@@ -137,6 +144,7 @@ def run(
     timeout_s: float | None,
     deadlines: tuple[str, ...],
     out: Path,
+    resume: str | None,
     seed: str | None,
     require_sandbox: str | None,
     fast_at: str,
@@ -150,25 +158,42 @@ def run(
     with the library. Progress goes to stderr, the table (or JSON) to stdout.
     """
     from kgbench.bounds import check_sources, parse_bounds
+    from kgbench.coordinator import Ending
 
     overrides = deadline_overrides(deadlines, timeout_s)
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
-    if model is None:
-        raise UsageError(_which_model())
-    check_machine()
-    owncode.offer(problem_dirs)
-    asked = {
+    asked: dict[str, Any] = {
         "model": model,
         "sources": list(sources),
         "problems": list(globs),
         "problem_dirs": [str(folder.resolve()) for folder in problem_dirs],
         "deadlines": [f"{phase}={seconds:g}" for phase, seconds in overrides.items()],
+        "device": device,
+        "require_sandbox": require_sandbox,
         "folder": str(Path.cwd()),
     }
-    plan = _plan(asked, out, seed, deadlines_on(device, overrides))
-    check_sources(bounds, [problem.id for problem in plan.problems])
-    ending = _run(plan, device, gpus, jobs or 0, require_sandbox or "")
+    store = None
+    if resume is not None:
+        store, asked = reopened(resume, out, asked, seed)
+    elif model is None:
+        raise UsageError(_which_model())
+    with contextlib.ExitStack() as undo:
+        if store is not None:
+            undo.callback(store.close)
+        check_machine()
+        owncode.offer(asked["problem_dirs"])
+        plan = _plan(asked, out, seed, store)
+        check_sources(bounds, [problem.id for problem in plan.problems])
+        undo.pop_all()
+    if store is not None and not any(map(plan.missing, plan.problems)):
+        store.close(finished=True)
+        click.echo("nothing to do: every candidate of this run has a verdict", err=True)
+        ending = Ending(store.path)
+    else:
+        ending = _run(plan, asked, gpus, jobs or 0, store)
     report = print_run(ending.path, values, as_json=as_json)
+    if ending.error is not None or ending.interrupted:
+        click.echo(f"the rest: kgbench run --resume {shown_path(ending.path)}", err=True)
     if ending.error is not None:
         raise ending.error
     broke = breaks(report, bounds)
@@ -191,7 +216,7 @@ def _which_model() -> str:
     return f"--model is missing: whose kernels? There is:\n{known}\nTry: kgbench run --model examples"
 
 
-def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, deadlines: Deadlines) -> Plan:
+def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, store: RunStore | None) -> Plan:
     """Everything looked up, nothing written. Raises UsageError."""
     from kgbench.coordinator import Plan, new_run_id
     from kgbench.loader import Registry, load_problem
@@ -200,25 +225,28 @@ def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, deadlines: Dead
 
     provider = provider_of(asked["model"])
     registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
-    ids = provider.narrow(registry.select(asked["sources"], asked["problems"]), chosen=bool(asked["problems"]))
+    chosen = registry.select(asked["sources"], asked["problems"]) if store is None else selected_by(store, registry)
+    ids = provider.narrow(chosen, chosen=bool(asked["problems"]))
     for note in provider.notes:
         click.echo(note, err=True)
+    problems = tuple(load_problem(registry.paths[each]) for each in ids)
     now = datetime.now(UTC)
     return Plan(
-        problems=tuple(load_problem(registry.paths[each]) for each in ids),
+        problems=problems,
         provider=provider,
         command=("kgbench", *sys.argv[1:]),
         seed=secrets.token_hex(16) if seed is None else seed,
         seed_is_secret=seed is None,
-        out=out,
-        run_id=new_run_id(now, secrets.token_hex(3)),
+        out=out if store is None else store.path.parent,
+        run_id=new_run_id(now, secrets.token_hex(3)) if store is None else store.path.name,
         started=now,
-        deadlines=deadlines,
+        deadlines=deadlines_on(asked["device"], deadline_overrides(asked["deadlines"], None)),
         asked=asked,
+        done=frozenset() if store is None else done_in(store, problems),
     )
 
 
-def _run(plan: Plan, device: str, gpus: int, jobs: int, require_sandbox: str) -> Ending:
+def _run(plan: Plan, asked: Mapping[str, Any], gpus: int, jobs: int, reopened: RunStore | None) -> Ending:
     from rich.console import Console
 
     from kgbench import coordinator
@@ -228,7 +256,7 @@ def _run(plan: Plan, device: str, gpus: int, jobs: int, require_sandbox: str) ->
 
     def open_session(store: RunStore) -> Session:
         settings = Settings(
-            device=device,
+            device=asked["device"],
             gpus=gpus,
             jobs=jobs,
             seed=plan.seed,
@@ -236,12 +264,12 @@ def _run(plan: Plan, device: str, gpus: int, jobs: int, require_sandbox: str) ->
             hidden=_hidden(plan),
             log_dir=store.log_dir,
             timing=plan.provider.timed,
-            require_sandbox=require_sandbox,
+            require_sandbox=asked["require_sandbox"] or "",
             say=lambda words: console.print(words, soft_wrap=True, markup=False),
         )
         return Session(settings)
 
-    return coordinator.run(plan, open_session, console)
+    return coordinator.run(plan, open_session, console, reopened)
 
 
 def _hidden(plan: Plan) -> tuple[Path, ...]:

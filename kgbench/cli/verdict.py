@@ -95,8 +95,8 @@ def repeat_command(stored: StoredRun, result: Result) -> str:
 
 
 def seed_of(info: Mapping[str, Any], result: Result) -> str | None:
-    """The seed that the result's inputs came from; None while its run is still going."""
-    return info.get("seed")
+    """The seed that the result's inputs came from; None while the run is still going, or where it was killed."""
+    return next((each["seed"] for each in info.get("segments", ()) if each["seed_sha256"] == result.seed), None)
 
 
 def as_data(stored: StoredRun, result: Result, problem: Problem | None) -> dict[str, Any]:

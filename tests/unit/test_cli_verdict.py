@@ -115,7 +115,9 @@ def test_nothing_repeats_a_candidate_that_was_not_there(out: Path) -> None:
 
 
 def test_run_that_is_still_going_keeps_its_seed(out: Path) -> None:
-    RunStore(out / RUN, json.loads((out / RUN / "run.json").read_text())).update({"seed": None})
+    info = json.loads((out / RUN / "run.json").read_text())
+    info["segments"][0]["seed"] = None
+    (out / RUN / "run.json").write_text(json.dumps(info))
     line = next(line for line in show(out, "last/softmax").stdout.splitlines() if line.startswith("again: "))
     assert line.endswith("aten/softmax --device cpu --deadline compile=7")
 

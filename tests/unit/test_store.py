@@ -76,9 +76,9 @@ def test_seed_is_told_only_when_the_run_is_over(tmp_path: Path) -> None:
     made.update({"device": {"name": "cpu"}})
     for file in made.path.rglob("*"):
         assert file.is_dir() or SEED not in file.read_text()
-    assert json.loads((made.path / "run.json").read_text())["seed_sha256"] == store.sha256(SEED)
+    assert json.loads((made.path / "run.json").read_text())["segments"][0]["seed_sha256"] == store.sha256(SEED)
     made.finish("finished", finished="now", seed=SEED)
-    assert json.loads((made.path / "run.json").read_text())["seed"] == SEED
+    assert json.loads((made.path / "run.json").read_text())["segments"][0]["seed"] == SEED
 
 
 def test_run_folder_is_closed_to_other_users(tmp_path: Path) -> None:

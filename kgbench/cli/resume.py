@@ -1,0 +1,92 @@
+"""``kgbench run --resume``: which run is meant, what it was asked for, and what has a verdict that still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.core import ParameterSource
+
+from kgbench.errors import UsageError, shown_path
+from kgbench.types import Outcome
+
+if TYPE_CHECKING:
+    from kgbench.loader import Registry
+    from kgbench.problem import Problem
+    from kgbench.store import RunStore
+
+_FIXED: Final = {
+    "model": "--model", "sources": "--source", "problems": "--problems", "problem_dirs": "--problem-dir",
+    "deadlines": "--deadline",
+}  # fmt: skip
+_FREE: Final = ("device", "require_sandbox")
+
+
+def reopened(spelling: str, out: Path, given: Mapping[str, Any], seed: str | None) -> tuple[RunStore, dict[str, Any]]:
+    """The run, locked for this process, and what it is asked for: its own words, and the machine's where given now.
+
+    Raises UsageError when there is no such run, when somebody is writing it, or when the command line asks for
+    another one.
+    """
+    from kgbench.store import RunStore, find_run
+
+    path = find_run(spelling, out)
+    store = RunStore.reopen(path)
+    try:
+        asked = store.info.get("asked")
+        if not asked:
+            raise UsageError(f"{path} was made by an older kgbench that did not keep its selection; start a new run")
+        if seed is not None:
+            raise UsageError("--resume draws a new seed, so that inputs stay secret; leave --seed out")
+        for key, option in _FIXED.items():
+            if given[key] and given[key] != asked.get(key):
+                was = f"with {option} {_words(asked[key])}" if asked.get(key) else f"without {option}"
+                raise UsageError(f"the run was begun {was}; leave {option} out, or start a new run without --resume")
+        if asked["folder"] != given["folder"] and _is_relative(asked["model"], Path(asked["folder"])):
+            raise UsageError(
+                f"--model {asked['model']} was meant from {asked['folder']}; go there: "
+                f"cd {asked['folder']} && kgbench run --resume {path.resolve()}"
+            )
+        sources = click.get_current_context().get_parameter_source
+        now = {key: given[key] for key in _FREE if sources(key) is not ParameterSource.DEFAULT}
+        return store, {**asked, **now}
+    except BaseException:
+        store.close()
+        raise
+
+
+def selected_by(store: RunStore, registry: Registry) -> list[str]:
+    """The ids that the run was begun with. Raises UsageError when one is gone."""
+    ids = [each["id"] for each in store.info["problems"]]
+    gone = [each for each in ids if each not in registry.paths]
+    if gone:
+        raise UsageError(f"{shown_path(store.path)} has problems that are gone: {', '.join(gone[:5])}; put them back")
+    return ids
+
+
+def done_in(store: RunStore, problems: Sequence[Problem]) -> frozenset[tuple[str, str, int]]:
+    """What has a verdict: not a harness error's, and by the problem's file as it is now."""
+    from kgbench.report import is_stale
+    from kgbench.scores import latest
+    from kgbench.store import RESULTS_FILE, read_results
+
+    results, _ = read_results(store.path / RESULTS_FILE)
+    current = {problem.id: problem.sha256 for problem in problems}
+    fresh = [result for result in results if not is_stale(result, current.get(result.problem))]
+    return frozenset(
+        (result.problem, result.model, result.sample)
+        for result in latest(fresh)
+        if result.outcome is not Outcome.HARNESS_ERROR
+    )
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def _is_relative(model: str, folder: Path) -> bool:
+    """It names a file or folder, by a path that is another one from elsewhere."""
+    path = Path(model.removeprefix("dir:")).expanduser()
+    return not path.is_absolute() and (folder / path).exists()
