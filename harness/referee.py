@@ -30,6 +30,7 @@ from kgbench.harness.arena import ControlPage
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, warm_up
 from kgbench.harness.languages import deadlines_for, lacking, machine_of
+from kgbench.harness.mutant_facts import why_not
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
@@ -180,7 +181,7 @@ class Referee:
         """A fresh worker with the candidate loaded. Raises WorkerFailed."""
         job, problem = evaluation.job, evaluation.problem
         report("start", "")
-        role = {None: "candidate", "baseline": "library", "reference": "reference"}[job.trusted]
+        role = {None: "candidate", "baseline": "library"}.get(job.trusted, "reference")
         with evaluation.phase("start"):
             worker = self._start(role)
         report("import", "")
@@ -201,7 +202,8 @@ class Referee:
             if not all(request["targets"].values()):
                 words = f"the problem names no library for device {self.device.type}"
                 raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
-        elif job.trusted == "reference":
+        elif job.as_reference:
+            request["mutant"] = job.mutant
             request["reference"] = {
                 o.name: {"reference": o.reference, "parameters": [p.name for p in o.signature.parameters]}
                 for o in _judged(problem)
@@ -230,6 +232,8 @@ class Referee:
     def _check_overload(self, evaluation: Evaluation, overload: Overload, worker: Worker, report: Report) -> Verdict:
         """Every check, fuzz and bench case of one overload, until one fails."""
         judge = OverloadJudge(overload, self.device)
+        if words := why_not(evaluation.job.mutant, overload):
+            return Verdict(Outcome.SKIPPED, words)
         cases = expand_cases(
             overload, self.device.type, self.memory_gb, self._problem_seed(evaluation.problem, "cases")
         )
@@ -281,9 +285,9 @@ class Referee:
             return Verdict(Outcome.TIMEOUT, f"case {case.id}: whole evaluation took over {deadlines.whole_s:g} s")
         generator = self._generator(evaluation.job, f"{judge.overload.name}/{case.id}/{purpose}")
         call = judge.place(case, generator) if purpose else self._first_call(evaluation.problem, judge, case)
-        as_reference = evaluation.job.trusted == "reference"
         try:
-            verdict = judge.check(worker.side, case, call, generator, min(allowed, remaining), as_reference)
+            limit_s = min(allowed, remaining)
+            verdict = judge.check(worker.side, case, call, generator, limit_s, evaluation.job.as_reference)
         except WorkerFailed as failure:
             self._note(evaluation, failure)
             if self.device.type == "cuda" and failure.outcome is Outcome.RUNTIME_ERROR:
@@ -344,7 +348,7 @@ class Referee:
     ) -> Verdict:
         judge = OverloadJudge(overload, self.device)
         sides = {"library": library, "candidate": worker}
-        references = frozenset({"candidate"} if evaluation.job.trusted == "reference" else ())
+        references = frozenset({"candidate"} if evaluation.job.as_reference else ())
         bench = Bench(
             judge,
             {name: side.side for name, side in sides.items()},

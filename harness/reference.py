@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -38,33 +39,78 @@ class ReferenceFunction:
             return {f"return[{index}]": _expected(item) for index, item in enumerate(value)}
         return {"return": _expected(value)}
 
+    def view(self, arguments: Mapping[str, Any]) -> torch.Tensor:
+        """The right view, of the arguments themselves: a view of an upcast copy would be none of theirs."""
+        value: torch.Tensor = self._function(dict(arguments))
+        return value
+
     def as_entry(self, arguments: dict[str, Any]) -> Any:
         """Run as a candidate would: write the written arguments or return tensors in the problem's dtypes.
 
-        Beside its own arguments an entry run so gets ``_views``, ``_written``, ``_returns``
-        (dtype names) and ``_alias`` (whether the result must be a view).
+        Beside its own arguments an entry run so gets what ``Hints`` takes out.
         """
+        hints = Hints.taken(arguments)
+        outputs = typed_outputs(self, arguments, arguments, hints)
+        if hints.written:
+            hints.write(outputs, arguments)
+            return None
+        return outputs["return"] if "return" in outputs else tuple(outputs.values())
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What a reference in a candidate's place has to be told, since it knows no problem file."""
+
+    views: Views
+    stored: dict[str, torch.Tensor]
+    """By name the strided view of a storage in which the argument's slots lie; without slots the argument itself."""
+    written: tuple[str, ...]
+    returns: tuple[str, ...]
+    """Names of the dtypes that are returned."""
+    alias: bool
+    """The result must be a view."""
+
+    @classmethod
+    def taken(cls, arguments: dict[str, Any]) -> Hints:
+        """Take ``_views``, ``_written``, ``_returns`` and ``_alias`` out, and turn storages into logical views."""
         views: Views = arguments.pop("_views")
-        written, returns, alias = tuple(arguments.pop("_written")), arguments.pop("_returns"), arguments.pop("_alias")
         stored = {}
         for name, (shape, strides, offset, _, _, slots) in views.items():
             if arguments[name] is not None:
                 view = arguments[name].as_strided(shape, strides, arguments[name].storage_offset() + offset)
                 stored[name], arguments[name] = view, view[slots] if slots else view
-        if alias:
-            # A view of an upcast copy would be none of the argument.
-            return self._function(arguments)
-        outputs = self.expected(arguments, written)
-        for name in written:
-            view, (_, _, _, live, variables, slots) = arguments[name], views[name]
-            value = outputs[name].value.to(view.dtype)
-            if live is not None:
-                value = torch.where(live_mask(Expr.parse(live), view, variables), value, view)
-            stored[name][slots or ...] = value
-        if written:
-            return None
-        values = [item.value.to(getattr(torch, dtype)) for item, dtype in zip(outputs.values(), returns, strict=True)]
-        return values[0] if "return" in outputs else tuple(values)
+        written, returns = tuple(arguments.pop("_written")), tuple(arguments.pop("_returns"))
+        return cls(views, stored, written, returns, arguments.pop("_alias"))
+
+    def write(self, outputs: Mapping[str, torch.Tensor], arguments: Mapping[str, Any]) -> None:
+        """Put outputs into the written arguments, where these are live."""
+        for name in self.written:
+            value = torch.where(self.live(name, arguments[name]), outputs[name], arguments[name])
+            self.stored[name][self.slots(name)] = value
+
+    def live(self, name: str, view: torch.Tensor) -> torch.Tensor:
+        """bool tensor, shape of the logical view: the elements that are the argument's."""
+        _, _, _, live, variables, _ = self.views[name]
+        if live is None:
+            return torch.ones(view.shape, dtype=torch.bool, device=view.device)
+        return live_mask(Expr.parse(live), view, variables)
+
+    def slots(self, name: str) -> Any:
+        """Where in the stored view the argument lies."""
+        return self.views[name][5] or ...
+
+
+def typed_outputs(
+    function: ReferenceFunction, given: Mapping[str, Any], arguments: Mapping[str, Any], hints: Hints
+) -> dict[str, torch.Tensor]:
+    """Outputs by name in the problem's dtypes, computed from ``given``; ``arguments`` are what is written to."""
+    if hints.alias:
+        return {"return": function.view(given)}
+    outputs = function.expected(given, hints.written)
+    if hints.written:
+        return {name: outputs[name].value.to(arguments[name].dtype) for name in hints.written}
+    dtypes = zip(outputs.items(), hints.returns, strict=True)
+    return {name: item.value.to(getattr(torch, dtype), copy=True) for (name, item), dtype in dtypes}
 
 
 def upcast(value: Any) -> Any:

@@ -46,7 +46,17 @@ class Job:
     source: str | None = None
     """The candidate's text; None for a trusted one."""
     trusted: str | None = None
-    """``baseline`` or ``reference``: run this in the candidate's place. Only the coordinator sets it."""
+    """``baseline``, ``reference`` or ``mutant:NAME``: run this in the candidate's place. Only trusted code sets it."""
+
+    @property
+    def mutant(self) -> str:
+        """Which mutant of kgbench/mutants.py runs; empty when none does."""
+        return (self.trusted or "").partition("mutant:")[2]
+
+    @property
+    def as_reference(self) -> bool:
+        """The problem's reference runs, spoiled or not, which needs to be told what a candidate knows."""
+        return self.trusted == "reference" or bool(self.mutant)
 
 
 @dataclass(frozen=True)

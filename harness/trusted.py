@@ -1,4 +1,4 @@
-"""The stub of a worker that runs trusted code: the library, its fallback, or the reference as a candidate.
+"""The stub of a worker that runs trusted code: the library, its fallback, or the reference, spoiled or not.
 
 Same transport and same sandbox as a candidate's; only how the entries are found differs.
 """
@@ -6,11 +6,13 @@ Same transport and same sandbox as a candidate's; only how the entries are found
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.harness.mutants import mutant_entry
 from kgbench.harness.protocol import Message
 from kgbench.harness.reference import ReferenceFunction
 from kgbench.harness.worker import Stub
@@ -27,9 +29,12 @@ class TrustedStub(Stub):
         return {"sum": int(torch.arange(1024, device=self.device_kind).sum().item())}
 
     def load(self, message: Message, fds: list[int]) -> Message:
-        """``targets``: per overload the baseline to load; ``reference``: per overload its text and parameters."""
+        """``targets``: per overload the baseline to load; ``reference``: per overload its text and parameters, to be
+        run as it is, or spoiled as ``mutant`` says.
+        """
         if "reference" in message:
-            self.entries = {key: reference_entry(**spec) for key, spec in message["reference"].items()}
+            named = partial(mutant_entry, message["mutant"]) if message["mutant"] else reference_entry
+            self.entries = {key: named(**spec) for key, spec in message["reference"].items()}
             return {"missing": [], "library": "the problem's own reference", "notes": {}}
         library, notes = "", {}
         try:
@@ -43,7 +48,7 @@ class TrustedStub(Stub):
 
 
 def reference_entry(reference: str, parameters: list[str]) -> Callable[..., Any]:
-    """The reference behind the entry's own signature; ``ReferenceFunction.as_entry`` says what it needs beside."""
+    """The reference behind the entry's own signature; ``Hints`` says what it is called with beside."""
     function = ReferenceFunction(reference)
 
     def entry(*args: Any, **kwargs: Any) -> Any:

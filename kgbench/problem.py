@@ -160,6 +160,8 @@ class Overload:
     cost: Cost | None
     alias: str | None
     """kind view: name of the argument whose storage the returned tensor must share."""
+    equivalent: dict[str, str]
+    """Standard mutants that give right answers by what the operator is, with the reason."""
 
 
 @dataclass(frozen=True)

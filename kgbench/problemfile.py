@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kgbench.errors import ProblemFileError
 from kgbench.expr import CONSTANTS, ITEMSIZE, Expr, reference_names
+from kgbench.mutants import MUTANTS
 from kgbench.names import did_you_mean
 from kgbench.problem import (
     KINDS,
@@ -41,7 +42,7 @@ from kgbench.yamltree import Node, read_tree
 HEAD_KEYS: Final = ("summary", "kind", "category")
 BODY_KEYS: Final = (
     "entry", "dtypes", "defaults", "variables", "arguments", "cases", "baseline", "fallback", "reference", "prepare",
-    "tolerance", "cost", "alias",
+    "tolerance", "cost", "alias", "mutants",
 )  # fmt: skip
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "problem": (*HEAD_KEYS, *BODY_KEYS, "doc", "overloads"),
@@ -56,6 +57,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "baseline": ("cuda", "cpu"),
     "tolerance": ("rule", "length", "ulps", "compute"),
     "cost": ("flops", "bytes"),
+    "mutants": ("equivalent",),
 }
 """Every key of the format, by the place where it may stand."""
 
@@ -213,6 +215,7 @@ class Body:
             tolerance=Tolerance("exact") if tolerance is None else _tolerance(tolerance),
             cost=None if "cost" not in self.nodes else _cost(self.nodes["cost"]),
             alias=None if "alias" not in self.nodes else self.nodes["alias"].text(),
+            equivalent={} if "mutants" not in self.nodes else _equivalent(self.nodes["mutants"]),
         )
 
     def required(self) -> tuple[bool, str]:
@@ -242,7 +245,7 @@ def _unjudged(name: str, reason: str, signature: Signature) -> Overload:
     return Overload(
         name=name, required=False, reason=reason, signature=signature, arguments=(), variables={}, defaults={},
         dtypes=(), optional_dtypes=(), check=(), fuzz=None, bench={}, baseline={}, fallback=None, reference="",
-        prepare=None, tolerance=Tolerance("exact"), cost=None, alias=None,
+        prepare=None, tolerance=Tolerance("exact"), cost=None, alias=None, equivalent={},
     )  # fmt: skip
 
 
@@ -500,6 +503,19 @@ def _cost(node: Node) -> Cost:
     return Cost(fields["flops"].expr(), fields["bytes"].expr())
 
 
+def _equivalent(node: Node) -> dict[str, str]:
+    """Reasons by the mutants' names."""
+    fields = node.fields(KEYS["mutants"], KEYS["mutants"])
+    reasons = {}
+    for name, child in fields["equivalent"].mapping().items():
+        if name not in MUTANTS:
+            child.fail(f"there is no mutant '{name}'", did_you_mean(name, MUTANTS))
+        if not child.text().strip():
+            child.fail("expected the reason why this mutant answers right")
+        reasons[name] = child.text()
+    return reasons
+
+
 READERS: Final[dict[str, Callable[[Node], object]]] = {
     "dtypes": lambda node: [_dtypes(each) for each in node.fields(KEYS["dtypes"], ("required",)).values()],
     "defaults": _case_values,
@@ -511,6 +527,7 @@ READERS: Final[dict[str, Callable[[Node], object]]] = {
     "tolerance": _tolerance,
     "cost": _cost,
     "alias": Node.text,
+    "mutants": _equivalent,
 }
 """What reads each key of the body that can be read without ``entry``."""
 

@@ -29,6 +29,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "list": "kgbench.cli.problems:list_command",
         "validate": "kgbench.cli.problems:validate_command",
         "new": "kgbench.cli.new:new",
+        "mutants": "kgbench.cli.mutants:mutants",
     },
 }
 """Subcommands in the order of ``--help``, by heading."""
@@ -92,5 +93,5 @@ class LazyGroup(click.Group):
 def main() -> None:
     """Is this GPU kernel right, and faster than the library people use today?
 
-    Begin with kgbench doctor and kgbench run --model examples; no GPU is needed.
+    Begin with kgbench doctor, kgbench run --model examples; no GPU needed.
     """

@@ -1,0 +1,129 @@
+"""Whether a standard mutant applies to an overload: has it what the mutant needs? Referee side.
+
+Facts come from the check cases: their tensors' dtypes, shapes and layouts, and what must come back. Whether the cases
+then tell the mutant from a right kernel is another question, and the one that running it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from kgbench.cases import TensorSpec, bind, expand_cases
+from kgbench.harness.inputs import make_inputs
+from kgbench.harness.judge import OverloadJudge
+from kgbench.harness.mutants import TILE
+from kgbench.mutants import MUTANTS, NEEDS
+from kgbench.problem import Overload
+
+_CONSTANT: Final = ("full", "zeros", "arange")
+_FEW_BITS: Final = (*_CONSTANT, "integers", "signs", "distinct", "permutation")
+"""Draws of values that bfloat16 holds as well."""
+_WIDE: Final = ("float32", "float64", "complex64", "complex128")
+_DOUBLE: Final = ("float64", "complex128")
+_FLOATING: Final = (*_WIDE, "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+@dataclass(frozen=True)
+class Output:
+    dtype: str
+    shape: tuple[int, ...]
+    returned: bool
+
+    @property
+    def elements(self) -> int:
+        return torch.Size(self.shape).numel()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The tensors of one case that have elements."""
+
+    overload: Overload
+    read: tuple[TensorSpec, ...]
+    written: tuple[TensorSpec, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def is_view(self) -> bool:
+        return self.overload.alias is not None
+
+    @property
+    def given(self) -> tuple[TensorSpec, ...]:
+        """Tensors whose values a call may depend on."""
+        return self.read + tuple(spec for spec in self.written if spec.access == "readwrite")
+
+    def differs(self, spec: TensorSpec) -> bool:
+        return spec.draw.name not in _CONSTANT or self.overload.prepare is not None
+
+    def rounds(self, dtypes: tuple[str, ...]) -> bool:
+        """An input of these dtypes would lose bits, and no output has a narrower floating dtype, which loses them."""
+        narrower = set(_FLOATING) - set(dtypes)
+        if self.is_view or any(output.dtype in narrower for output in self.outputs):
+            return False
+        return any(spec.dtype in dtypes and spec.draw.name not in _FEW_BITS for spec in self.given)
+
+    def strided(self, spec: TensorSpec) -> bool:
+        """ATen's operators take any layout, so that there even no strided case is a gap of the problem."""
+        any_layout = self.overload.baseline.get("cuda", "").startswith("aten:") and len(spec.shape) > 0
+        return not self.is_view and spec.dtype in _FLOATING and (any_layout or not spec.contiguous)
+
+
+def _gaps(spec: TensorSpec) -> bool:
+    return spec.live is not None or bool(spec.slots) or spec.elements < spec.extent - spec.offset
+
+
+HAS: Final[dict[str, Callable[[Seen], bool]]] = {
+    "anything": lambda seen: True,
+    "input": lambda seen: bool(seen.read),
+    "values": lambda seen: any(seen.differs(spec) for spec in seen.given),
+    "wide input": lambda seen: seen.rounds(_WIDE),
+    "float64 input": lambda seen: seen.rounds(_DOUBLE),
+    "strided input": lambda seen: any(seen.strided(spec) for spec in seen.read),
+    "several elements": lambda seen: any(output.elements > 1 for output in seen.outputs),
+    "long output": lambda seen: any(output.elements > TILE for output in seen.outputs),
+    "rows": lambda seen: any(len(output.shape) > 1 for output in seen.outputs),
+    "matrix": lambda seen: any(len(output.shape) > 1 and min(output.shape[-2:]) > 1 for output in seen.outputs),
+    "floating output": lambda seen: any(output.dtype in _FLOATING for output in seen.outputs),
+    "wide output": lambda seen: any(output.dtype in _WIDE for output in seen.outputs) and not seen.is_view,
+    "several outputs": lambda seen: len(seen.outputs) > 1,
+    "returned": lambda seen: not seen.is_view and any(output.returned for output in seen.outputs),
+    "returned array": lambda seen: (
+        not seen.is_view and any(output.returned and len(output.shape) != 1 for output in seen.outputs)
+    ),
+    "gaps": lambda seen: any(_gaps(spec) for spec in seen.written),
+    "view": lambda seen: seen.is_view,
+}
+"""Per need of kgbench/mutants.py, whether a case has it."""
+
+
+def why_not(mutant: str, overload: Overload) -> str:
+    """Why a mutant does not apply to an overload; empty when it does, and for no mutant."""
+    if not mutant:
+        return ""
+    need = MUTANTS[mutant].needs
+    return "" if any(HAS[need](seen) for seen in _cases(overload)) else f"not applicable: {NEEDS[need]}"
+
+
+def _cases(overload: Overload) -> Iterator[Seen]:
+    """What each check case has, small enough to be made on the CPU."""
+    judge = OverloadJudge(overload, torch.device("cpu"))
+    generator = torch.Generator("cpu").manual_seed(0)
+    for case in expand_cases(overload, "cpu", None, "facts"):
+        if case.phase != "check":
+            continue
+        bound = bind(overload, case)
+        specs = [each.value for each in bound.arguments if isinstance(each.value, TensorSpec)]
+        written = [spec for spec in specs if spec.access != "read"]
+        promises = judge.promises(make_inputs(overload, bound, generator)) if not judge.written else ()
+        outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
+        outputs += [Output(promise.dtype, promise.shape, True) for promise in promises]
+        yield Seen(
+            overload,
+            tuple(spec for spec in specs if spec.access == "read" and spec.elements),
+            tuple(spec for spec in written if spec.elements),
+            tuple(output for output in outputs if output.elements),
+        )

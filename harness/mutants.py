@@ -1,0 +1,316 @@
+"""What each standard mutant does: a problem's reference as its entry, with inputs or answers spoiled in one way.
+
+Runs in a trusted worker, in the candidate's place. ``kgbench/mutants.py`` says in words what each breaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+
+from kgbench.harness.reference import Hints, ReferenceFunction, typed_outputs
+
+TILE: Final = 128
+WIDE: Final = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+_BYTE: Final = 0xFF
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a mutant, when the right answer is known and nothing is written yet."""
+
+    arguments: dict[str, Any]
+    """By name; tensors are logical views."""
+    hints: Hints
+    right: dict[str, torch.Tensor]
+    """Outputs by name, in the problem's dtypes."""
+    memory: dict[Any, dict[str, torch.Tensor]]
+    """What a mutant keeps between calls."""
+
+    def left(self, name: str) -> torch.Tensor:
+        """What an output holds that is not written: a written argument what it held, a returned tensor zeros."""
+        if name in self.hints.written:
+            held: torch.Tensor = self.arguments[name].clone(memory_format=torch.contiguous_format)
+            return held
+        return torch.zeros_like(self.right[name], memory_format=torch.contiguous_format)
+
+    def inputs(self) -> list[torch.Tensor]:
+        return [self.arguments[name] for name in self.readable()]
+
+    def readable(self) -> list[str]:
+        """Names of the tensors that are only read and have elements, in the signature's order."""
+        return [name for name, each in self.hints.stored.items() if name not in self.hints.written and each.numel()]
+
+
+def mutant_entry(name: str, reference: str, parameters: list[str]) -> Callable[..., Any]:
+    """The mutant behind the entry's own signature; ``Hints`` says what it is called with beside."""
+    function, spoil = ReferenceFunction(reference), SPOILERS[name]
+    memory: dict[Any, dict[str, torch.Tensor]] = {}
+
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        arguments = {**dict(zip(parameters, args, strict=False)), **kwargs}
+        hints = Hints.taken(arguments)
+        given = {key: spoil.given(value) if _is_floating(value) else value for key, value in arguments.items()}
+        right = typed_outputs(function, given, arguments, hints)
+        call = Call(arguments, hints, right, memory)
+        answers = {key: spoil.answer(value, key, call) for key, value in right.items()}
+        spoil.aside(call)
+        return _hand_out(answers, call)
+
+    return entry
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def _hand_out(answers: dict[str, torch.Tensor], call: Call) -> Any:
+    if call.hints.written:
+        call.hints.write(answers, call.arguments)
+        return None
+    if call.hints.alias:
+        return _like_the_view(answers["return"], call.right["return"])
+    return answers["return"] if "return" in answers else tuple(answers.values())
+
+
+def _like_the_view(answer: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """An answer with the strides of the right view, so that only what is spoilt is wrong about it."""
+    overlaps = any(stride == 0 and size > 1 for size, stride in zip(right.shape, right.stride(), strict=True))
+    if answer.untyped_storage().data_ptr() == right.untyped_storage().data_ptr() or overlaps:
+        return answer
+    return torch.empty_strided(right.shape, right.stride(), dtype=right.dtype, device=right.device).copy_(answer)
+
+
+# --- what is done to an answer: (right, name of the output, call) -> what is answered ---
+
+
+def _right(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right
+
+
+def _zeros(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return torch.zeros_like(right, memory_format=torch.contiguous_format)
+
+
+def _constant(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    values = _widest(right)
+    finite = values[torch.isfinite(values)]
+    mean = finite.to(torch.complex128 if right.is_complex() else torch.float64).mean() if finite.numel() else 0.0
+    value = complex(mean) if right.is_complex() else float(mean)
+    return torch.full(right.shape, value, device=right.device).to(right.dtype)
+
+
+def _passthrough(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    """The first input of the output's shape, or the first, its elements repeated until there are enough."""
+    found = call.inputs()
+    if not found or not right.numel():
+        return right
+    if call.hints.alias:
+        return found[0]
+    same = [each for each in found if each.shape == right.shape]
+    flat = (same or found)[0].reshape(-1)
+    return flat.repeat(math.ceil(right.numel() / flat.numel()))[: right.numel()].reshape(right.shape).to(right.dtype)
+
+
+def _untouched(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    """Returned memory holds a sentinel, as freshly allocated memory may."""
+    if name in call.hints.written:
+        return call.left(name)
+    if right.dtype == torch.bool:
+        return torch.ones(right.shape, dtype=right.dtype, device=right.device)
+    poison = torch.full((right.numel() * right.element_size(),), _BYTE, dtype=torch.uint8, device=right.device)
+    return poison.view(right.dtype).reshape(right.shape)
+
+
+def _leaves(which: Callable[[int], slice]) -> Callable[[torch.Tensor, str, Call], torch.Tensor]:
+    """Leaves a part of the elements, counted in row-major order; ``which`` says from their number which."""
+
+    def answer(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+        flat = right.reshape(-1).clone()
+        part = which(flat.numel())
+        flat[part] = call.left(name).reshape(-1)[part]
+        return flat.reshape(right.shape)
+
+    return answer
+
+
+def _leaves_last(dimension: int) -> Callable[[torch.Tensor, str, Call], torch.Tensor]:
+    def answer(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+        if right.dim() < 2 or not right.numel():
+            return right
+        answered = right.clone(memory_format=torch.contiguous_format)
+        answered.select(dimension, -1).copy_(call.left(name).select(dimension, -1))
+        return answered
+
+    return answer
+
+
+def _shifted(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.reshape(-1).roll(1).reshape(right.shape)
+
+
+def _transposed(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.mT.reshape(right.shape) if right.dim() >= 2 else right
+
+
+def _negated(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return ~right if right.dtype == torch.bool else (-_widest(right)).to(right.dtype)
+
+
+def _drops_nan(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return torch.where(torch.isnan(_widest(right)), torch.zeros_like(right), right)
+
+
+def _rounded_answer(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return bfloat16(right)
+
+
+def _stale(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    key = tuple((each, value.dtype, value.shape) for each, value in call.right.items())
+    kept = call.memory.setdefault(key, {})
+    return kept.setdefault(name, right.clone())
+
+
+def _first_only(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right if name == next(iter(call.right)) else call.left(name)
+
+
+def _flattened(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.reshape(-1).clone()
+
+
+def _other_dtype(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    if right.is_complex():
+        return right.to(torch.complex64 if right.dtype == torch.complex128 else torch.complex128)
+    return right.to(torch.float32 if right.dtype == torch.float64 else torch.float64)
+
+
+def _copy(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.clone(memory_format=torch.contiguous_format)
+
+
+def _storage_start(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.as_strided(right.shape, right.stride(), 0)
+
+
+# --- what is done to an input: tensor -> what is computed with ---
+
+
+def _as_given(value: torch.Tensor) -> torch.Tensor:
+    return value
+
+
+def bfloat16(value: torch.Tensor) -> torch.Tensor:
+    """float32 and wider with the seven bits of mantissa that bfloat16 keeps."""
+    return _by_parts(value, lambda part: part.to(torch.bfloat16).to(part.dtype))
+
+
+def tf32(value: torch.Tensor) -> torch.Tensor:
+    """float32 and wider with the ten bits of mantissa that TF32 keeps."""
+    return _by_parts(value, _ten_bits)
+
+
+def float32(value: torch.Tensor) -> torch.Tensor:
+    """float64 and complex128 with the bits of float32."""
+    return _by_parts(value, lambda part: part.to(torch.float32).to(part.dtype))
+
+
+def as_row_major(value: torch.Tensor) -> torch.Tensor:
+    """What stands where the elements would be if there were no strides; past the end it begins anew."""
+    if value.is_contiguous() or not value.numel():
+        return value
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
+    flat = value.as_strided((extent,), (1,), value.storage_offset())
+    return flat[torch.arange(value.numel(), device=value.device) % extent].reshape(value.shape)
+
+
+def _by_parts(value: torch.Tensor, rounded: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    if value.dtype not in WIDE:
+        return value
+    if value.is_complex():
+        return torch.view_as_complex(rounded(torch.view_as_real(value)).contiguous())
+    return rounded(value)
+
+
+def _ten_bits(part: torch.Tensor) -> torch.Tensor:
+    integer, dropped = (torch.int32, 13) if part.dtype == torch.float32 else (torch.int64, 42)
+    bits = part.contiguous().view(integer)
+    nearest = ((bits + (1 << (dropped - 1))) & ~((1 << dropped) - 1)).view(part.dtype)
+    # The carry would turn a NaN into a number.
+    return torch.where(torch.isfinite(part), nearest, part)
+
+
+def _widest(value: torch.Tensor) -> torch.Tensor:
+    if value.is_complex():
+        return value.to(torch.complex128)
+    return value.to(torch.float64 if value.is_floating_point() else torch.int64)
+
+
+# --- what is done beside ---
+
+
+def _nothing(call: Call) -> None:
+    pass
+
+
+def _changes_input(call: Call) -> None:
+    for value in [call.hints.stored[name] for name in call.readable()][:1]:
+        first = value.as_strided((1,), (1,), value.storage_offset())
+        if value.dtype == torch.bool:
+            first.logical_not_()
+        else:
+            first.view(torch.uint8).bitwise_not_()
+
+
+def _writes_around(call: Call) -> None:
+    for name in call.hints.written:
+        view = call.hints.stored[name]
+        if not view.numel():
+            continue
+        extent = 1 + sum((size - 1) * stride for size, stride in zip(view.shape, view.stride(), strict=True))
+        around = torch.ones(extent, dtype=torch.bool, device=view.device)
+        live = call.hints.live(name, call.arguments[name])
+        around.as_strided(view.shape, view.stride(), 0)[call.hints.slots(name)] = ~live
+        view.as_strided((extent,), (1,), view.storage_offset()).masked_fill_(around, 0)
+
+
+@dataclass(frozen=True)
+class Spoiler:
+    answer: Callable[[torch.Tensor, str, Call], torch.Tensor] = _right
+    given: Callable[[torch.Tensor], torch.Tensor] = _as_given
+    """For floating tensors."""
+    aside: Callable[[Call], None] = _nothing
+
+
+SPOILERS: Final[dict[str, Spoiler]] = {
+    "zeros": Spoiler(_zeros),
+    "constant": Spoiler(_constant),
+    "passthrough": Spoiler(_passthrough),
+    "untouched": Spoiler(_untouched),
+    "half": Spoiler(_leaves(lambda count: slice(count // 2, None))),
+    "last_element": Spoiler(_leaves(lambda count: slice(max(count - 1, 0), None))),
+    "last_row": Spoiler(_leaves_last(-2)),
+    "last_column": Spoiler(_leaves_last(-1)),
+    "last_tile": Spoiler(_leaves(lambda count: slice(count // TILE * TILE if count > TILE else count, None))),
+    "shifted": Spoiler(_shifted),
+    "transposed": Spoiler(_transposed),
+    "negated": Spoiler(_negated),
+    "drops_nan": Spoiler(_drops_nan),
+    "bfloat16_output": Spoiler(_rounded_answer),
+    "bfloat16_inputs": Spoiler(given=bfloat16),
+    "tf32_inputs": Spoiler(given=tf32),
+    "float32_inputs": Spoiler(given=float32),
+    "ignores_strides": Spoiler(given=as_row_major),
+    "stale": Spoiler(_stale),
+    "first_output_only": Spoiler(_first_only),
+    "changes_input": Spoiler(aside=_changes_input),
+    "writes_around": Spoiler(aside=_writes_around),
+    "flattened": Spoiler(_flattened),
+    "other_dtype": Spoiler(_other_dtype),
+    "copy": Spoiler(_copy),
+    "storage_start": Spoiler(_storage_start),
+}
