@@ -66,7 +66,8 @@ def softmax_int(self, dim, dtype=None):
         return out
     x = self.contiguous()
     n = x.shape[dim] if x.ndim else 1
-    inner = x.stride(dim) if x.ndim else 1
+    # Not from the strides: a dimension of size 1 may have any and still count as contiguous.
+    inner = x.shape[dim:].numel() // n if x.ndim else 1
     threads = 32 if n <= 128 else 128 if n <= 1024 else 1024
     with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
         _kernels[x.dtype, out.dtype]((x.numel() // n,), (threads,), (x.data_ptr(), out.data_ptr(), n, inner))

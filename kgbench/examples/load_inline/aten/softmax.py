@@ -156,7 +156,8 @@ def softmax_int(self, dim, dtype=None):
         return out
     x = self.contiguous()
     n = x.shape[dim] if x.ndim else 1
-    inner = x.stride(dim) if x.ndim else 1
+    # Not from the strides: a dimension of size 1 may have any and still count as contiguous.
+    inner = x.shape[dim:].numel() // n if x.ndim else 1
     outer = x.numel() // (n * inner)
     arguments = (KINDS.index(x.dtype), KINDS.index(out.dtype), x.data_ptr(), out.data_ptr(), outer, n, inner)
     if x.is_cuda:

@@ -62,7 +62,8 @@ def softmax_int(self, dim, dtype=None):
         return out
     x = self.contiguous()
     n = x.shape[dim] if x.ndim else 1
-    inner = x.stride(dim) if x.ndim else 1
+    # Not from the strides: a dimension of size 1 may have any and still count as contiguous.
+    inner = x.shape[dim:].numel() // n if x.ndim else 1
     outer = x.numel() // (n * inner)
     wide = tl.float64 if torch.float64 in (x.dtype, out.dtype) else tl.float32
     tile = 4096 if x.is_cuda else 1 << 18
