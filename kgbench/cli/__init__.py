@@ -45,8 +45,7 @@ Completion of commands, options, sources and problem ids, once per shell:
   _KGBENCH_COMPLETE=fish_source kgbench | source
 
 \b
-Exit codes: 0 done, 1 a failure you asked to hear of, 2 wrong command line or
-file, 3 this machine cannot, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 machine cannot, 130 interrupted
 """
 
 

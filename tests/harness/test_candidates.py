@@ -47,13 +47,5 @@ def test_the_next_candidate_is_unaffected(impatient: Session, problem_path: Path
     assert impatient.evaluate(job).outcome is Outcome.PASSED
 
 
-def test_every_problem_has_four_mutants(problem_path: Path) -> None:
-    counts: dict[str, int] = {}
-    for known in mutants():
-        counts[known.problem_id] = counts.get(known.problem_id, 0) + 1
-    ids = {"/".join(path.with_suffix("").parts[-2:]) for path in problem_path.glob("*/*.yaml")}
-    assert {name for name in ids if counts.get(name, 0) < 4} == set()
-
-
 def _below_this_process() -> set[int]:
     return set(processes.descendants(os.getpid()))
