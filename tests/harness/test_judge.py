@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch")
 
 from kgbench.cases import expand_cases  # noqa: E402
+from kgbench.harness.inputs import GUARD_BYTES  # noqa: E402
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall  # noqa: E402
 from kgbench.loader import load_problem  # noqa: E402
 from kgbench.paths import problems_dir  # noqa: E402
@@ -36,6 +37,62 @@ def call(judge: OverloadJudge) -> PlacedCall:
     cases = expand_cases(judge.overload, "cpu", None, "seed")
     case = next(case for case in cases if case.dtype == "float32" and case.variables["b"] == 97)
     return judge.place(case, torch.Generator().manual_seed(1))
+
+
+@pytest.fixture
+def pointers() -> OverloadJudge:
+    return OverloadJudge(
+        load_problem(problems_dir() / "cublas/cublasSgemmBatched_64.yaml").overloads[0], torch.device("cpu")
+    )
+
+
+def shuffled_call(judge: OverloadJudge, start: int = 0) -> PlacedCall:
+    cases = expand_cases(judge.overload, "cpu", None, "seed")
+    case = next(case for case in cases if case.variables["shuffled"] and case.variables["batch"] == 7)
+    return judge.place(case, torch.Generator().manual_seed(1), start)
+
+
+def memory(call: PlacedCall, base: int) -> Any:
+    """What the call's inputs look like in a worker's arena that lies at ``base``."""
+    bytes_ = torch.zeros(call.end, dtype=torch.uint8)
+    for offset, image in call.inputs.images(base):
+        bytes_[offset : offset + image.numel()] = image
+    return bytes_
+
+
+def test_each_pointer_leads_to_its_matrix(pointers: OverloadJudge) -> None:
+    start = 1024
+    call = shuffled_call(pointers, start)
+    bytes_, base = memory(call, 1 << 40), 1 << 40
+    views = call.inputs.arguments()
+    for name in ("Aarray", "Barray", "Carray"):
+        place = call.inputs.message("", 0, 0)["args"][[a.name for a in call.inputs.bound.arguments].index(name)][
+            "tensor"
+        ]
+        assert place[2:] == ["int64", [7], [1], 0]
+        addresses = bytes_[place[0] : place[0] + place[1]].view(torch.int64)
+        assert len({int(step) for step in addresses.diff()}) > 1
+        for address, matrix in zip(addresses.tolist(), views[name], strict=True):
+            rows, columns = matrix.shape
+            found = bytes_[address - base :][: 4 * rows * columns].view(torch.float32)
+            assert torch.equal(found.reshape(columns, rows).T, matrix)
+
+
+@pytest.mark.parametrize("where", [-1, 0, 6 * 8 + 7, 7 * 8])
+def test_an_array_of_pointers_must_stay_as_it_is(pointers: OverloadJudge, where: int) -> None:
+    call, base = shuffled_call(pointers), 1 << 40
+    pointers.bases.add(base)
+    snapshot = memory(call, base)
+    expected = pointers.reference.expected(call.inputs.arguments(), ("Carray",))["Carray"].value
+    chunk = call.inputs.chunks["Carray"]
+    slots = list(chunk.spec.slots)
+    storage = snapshot[chunk.offset + GUARD_BYTES :][: chunk.storage_bytes].view(torch.float32)
+    storage.as_strided(chunk.spec.shape, chunk.spec.strides)[slots] = expected.float()
+    assert pointers.judge(call, snapshot) is PASSED
+    snapshot[call.inputs.pointers["Barray"].offset + GUARD_BYTES + where] ^= 1
+    verdict = pointers.judge(call, snapshot)
+    assert verdict.outcome is Outcome.INPUT_CHANGED
+    assert "array of pointers 'Barray'" in verdict.reason
 
 
 def test_the_true_claim_passes(judge: OverloadJudge, call: PlacedCall) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 from kgbench.baselines import routines
 from kgbench.baselines.registry import load_baseline, load_function
+from kgbench.loader import load_problem
+from kgbench.paths import problems_dir
 
 
 @pytest.mark.parametrize(
@@ -90,6 +92,30 @@ def test_every_routine_is_declared_so_in_the_header_of_cublas() -> None:
 )
 def test_the_header_is_read_right(symbol: str, letters: str) -> None:
     assert declared(symbol, header()[symbol]) == letters
+
+
+KINDS_OF_LETTERS = {**dict.fromkeys("TULD", "str"), **dict.fromkeys("iIl", "int"), **dict.fromkeys("hsd", "float"),
+                    **dict.fromkeys("cz", "complex"), **dict.fromkeys("par", "Tensor"), "e": "dtype"}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted((problems_dir() / "cublas").glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_problem_has_the_arguments_of_its_routine(path: Path) -> None:
+    """Names, order and types are C's; what C may write, and nothing else, is written."""
+    parameters, overload = header()[path.stem].split(", "), load_problem(path).overloads[0]
+    names = [parameter.replace("[]", "").split()[-1] for parameter in parameters]
+    names = [
+        f"{name}array" if name in "AB" and "[]" in written else name
+        for name, written in zip(names, parameters, strict=True)
+    ]
+    assert [(each.name, each.type) for each in overload.signature.parameters] == [
+        (name, KINDS_OF_LETTERS[letter]) for name, letter in zip(names, routines.letters(path.stem), strict=True)
+    ]
+    written = {each.name for each in overload.arguments if getattr(each, "access", "read") != "read"}
+    pointers = zip(names, parameters, routines.letters(path.stem), strict=True)
+    assert written == {
+        name for name, declared, letter in pointers if letter in "par" and not declared.startswith("const ")
+    }
+    assert overload.baseline == {"cuda": f"cublas:{path.stem}", "cpu": f"openblas:{path.stem}"}
 
 
 def test_a_routine_without_a_row_names_the_table() -> None:

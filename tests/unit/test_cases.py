@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -155,10 +156,29 @@ def test_case_bytes_counts_storage(overload: Overload) -> None:
     assert case_bytes(bind(overload, case)) == 2 * 11 + 4 * 4 + 2 * 16
 
 
+POINTERS = TEXT.replace(
+    'C: {access: write, shape: "(m, m)"}', 'C: {access: write, shape: "(m, 2)", passed: pointers, shuffled: "pad == 0"}'
+)
+
+
+@pytest.mark.parametrize(("batch", "pad"), [(0, 0), (1, 0), (2, 0), (3, 0), (40, 0), (40, 1)])
+def test_shuffled_matrices_lie_in_no_order(tmp_path: Path, batch: int, pad: int) -> None:
+    overload = load(tmp_path, POINTERS.replace("{m: 3, k: 2}", f"{{m: {batch}, k: 2, pad: {pad}}}"))
+    slots = bound(overload, 0)["C"].slots
+    assert slots == bound(overload, 0)["C"].slots
+    if batch < 2 or pad:
+        assert slots == ()
+        return
+    assert sorted(slots) == list(range(batch))
+    steps = {after - before for before, after in itertools.pairwise(slots)}
+    assert steps == {-1} if batch == 2 else len(steps) > 1
+
+
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
         ('shape: "(m, m)"', 'shape: "(m, m - 9)"', "arguments.C.shape: '(m, m - 9)' is (3, -6) in case check-1-"),
+        ('shape: "(m, m)"', 'shape: "()", passed: pointers', "expected a batch as the first dimension"),
         ('shape: "(m, m)"', 'shape: "m"', "arguments.C.shape: 'm' is 3 in case check-1-float32; expected a tuple"),
         ('"(1, lda)"', '"(1, -lda)"', "arguments.A.strides: '(1, -lda)' is (1, -3) in case"),
         ('"(1, lda)"', '"(1,)"', "expected 2 strides for the shape (3, 2)"),
