@@ -154,16 +154,31 @@ def timed_cases(result: Result) -> list[CaseResult]:
     ]
 
 
+@dataclass(frozen=True)
+class _Scored:
+    """What of a result enters shares and means, computed once for all p."""
+
+    right: bool
+    interpreted: bool
+    library: Estimate | None
+    fallback: Estimate | None
+
+    @classmethod
+    def of(cls, result: Result) -> _Scored:
+        right = result.outcome is Outcome.PASSED
+        return cls(right, result.interpreted, speedup(result), speedup(result, "fallback"))
+
+    def is_fast(self, p: float, *, by_point: bool = False) -> bool:
+        if not self.right or p == 0:
+            return self.right
+        if self.library is None or self.interpreted:
+            return False
+        return (self.library.point if by_point else self.library.low) > p
+
+
 def is_fast(result: Result, p: float, *, by_point: bool = False) -> bool:
     """Right and faster than p times the library; p = 0 asks for right alone."""
-    if result.outcome is not Outcome.PASSED:
-        return False
-    if p == 0:
-        return True
-    estimate = None if result.interpreted else speedup(result)
-    if estimate is None:
-        return False
-    return (estimate.point if by_point else estimate.low) > p
+    return _Scored.of(result).is_fast(p, by_point=by_point)
 
 
 def is_handed_in(result: Result) -> bool:
@@ -187,9 +202,9 @@ def share_fast(selected: Sequence[Selected], results: Iterable[Result], p: float
     None where none is selected, or where speed means nothing on this device.
     """
     by_problem = _by_problem(results)
-    samples = [by_problem.get(problem.id, []) for problem in selected]
-    right = [result for of_problem in samples for result in of_problem if result.outcome is Outcome.PASSED]
-    return _fast_p(samples, p, meaningful=not any(r.interpreted for r in right)).interval if samples else None
+    samples = [[_Scored.of(result) for result in by_problem.get(problem.id, [])] for problem in selected]
+    interpreted = any(each.right and each.interpreted for of_problem in samples for each in of_problem)
+    return _fast_p(samples, p, meaningful=not interpreted).interval if samples else None
 
 
 def rows(
@@ -232,7 +247,13 @@ def _row(
     interpreted = sum(result.interpreted for result in right)
     counts = Counter(result.outcome for result in results)
     own = sum(problem.own for problem in of_source)
-    estimates = {result.problem: estimate for result in right if (estimate := speedup(result))}
+    scored = [[_Scored.of(result) for result in of_problem] for of_problem in samples]
+    estimates = {
+        problem.id: each.library
+        for problem, of_problem in zip(problems, scored, strict=True)
+        for each in of_problem
+        if each.library
+    }
     return Row(
         source=source,
         kinds=kinds,
@@ -241,10 +262,14 @@ def _row(
         selected=len(of_source) - own,
         own=own,
         handed_in=sum(any(map(is_handed_in, of_problem)) for of_problem in samples),
-        right=sum(_mean_fast(of_problem, 0) for of_problem in samples),
-        fast=tuple(_fast_p(samples, p, meaningful=not interpreted) for p in thresholds),
-        speedup=None if interpreted else _over_problems(samples, "library"),
-        fallback_speedup=None if interpreted else _over_problems(samples, "fallback"),
+        right=sum(_mean_fast(of_problem, 0) for of_problem in scored),
+        fast=tuple(_fast_p(scored, p, meaningful=not interpreted) for p in thresholds),
+        speedup=None
+        if interpreted
+        else _over_problems([[each.library for each in of_problem] for of_problem in scored]),
+        fallback_speedup=None
+        if interpreted
+        else _over_problems([[each.fallback for each in of_problem] for of_problem in scored]),
         against_library=sum(any(map(library_ran, of_problem)) for of_problem in samples),
         no_library={r.problem: r.library.reason for r in results if r.library and r.library.reason},
         outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
@@ -259,7 +284,7 @@ def _row(
     )
 
 
-def _fast_p(samples: Sequence[Sequence[Result]], p: float, *, meaningful: bool) -> FastP:
+def _fast_p(samples: Sequence[Sequence[_Scored]], p: float, *, meaningful: bool) -> FastP:
     if p > 0 and not meaningful:
         return FastP(p, None, None)
     by_interval, by_point = (
@@ -269,18 +294,18 @@ def _fast_p(samples: Sequence[Sequence[Result]], p: float, *, meaningful: bool) 
     return FastP(p, by_interval, by_point)
 
 
-def _mean_fast(of_problem: Sequence[Result], p: float, *, by_point: bool = False) -> float:
+def _mean_fast(of_problem: Sequence[_Scored], p: float, *, by_point: bool = False) -> float:
     """Share of a problem's samples that are fast at p; a problem without samples has none."""
     if not of_problem:
         return 0.0
-    return sum(is_fast(result, p, by_point=by_point) for result in of_problem) / len(of_problem)
+    return sum(each.is_fast(p, by_point=by_point) for each in of_problem) / len(of_problem)
 
 
-def _over_problems(samples: Sequence[Sequence[Result]], against: str) -> Estimate | None:
+def _over_problems(samples: Sequence[Sequence[Estimate | None]]) -> Estimate | None:
     """Geometric mean over problems, each of equal weight: a problem's right samples are averaged first."""
     per_problem = []
     for of_problem in samples:
-        estimates = [estimate for result in of_problem if (estimate := speedup(result, against))]
+        estimates = [estimate for estimate in of_problem if estimate]
         if estimates:
             per_problem.append(_mean_estimate(estimates))
     return _mean_estimate(per_problem) if per_problem else None

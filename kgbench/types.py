@@ -6,6 +6,7 @@ What a problem is stands in ``problem.py``; how results become scores in ``score
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -151,6 +152,23 @@ class Result:
     seed: str = ""
     """SHA-256 of the seed that its inputs came from; run.json has the seed itself once that part of the run is over."""
 
+    @property
+    def speedup(self) -> float | None:
+        """Library time / candidate time over the bench cases, as ``scores.speedup`` defines it; None when not timed."""
+        from kgbench.scores import speedup
+
+        estimate = speedup(self)
+        return None if self.interpreted or estimate is None else estimate.point
+
+    def reward(self, p: float = 1.0) -> float:
+        """1.0 when this counts in fast_p: right, and the lower end of the speedup's interval is above p; else 0.0.
+
+        With p = 0, 1.0 when it is right. The mean over all problems of a source is its fast_p.
+        """
+        from kgbench.scores import is_fast
+
+        return float(is_fast(self, p))
+
     def to_json(self) -> dict[str, Any]:
         """As JSON-ready data: enums as text, tuples as lists."""
         return dataclasses.asdict(self)
@@ -175,5 +193,10 @@ def _case_from_json(data: dict[str, Any]) -> CaseResult:
 
 
 def _known(cls: type[_T], data: dict[str, Any]) -> _T:
-    names = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    return cls(**{key: value for key, value in data.items() if key in names})
+    names = _names(cls)  # type: ignore[arg-type]
+    return cls(**(data if data.keys() <= names else {key: value for key, value in data.items() if key in names}))
+
+
+@functools.cache
+def _names(cls: type) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(cls))

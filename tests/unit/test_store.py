@@ -230,3 +230,11 @@ class TestNamesOfRuns:
     def test_folder_without_runs_names_the_option(self, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="--out DIR"):
             find_run("last", tmp_path)
+
+
+def test_text_that_looks_like_raw_samples_is_read_as_it_is(tmp_path: Path) -> None:
+    words = 'expected "windows": [1, 2] and \\"windows\\": []'
+    made = RunStore.create(tmp_path, "run", {}, seed=SEED)
+    made.append(Result("aten/mm", "m", 0, Outcome.RUNTIME_ERROR, words, log_tail=words))
+    (found,) = read_run(made.path).results
+    assert (found.reason, found.log_tail) == (words, words)
