@@ -74,6 +74,8 @@ def load(name: str, device_kind: str) -> Baseline:
         "workspace": f"{WORKSPACE_BYTES // 2**20} MiB",
         "path": session.path.name,
     }
+    if "h" in signature:
+        notes["compute_type"] = "float16, as the routine has it: sums may be kept in 16 bits"
     return Baseline(call=_caller(session, name, signature), library=f"cuBLAS {session.version}", notes=notes)
 
 

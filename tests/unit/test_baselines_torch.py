@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.baselines import cublas, vllm  # noqa: E402
+from kgbench.baselines import cublas, routines, vllm  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -83,3 +83,42 @@ def test_a_failed_call_raises_the_status_name() -> None:
     with pytest.raises(cublas.CublasError, match=r"cublasSgemm_v2: CUBLAS_STATUS_INVALID_VALUE \(7\)"):
         cublas.check(7, "cublasSgemm_v2")
     cublas.check(0, "cublasSgemm_v2")
+
+
+@pytest.mark.parametrize(
+    ("name", "symbols"),
+    [
+        ("cublasDgemv_v2", "scipy_cblas_dgemv"),
+        ("cublasZdotc_v2", "scipy_cblas_zdotc_sub"),
+        ("cublasCsymv_v2", "scipy_csymv_"),
+        ("cublasSgemmBatched_64", "scipy_cblas_sgemm, once per matrix"),
+        ("cublasHgemmStridedBatched", "scipy_cblas_sgemm on copies in float32, once per matrix"),
+        ("cublasSgeam", "scipy_cblas_somatcopy, scipy_cblas_saxpy"),
+        ("cublasSdgmm", "scipy_cblas_scopy, scipy_cblas_sscal"),
+        ("cublasCsyrkEx", "scipy_cblas_csyrk"),
+    ],
+)
+def test_openblas_says_what_it_calls(name: str, symbols: str) -> None:
+    pytest.importorskip("scipy_openblas32")
+    assert load_baseline(f"openblas:{name}", "cpu").notes["symbol"] == symbols
+
+
+def test_a_symbol_that_the_library_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("scipy_openblas32")
+    monkeypatch.setitem(routines.ROUTINES, "cublasSnothing_v2", "ipi")
+    with pytest.raises(Unavailable, match="has no scipy_cblas_snothing"):
+        load_baseline("openblas:cublasSnothing_v2", "cpu")
+
+
+def test_a_row_with_too_few_letters_fails_its_own_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("scipy_openblas32")
+    monkeypatch.setitem(routines.ROUTINES, "cublasScopy_v2", "ipip")
+    x = torch.zeros(3)
+    with pytest.raises(ValueError, match="argument"):
+        load_baseline("openblas:cublasScopy_v2", "cpu").call(3, x, 1, x, 1)
+
+
+def test_every_element_type_has_its_number() -> None:
+    assert cublas._slot("e")[1](torch.bfloat16) == 14
+    with pytest.raises(KeyError):
+        cublas._slot("e")[1](torch.int64)
