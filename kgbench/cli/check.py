@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
     from kgbench.harness.session import Job, Settings
     from kgbench.loader import Registry
+    from kgbench.policy import Hint
     from kgbench.problem import Cost, Problem
 
+MOST_HINTS: Final = 5
 _TOP_LEVEL: Final = re.compile(r"^(?:def\s+(\w+)|(\w+)\s*=[^=])", re.MULTILINE)
 
 EPILOG: Final = """
@@ -87,6 +89,7 @@ def check(
     from kgbench.harness.session import Job, Settings
     from kgbench.loader import Registry, load_problem
     from kgbench.paths import problems_dir
+    from kgbench.policy import hints
     from kgbench.store import json_text
 
     overrides = deadline_overrides(deadlines, timeout_s)
@@ -107,11 +110,15 @@ def check(
         hidden=_hidden(loaded, problem_dirs),
     )
     result, facts = _judge(job, shown, settings)
+    found = hints(loaded, text)
     if as_json:
-        click.echo(json_text(as_data(result, loaded, facts), indent=2))
+        data = {**as_data(result, loaded, facts), "hints": [asdict(hint) for hint in found]}
+        click.echo(json_text(data, indent=2))
     else:
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a dash must not end it in an ASCII locale
         print_screen(result, loaded, facts, shown, Console(highlight=False))
+        for line in hint_lines(found):
+            click.echo(line)
     sys.exit(int(result.outcome is not Outcome.PASSED))
 
 
@@ -174,6 +181,15 @@ def achieved(case: CaseResult, cost: Cost | None) -> dict[str, float] | None:
         return None
     per_us = 1e-3 / case.timing.candidate_us
     return {"gb_per_s": moved * per_us, "gflop_per_s": flops * per_us}
+
+
+def hint_lines(found: Sequence[Hint]) -> Iterable[str]:
+    """What the text seems to leave to a library, which may be wrong and decides nothing."""
+    from kgbench.report import plain
+
+    yield from (plain(f"hint: {hint}") for hint in found[:MOST_HINTS])
+    if len(found) > MOST_HINTS:
+        yield f"hint: {len(found) - MOST_HINTS} more such lines; see docs/policy.md"
 
 
 def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -123,6 +123,18 @@ def test_json_is_all_that_stdout_carries(tmp_path: Path, session: type[FakeSessi
     assert data["bench"][0]["achieved"] == {"gb_per_s": pytest.approx(80.0), "gflop_per_s": pytest.approx(50.0)}
 
 
+def test_hints_are_said_and_decide_nothing(tmp_path: Path, session: type[FakeSession]) -> None:
+    calls = "".join(f"    torch.{name}(self)\n" for name in ("exp", "sum", "amax", "div", "log", "sin", "cos"))
+    path = kernel(tmp_path, f"import torch\n\n\ndef softmax_int(self, dim, dtype=None):\n{calls}")
+    done = check(path)
+    assert done.exit_code == 0
+    hinted = [line for line in done.stdout.splitlines() if line.startswith("hint: ")]
+    assert hinted[0].startswith("hint: line 5 calls torch.exp, which compute candidates may not use (policy: ")
+    assert hinted[5:] == ["hint: 2 more such lines; see docs/policy.md"]
+    data = json.loads(check(path, "--json").stdout)
+    assert [(hint["line"], hint["what"]) for hint in data["hints"]][-1] == (11, "calls torch.cos")
+
+
 def test_interpreted_kernel_has_no_speed(tmp_path: Path, session: type[FakeSession]) -> None:
     session.answer = staticmethod(lambda job: dataclasses.replace(right(job.problem_id), interpreted=True))
     done = check(kernel(tmp_path))

@@ -106,7 +106,11 @@ class TestCoordinator:
         assert [r.problem for r in run.results] == ["aten/a", "aten/b"]
         assert (ending.path / "candidates" / "aten" / "a.0.py").read_text() == "def a(): ...\n"
         assert lines.splitlines()[1] == "[2/2] aten/b passed 0.83x [0.81, 0.85]"
-        assert (run.info["status"], run.info["segments"][0]["seed"], run.info["device"]) == ("finished", "secret", FACTS)
+        assert (run.info["status"], run.info["segments"][0]["seed"], run.info["device"]) == (
+            "finished",
+            "secret",
+            FACTS,
+        )
         assert [entry["own"] for entry in run.info["problems"]] == [True, True]
 
     def test_missing_file_is_a_result_and_never_reaches_the_session(self, tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""The policy's table against PyTorch's own registry: what a schema, a tag or a name says of an operator."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
+
+from kgbench.policy import GROUPS, METHODS, OUTSIDE, PLAIN, family, group_of  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+SCHEMAS: dict[str, list] = {}
+for _schema in torch._C._jit_get_all_schemas():
+    if _schema.name.startswith("aten::"):
+        SCHEMAS.setdefault(_schema.name.removeprefix("aten::"), []).append(_schema)
+
+POINTWISE_IN_GROUPS = {"clone", "positive"}
+"""Tagged pointwise by PyTorch, and yet they only move values."""
+
+
+def tagged(tag: object) -> set[str]:
+    """Names of the operators with a tag."""
+    names = set()
+    for name in SCHEMAS:
+        packet = getattr(torch.ops.aten, name, None)
+        if packet is not None and any(tag in getattr(packet, each).tags for each in packet.overloads()):
+            names.add(name)
+    return names
+
+
+def returns_a_view(schema) -> bool:
+    return any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns)
+
+
+def test_every_name_is_an_operator_of_this_torch() -> None:
+    named = {name for names in (*GROUPS.values(), *OUTSIDE.values()) for name in names}
+    assert named - set(SCHEMAS) == set()
+
+
+def test_every_operator_that_returns_a_view_is_placed() -> None:
+    placed = {name for group in ("views", "copies") for name in GROUPS[group]}
+    placed |= {name for names in OUTSIDE.values() for name in names}
+    views = {name for name, schemas in SCHEMAS.items() if any(map(returns_a_view, schemas))}
+    assert views - placed == set()
+    assert tagged(torch.Tag.inplace_view) - set(GROUPS["views"]) - set(GROUPS["allocation"]) == set()
+
+
+def test_copying_views_are_copies() -> None:
+    outside = {family(name) for names in OUTSIDE.values() for name in names}
+    copying = {name for name in tagged(torch.Tag.view_copy) if name.endswith("_copy")}
+    assert {name for name in copying if group_of(name) != "copies" and family(name) not in outside} == set()
+
+
+def test_what_is_allowed_computes_nothing() -> None:
+    named = {name for names in GROUPS.values() for name in names}
+    assert tagged(torch.Tag.reduction) & named == set()
+    assert tagged(torch.Tag.pointwise) & named <= POINTWISE_IN_GROUPS
+    assert tagged(torch.Tag.nondeterministic_seeded) & named == set()
+
+
+def test_metadata_and_host_return_no_tensor_and_memory_is_made_of_sizes() -> None:
+    for name in (*GROUPS["metadata"], *GROUPS["host"]):
+        for schema in SCHEMAS[name]:
+            assert not any("Tensor" in str(each.type) for each in schema.returns), name
+    for name in (*GROUPS["allocation"], *GROUPS["fills"]):
+        for schema in SCHEMAS[name]:
+            tensors = [each for each in schema.arguments if "Tensor" in str(each.type) and not each.is_out]
+            assert len(tensors) <= 2, name
+
+
+def test_methods_and_functions_are_what_the_table_takes_them_for() -> None:
+    assert {name for name in METHODS if not hasattr(torch.Tensor, name)} == set()
+    assert {name for name in METHODS if name not in SCHEMAS} == set()
+    assert {name for name in PLAIN if not hasattr(torch, name)} == set()
+    operators = {name for name in PLAIN for schema in SCHEMAS.get(name, ()) if "Tensor" in str(schema)}
+    assert operators == set()
