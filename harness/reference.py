@@ -108,7 +108,8 @@ def typed_outputs(
         return {"return": function.view(given)}
     outputs = function.expected(given, hints.written)
     if hints.written:
-        return {name: outputs[name].value.to(arguments[name].dtype) for name in hints.written}
+        # Copies: a reference may answer with an argument itself, which another output overwrites.
+        return {name: outputs[name].value.to(arguments[name].dtype, copy=True) for name in hints.written}
     dtypes = zip(outputs.items(), hints.returns, strict=True)
     return {name: item.value.to(getattr(torch, dtype), copy=True) for (name, item), dtype in dtypes}
 

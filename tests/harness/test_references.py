@@ -19,6 +19,7 @@ from kgbench.cases import bind, case_bytes, expand_cases  # noqa: E402
 from kgbench.harness.compare import compare  # noqa: E402
 from kgbench.harness.inputs import GUARD_BYTES, itemsize, make_inputs  # noqa: E402
 from kgbench.harness.judge import OverloadJudge, forbidden_change  # noqa: E402
+from kgbench.harness.reference import ReferenceFunction  # noqa: E402
 from kgbench.loader import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -231,6 +232,17 @@ def test_openblas_refuses_sizes_that_do_not_fit() -> None:
     x = torch.zeros(1)
     with pytest.raises(OverflowError, match="32-bit"):
         openblas("cublasSdot_v2")(2**31, x, 1, x, 1, x)
+
+
+def test_a_reference_in_a_candidates_place_may_exchange_its_arguments() -> None:
+    x, y = normal(5), normal(5) + 1
+    first, second = x.clone(), y.clone()
+    function = ReferenceFunction("kgbench.baselines.references.cublas_vectors:swap")
+    views = {name: [[5], [1], 0, None, {}, []] for name in "xy"}
+    hints = {"_views": views, "_written": ["x", "y"], "_returns": [], "_alias": False}
+    function.as_entry({"n": 5, "x": x, "incx": 1, "y": y, "incy": -1, **hints})
+    assert torch.equal(x, second.flip(0))
+    assert torch.equal(y, first.flip(0))
 
 
 # --- vllm ---
