@@ -6,7 +6,7 @@ import dataclasses
 import json
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from kgbench.cli import main
 from kgbench.errors import MachineError
 from kgbench.harness import session as session_module
 from kgbench.harness.settings import Job
+from kgbench.models import Candidate
+from kgbench.models.dir import FolderProvider
 from kgbench.paths import problems_dir
+from kgbench.problem import Problem
 from kgbench.store import RunStore, read_run, sha256
 from kgbench.types import Outcome, Result
 from tests.unit.made_results import result, timing
@@ -41,6 +44,7 @@ class Session(FakeSession):
         answer = self.act(job) or dataclasses.replace(
             result(job.problem_id, timing(0.83)),
             model=job.model,
+            sample=job.sample,
             problem_sha256=sha256(Path(job.problem_path).read_text(encoding="utf-8")),
         )
         self.jobs_seen.append(job.problem_id)
@@ -289,3 +293,31 @@ def test_run_of_an_older_kgbench_is_not_guessed_at(tmp_path: Path, session: type
         "failed", finished="", seed="s"
     )
     assert "start a new run" in resume(tmp_path).stderr
+
+
+def test_of_several_samples_only_the_missing_one_is_judged(
+    tmp_path: Path, session: type[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mm.0.py", "mm.1.py", "t.py"):
+        file = tmp_path / "kernels" / "aten" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("def mm(self, mat2): ...\ndef t(self): ...\n", encoding="utf-8")
+    chosen = ("--problems", "aten/t,aten/mm", "--model", f"dir:{tmp_path / 'kernels'}", "--device", "cpu")
+    run(tmp_path / "runs", *chosen)
+    rewrite_lines(tmp_path / "runs", lambda lines: [line for line in lines if '"sample": 1' not in line])
+    session.jobs_seen.clear()
+    asked: list[str] = []
+    candidates = FolderProvider.candidates
+
+    def spy(self: FolderProvider, problem: Problem) -> Iterable[Candidate]:
+        asked.append(problem.id)
+        return candidates(self, problem)
+
+    monkeypatch.setattr(FolderProvider, "candidates", spy)
+    done = resume(tmp_path / "runs")
+    assert (done.exit_code, session.jobs_seen, asked) == (0, ["aten/mm"], ["aten/mm"])
+    assert sorted((each.problem, each.sample) for each in read_run(only_run(tmp_path / "runs")).results) == [
+        ("aten/mm", 0),
+        ("aten/mm", 1),
+        ("aten/t", 0),
+    ]

@@ -114,6 +114,15 @@ def test_nothing_repeats_a_candidate_that_was_not_there(out: Path) -> None:
     assert json.loads(show(out, "last/aten/mm", "--json").stdout)["repeat"] is None
 
 
+def test_seed_is_that_of_the_part_of_the_run_that_judged_it(out: Path) -> None:
+    store = RunStore.reopen(out / RUN)
+    store.begin({}, seed="another", started="", command=())
+    store.append(dataclasses.replace(result("aten/softmax", cases=(RIGHT,)), model="dir:mine", sample=0))
+    store.finish("finished", finished="", seed="another")
+    seeds = [json.loads(show(out, f"last/softmax#{n}", "--json").stdout)["repeat"].split("--seed ")[1] for n in (0, 1)]
+    assert [words.partition(" --drawn-for")[0] for words in seeds] == ["another", "'the seed'"]
+
+
 def test_run_that_is_still_going_keeps_its_seed(out: Path) -> None:
     info = json.loads((out / RUN / "run.json").read_text())
     info["segments"][0]["seed"] = None
