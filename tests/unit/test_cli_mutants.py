@@ -1,0 +1,108 @@
+"""``kgbench mutants`` with a session that is none: what is printed and which exit code follows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import TracebackType
+
+import pytest
+from click.testing import CliRunner
+from click.testing import Result as CliResult
+
+from kgbench.cli import main
+from kgbench.cli import mutants as module
+from kgbench.harness import session as session_module
+from kgbench.harness.settings import Job
+from kgbench.loader import Registry, load_problem
+from kgbench.mutants import MUTANTS
+from kgbench.types import CaseResult, Outcome, Result
+
+PATHS = Registry().paths
+
+
+class FakeSession:
+    """Every mutant is wrong in case check-1, but those that ``passing`` names."""
+
+    passing: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    jobs = 2
+    facts: dict[str, object] = {}  # noqa: RUF012
+
+    def __init__(self, settings: object) -> None:
+        pass
+
+    def __enter__(self) -> FakeSession:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result:
+        outcome = Outcome.WRONG_VALUE
+        if job.mutant in (*self.passing, *self.skipped):
+            outcome = Outcome.PASSED if job.mutant in self.passing else Outcome.SKIPPED
+        overloads = [each.name for each in load_problem(PATHS[job.problem_id]).overloads]
+        cases = [CaseResult("check-1", name, "check", "float32", {}, outcome) for name in overloads]
+        judged = () if outcome is Outcome.SKIPPED else tuple(cases)
+        return Result(
+            job.problem_id, job.model, 0, outcome, overloads=dict.fromkeys(overloads, str(outcome)), cases=judged
+        )
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> type[FakeSession]:
+    fake = type("Fake", (FakeSession,), {})
+    monkeypatch.setattr(session_module, "Session", fake)
+    monkeypatch.setattr(module, "check_machine", lambda: None)
+    return fake
+
+
+def mutants(*arguments: str) -> CliResult:
+    return CliRunner().invoke(main, ["mutants", *arguments, "--device", "cpu"])
+
+
+def test_one_problem_shows_every_mutant_and_the_case_that_caught_it(session: type[FakeSession]) -> None:
+    session.skipped = ("copy",)
+    done = mutants("aten/mm")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[: len(MUTANTS)]] == list(MUTANTS)
+    assert lines[0].split() == ["zeros", "caught", "by", "check-1"]
+    assert "copy                         not applicable: the result is no view" in lines
+    assert lines[-1] == f"aten/mm: {len(MUTANTS) - 1} caught, 1 not applicable, 0 survived"
+
+
+def test_a_survivor_ends_with_1_and_says_what_to_do(session: type[FakeSession]) -> None:
+    session.passing = ("half",)
+    done = mutants("aten/mm", "aten/add")
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"aten/add: {2 * len(MUTANTS) - 2} caught, 2 survived"
+    assert lines[1].startswith("  half (Tensor)                survived: add a case that it fails, or declare it under")
+    assert lines[-1] == f"2 problems: {3 * len(MUTANTS) - 3} caught, 3 survived"
+
+
+def test_a_declared_equivalent_that_is_caught_ends_with_1(session: type[FakeSession]) -> None:
+    done = mutants("vllm/reshape_and_cache", "--mutant", "last_tile")
+    assert done.exit_code == 1
+    assert "declared wrongly: declared equivalent, but it was caught" in done.stdout
+    session.passing = ("last_tile",)
+    done = mutants("vllm/reshape_and_cache", "--mutant", "last_tile")
+    assert done.exit_code == 0
+    assert "last_tile                    equivalent: block_size is a multiple of 8" in done.stdout
+
+
+def test_json_has_every_row_and_a_sample_its_seed(session: type[FakeSession]) -> None:
+    done = mutants("aten/*", "--sample", "0.1", "--seed", "7", "--json")
+    data = json.loads(done.stdout)
+    assert data["seed"] == "7"
+    assert data["counts"]["caught"] == len(data["rows"]) >= round(0.1 * 4 * len(MUTANTS))
+    assert data["rows"][0].keys() == {"problem", "overload", "mutant", "state", "case", "words"}
+    assert json.loads(mutants("aten/*", "--sample", "0.1", "--seed", "7", "--json").stdout) == data
+
+
+def test_an_unknown_mutant_ends_with_2(session: type[FakeSession]) -> None:
+    done = mutants("aten/mm", "--mutant", "zeroes")
+    assert done.exit_code == 2
+    assert "--mutant zeroes: there is no such mutant; did you mean 'zeros'?" in done.stderr
