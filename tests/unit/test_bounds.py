@@ -27,7 +27,7 @@ def test_bounds_are_read_with_source_p_and_share() -> None:
 
 @pytest.mark.parametrize("text", ["fast_1", "fast_1=2", "fast_=1", "1=1", "a:b:fast_1=1", "fast_1=1e-1", "fast_-1=0"])
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(UsageError, match="for example --fail-under 'fast_0=1.0,cublas:fast_1=0.5'"):
+    with pytest.raises(UsageError, match=r"for example --fail-under 'fast_0=1\.0,cublas:fast_1=0\.5'"):
         parse_bounds(text)
 
 
