@@ -24,6 +24,8 @@ from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, Mes
 from kgbench.harness.sandbox import cgroup
 
 PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.bindings.driver", "cupy")
+FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
+"""What Triton imports when it first compiles for a GPU."""
 END_S: Final = 1.0
 """How long keepers may take to clear their workers once the coordinator is gone."""
 
@@ -120,6 +122,21 @@ def _become_referee(message: Message, fds: list[int]) -> NoReturn:
         os._exit(0)
 
 
+def _prepare_to_compile() -> None:
+    """Once for all workers what each would do before its first kernel: imports, and a hash over Triton's own files."""
+    if os.environ.get("TRITON_INTERPRET") or "triton" not in sys.modules:
+        return
+    for name in FOR_COMPILING:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):
+        function = getattr(sys.modules.get(name), "triton_key", None)
+        # Triton keeps the answer; where it is missing or has moved, each worker finds it out by itself.
+        if callable(function):
+            function()
+            return
+
+
 def unfit_to_fork() -> str:
     """Why a fork now would be broken; empty when all is well."""
     torch: Any = sys.modules["torch"]
@@ -146,6 +163,7 @@ def main(fd: int) -> None:
         if "." not in name:
             versions[name] = str(getattr(module, "__version__", ""))
     importlib.import_module("kgbench.harness.worker")
+    _prepare_to_compile()
     chosen = sandbox.plan()
     channel.send({"ready": True, "versions": versions, "plan": chosen.to_json(), "unfit": unfit_to_fork()})
     ForkServer(channel, chosen.cgroup).serve()

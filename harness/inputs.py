@@ -134,12 +134,12 @@ class CallInputs:
         return {"entry": entry, "args": positional, "kwargs": keyword, "out": [out_offset, out_bytes]}
 
 
-def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator, start: int = 0) -> CallInputs:
-    """Fresh inputs for one call, from ``start`` bytes into the arena on. Raises ValueError for an unknown draw."""
+def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator) -> CallInputs:
+    """Fresh inputs for one call, at the arena's start. Raises ValueError for an unknown draw."""
     device = generator.device
     chunks: dict[str, Chunk] = {}
     pointers: dict[str, PointerArray] = {}
-    offset = start
+    offset = 0
     for argument in bound.arguments:
         spec = argument.value
         if not isinstance(spec, TensorSpec):
@@ -150,9 +150,9 @@ def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator
         if spec.passed == "pointers":
             pointers[argument.name] = PointerArray(offset, _steps(chunk, device))
             offset = round_up(offset + pointers[argument.name].nbytes, ALIGNMENT_BYTES)
-    inputs = CallInputs(bound, chunks, offset - start, start, pointers)
+    inputs = CallInputs(bound, chunks, offset, 0, pointers)
     if overload.prepare is not None:
-        _prepare(overload.prepare)(inputs.arguments(), bound.case.variables, generator)
+        prepare_function(overload.prepare)(inputs.arguments(), bound.case.variables, generator)
     return inputs
 
 
@@ -170,13 +170,19 @@ def itemsize(dtype: str) -> int:
     return int(torch.empty(0, dtype=getattr(torch, dtype)).element_size())
 
 
+def poisoned(spec: TensorSpec, device: torch.device) -> torch.Tensor:
+    """uint8 (guard + storage + guard,): the bytes of an argument of which nothing is defined yet."""
+    dtype = getattr(torch, spec.dtype)
+    floating = dtype.is_floating_point or dtype.is_complex
+    nbytes = 2 * GUARD_BYTES + spec.extent * itemsize(spec.dtype)
+    return torch.full((nbytes,), _FLOAT_POISON if floating else _OTHER_POISON, dtype=torch.uint8, device=device)
+
+
 def _image(
     spec: TensorSpec, variables: dict[str, Any], generator: torch.Generator, device: torch.device
 ) -> torch.Tensor:
     dtype = getattr(torch, spec.dtype)
-    floating = dtype.is_floating_point or dtype.is_complex
-    nbytes = 2 * GUARD_BYTES + spec.extent * itemsize(spec.dtype)
-    image = torch.full((nbytes,), _FLOAT_POISON if floating else _OTHER_POISON, dtype=torch.uint8, device=device)
+    image = poisoned(spec, device)
     if spec.access == "write" or spec.extent == 0:
         return image
     # Expanded dimensions hold one value each.
@@ -215,7 +221,7 @@ def _scalar(value: Any, type_text: str) -> Any:
     return encode_scalar(value)
 
 
-def _prepare(path: str) -> Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]:
+def prepare_function(path: str) -> Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]:
     module, _, name = path.partition(":")
     owncode.make_importable()
     function: Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]

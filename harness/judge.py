@@ -109,18 +109,15 @@ class OverloadJudge:
             argument.name for argument in overload.arguments if getattr(argument, "access", "read") != "read"
         )
 
-    def place(
-        self, case: Case, generator: torch.Generator, start: int = 0, like: PlacedCall | None = None
-    ) -> PlacedCall:
-        """Draw a call's inputs and find room for its outputs behind them; ``like`` is another call of the same case."""
-        bound = bind(self.overload, case) if like is None else like.inputs.bound
-        inputs = make_inputs(self.overload, bound, generator, start)
-        promises = self.promises(inputs) if like is None else like.promises
+    def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
+        """Draw a call's inputs, from the arena's start on, and find room for its outputs behind them."""
+        inputs = make_inputs(self.overload, bind(self.overload, case), generator)
+        promises = self.promises(inputs)
         out_bytes = SPARE_OUTPUT_BYTES
         for promise in promises:
             nbytes = torch.Size(promise.shape).numel() * itemsize(promise.dtype)
             out_bytes += round_up(nbytes, ALIGNMENT_BYTES)
-        return PlacedCall(inputs, promises, start + inputs.nbytes, out_bytes if promises else 0)
+        return PlacedCall(inputs, promises, inputs.nbytes, out_bytes if promises else 0)
 
     def message(self, call: PlacedCall, trusted_reference: bool = False) -> dict[str, Any]:
         message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes, trusted_reference)

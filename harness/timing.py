@@ -32,6 +32,7 @@ from kgbench.harness.handle import WorkerFailed
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict
 from kgbench.harness.statistics import LAUNCH_BOUND_US, half_width, interval, null_noise
 from kgbench.harness.turns import Turns
+from kgbench.harness.windows import WindowInputs, WindowLayout
 from kgbench.types import Outcome, Timing, Window
 
 MAX_CALLS: Final = 128
@@ -80,15 +81,11 @@ class _Case:
     """What timing one case gathers."""
 
     case: Case
-    first: PlacedCall
-    stride: int
-    """Bytes from one call's place to the next."""
+    layout: WindowLayout
     windows: list[Window] = field(default_factory=list)
     verified: int = 0
     timed: int = 0
     queued: bool = True
-    messages: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """Per side, the calls as they travel to its worker."""
     prepared: dict[str, int] = field(default_factory=dict)
     """Per side, how many calls its worker has arguments for."""
     kept: list[tuple[PlacedCall, torch.Tensor]] = field(default_factory=list)
@@ -136,6 +133,8 @@ class Bench:
         self.scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=judge.device) if self.cuda else None
         self.oracle_s = 0.0
         self.vault = torch.empty(0, dtype=torch.uint8, device=judge.device)
+        self.order: list[int] = []
+        """Which call lies where in the vault."""
         self.owed: dict[str, int] = {}
         """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
         self.timing = False
@@ -143,10 +142,9 @@ class Bench:
 
     def time_case(self, case: Case, against: str) -> Timing:
         """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong."""
-        first = self.judge.place(case, self.generator)
-        stride = first.end
-        run = _Case(case, first, stride, queued=self.cuda)
-        most = max(1, min(MAX_CALLS, self.budget.memory_bytes // stride))
+        layout = WindowLayout(self.judge, self.judge.place(case, self.generator))
+        run = _Case(case, layout, queued=self.cuda)
+        most = max(1, min(MAX_CALLS, self.budget.memory_bytes // layout.stride))
         self._direct_calls(run, most)
         with self.turns.turn():
             self.timing, started = True, time.monotonic()
@@ -159,6 +157,9 @@ class Bench:
             finally:
                 self.timing = False
                 self._settle_library()
+                # Only here does one referee at a time need that much.
+                self.vault = torch.empty(0, dtype=torch.uint8, device=self.judge.device)
+                self._give_back_memory()
         self._settle("candidate")
         self._verify_kept(run)
         return self._timing(run, pairs, singles, call_us, against)
@@ -171,29 +172,27 @@ class Bench:
         if library.handle.exit is None:
             with contextlib.suppress(WorkerFailed):
                 library.unmap()
+        self._give_back_memory()
+
+    def _give_back_memory(self) -> None:
+        """To the device, for other processes."""
         if self.cuda:
             torch.cuda.empty_cache()
 
     # --- one window ---
-
-    def _draw(self, run: _Case, calls: int) -> list[PlacedCall]:
-        return [self.judge.place(run.case, self.generator, i * run.stride, run.first) for i in range(calls)]
 
     def _prepare(self, run: _Case, name: str, calls: int) -> None:
         """Build the arguments on the worker's side; the places of a case never change, only what is in them."""
         if run.prepared.get(name, 0) >= calls:
             return
         self._settle(name)
-        side, messages = self.sides[name], run.messages.setdefault(name, [])
-        side.ensure_arena(run.stride * calls)
-        if self.vault.numel() < run.stride * calls:
-            self.vault = torch.empty(run.stride * calls, dtype=torch.uint8, device=self.judge.device)
-        for i in range(len(messages), calls):
-            call = self.judge.place(run.case, self.generator, i * run.stride, run.first)
-            messages.append(self.judge.message(call, name in self.references))
-        for begin in range(0, calls, 64):
-            request = {"op": "prepare", "first": begin == 0, "calls": messages[begin : min(begin + 64, calls)]}
-            side.handle.request(request, self.budget.window_deadline_s, f"case {run.case.id}, preparing")
+        side, stride = self.sides[name], run.layout.stride
+        side.ensure_arena(stride * calls)
+        if self.vault.numel() < stride * calls:
+            self.vault = torch.empty(stride * calls, dtype=torch.uint8, device=self.judge.device)
+        call = self.judge.message(run.layout.first, name in self.references)
+        request = {"op": "prepare", "call": call, "calls": calls, "stride": stride}
+        side.handle.request(request, self.budget.window_deadline_s, f"case {run.case.id}, preparing")
         run.prepared[name] = calls
 
     def _window(
@@ -201,7 +200,7 @@ class Bench:
         run: _Case,
         name: str,
         calls: int,
-        inputs: list[PlacedCall],
+        inputs: WindowInputs | None,
         queued: bool | None = None,
         kind: str = "window",
     ) -> Window:
@@ -220,8 +219,8 @@ class Bench:
         if queued and hostile:
             # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
             candidate.freeze()
-        for call in inputs:
-            self.judge.fill(side, call)
+        if inputs is not None:
+            inputs.fill(side)
         self._flush()
         done_us, released_ns = self._release(side, clock, what)
         stopping_ns = time.perf_counter_ns()
@@ -229,12 +228,12 @@ class Bench:
             candidate.freeze()
         # Only the candidate is stopped, so that is not part of what is compared.
         stopping_ns = time.perf_counter_ns() - stopping_ns
-        self._secure(run, side, calls if inputs else 0)
+        self._secure(run, side, 0 if inputs is None else calls)
         secured_us = (time.perf_counter_ns() - released_ns - stopping_ns) / 1e3
         self.owed[name] = clock.epoch
-        if hostile and inputs:
+        if hostile and inputs is not None:
             run.timed += calls
-            self._choose_kept(run, inputs)
+            self._choose_kept(run, inputs, calls)
             if not self.timing:
                 self._verify_kept(run)
         window = Window(name, kind, calls, done_us, secured_us)
@@ -301,28 +300,32 @@ class Bench:
     def _secure(self, run: _Case, side: Side, calls: int) -> None:
         """Copy all calls into the vault, in random order so that no call is known to have more time than another."""
         assert side.arena is not None
-        for i in self.choose.sample(range(calls), calls):
-            begin = i * run.stride
-            self.vault[begin : begin + run.stride].copy_(side.arena.bytes_at(begin, run.stride))
+        self.order = self.choose.sample(range(calls), calls)
+        if calls:
+            stride = run.layout.stride
+            rows = side.arena.bytes_at(0, calls * stride).view(torch.int64).view(calls, -1)
+            order = torch.tensor(self.order, device=self.judge.device)
+            torch.index_select(rows, 0, order, out=self.vault[: calls * stride].view(torch.int64).view(calls, -1))
         if self.cuda:
             torch.cuda.synchronize()
 
-    def _choose_kept(self, run: _Case, inputs: list[PlacedCall]) -> None:
+    def _choose_kept(self, run: _Case, inputs: WindowInputs, calls: int) -> None:
         """Keep a random choice of a window's calls, made after they were secured, to be judged after the turn."""
         affordable = VERIFY_S / self.oracle_s if self.oracle_s else 1.0
         count = int(affordable) + (self.choose.random() < affordable % 1)
         if run.verified + len(run.kept) == 0:
             count = max(count, 1)
-        room = max(KEPT_LEAST, KEPT_BYTES["cuda" if self.cuda else "cpu"] // run.stride)
-        for i in self.choose.sample(range(len(inputs)), min(len(inputs), count)):
+        room = max(KEPT_LEAST, KEPT_BYTES["cuda" if self.cuda else "cpu"] // run.layout.stride)
+        for i in self.choose.sample(range(calls), min(calls, count)):
             run.offered += 1
             if len(run.kept) == room and (place := self.choose.randrange(run.offered)) < room:
                 run.kept[place] = self._kept(run, inputs, i)
             elif len(run.kept) < room:
                 run.kept.append(self._kept(run, inputs, i))
 
-    def _kept(self, run: _Case, inputs: list[PlacedCall], i: int) -> tuple[PlacedCall, torch.Tensor]:
-        return inputs[i], self.vault[i * run.stride : (i + 1) * run.stride].clone()
+    def _kept(self, run: _Case, inputs: WindowInputs, i: int) -> tuple[PlacedCall, torch.Tensor]:
+        stride, place = run.layout.stride, self.order.index(i)
+        return inputs.kept(i), self.vault[place * stride : (place + 1) * stride].clone()
 
     def _verify_kept(self, run: _Case) -> None:
         """Judge what was kept. Raises BenchFailed."""
@@ -351,8 +354,8 @@ class Bench:
         for name in self.sides:
             self._prepare(run, name, calls)
             if not self.timing:
-                self._window(run, name, calls, self._draw(run, calls), queued=False, kind="warm")
-            window = self._window(run, name, calls, self._draw(run, calls), queued=False, kind="warm")
+                self._window(run, name, calls, run.layout.draw(calls, self.generator), queued=False, kind="warm")
+            window = self._window(run, name, calls, run.layout.draw(calls, self.generator), queued=False, kind="warm")
             call_us[name] = window.done_us / calls
         return call_us
 
@@ -363,7 +366,7 @@ class Bench:
             run.queued = self._can_queue(run, calls)
         if run.queued and calls < most:
             # Direct calls include launches; a queued one may be far shorter.
-            probe = self._window(run, "library", calls, self._draw(run, calls))
+            probe = self._window(run, "library", calls, run.layout.draw(calls, self.generator))
             wanted = min(most, round(self.budget.window_us / max(per_call(probe, overhead), 2.0)))
             if wanted > calls:
                 calls = wanted
@@ -372,12 +375,11 @@ class Bench:
 
     def _can_queue(self, run: _Case, calls: int) -> bool:
         """Whether both sides can queue this many calls without waiting for the device."""
-        inputs = self._draw(run, calls)
+        inputs = run.layout.draw(calls, self.generator)
         for name, side in self.sides.items():
             self._prepare(run, name, calls)
             self._settle(name)
-            for call in inputs:
-                self.judge.fill(side, call)
+            inputs.fill(side)
             self._flush()
             clock = self.clocks[name]
             self._post_window(side, clock, calls, True, False, "queueing")
@@ -397,7 +399,7 @@ class Bench:
         """
         deadline = time.monotonic() + QUIET_DEADLINE_S
         while True:
-            windows = [self._window(run, "library", 1, [], kind="overhead") for _ in range(OVERHEAD_WINDOWS)]
+            windows = [self._window(run, "library", 1, None, kind="overhead") for _ in range(OVERHEAD_WINDOWS)]
             found, known = least(windows), self.turns.page.quiet_us
             if not known or found < known:
                 self.turns.page.quiet_us = found
@@ -414,7 +416,7 @@ class Bench:
         pairs: list[tuple[Window, Window]] = []
         while len(pairs) < MAX_PAIRS:
             order = ("library", "candidate") if len(pairs) % 2 == 0 else ("candidate", "library")
-            inputs = self._draw(run, calls)
+            inputs = run.layout.draw(calls, self.generator)
             got = {name: self._window(run, name, calls, inputs) for name in order}
             pairs.append((got["library"], got["candidate"]))
             late = time.monotonic() - started > self.budget.case_s
@@ -429,7 +431,7 @@ class Bench:
         """Least times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out."""
         times: dict[str, list[float]] = {name: [] for name in self.sides}
         for step in range(SINGLE_STEPS):
-            inputs = self._draw(run, 1)
+            inputs = run.layout.draw(1, self.generator)
             for name in ("library", "candidate") if step % 2 else ("candidate", "library"):
                 window = self._window(run, name, 1, inputs, kind="single")
                 times[name].append(window.done_us - overhead)

@@ -137,10 +137,9 @@ class Stub:
         return {}
 
     def prepare(self, message: Message, fds: list[int]) -> Message:
-        """Build the arguments of a window's calls, so that none of that happens inside it."""
-        if message["first"]:
-            self.calls, self.kept = [], None
-        self.calls += [self._bind(call) for call in message["calls"]]
+        """Build the arguments of a window's calls, ``stride`` bytes apart, so that none of that happens inside it."""
+        self.kept = None
+        self.calls = [self._bind(message["call"], i * int(message["stride"])) for i in range(int(message["calls"]))]
         return {}
 
     def window(self, message: Message, fds: list[int]) -> Message:
@@ -182,12 +181,13 @@ class Stub:
         self._synchronize()
         page.words[page.SECURED] = epoch
 
-    def _bind(self, message: Message) -> Call:
+    def _bind(self, message: Message, moved: int = 0) -> Call:
+        """The call as described, or ``moved`` bytes further on in the arena."""
         arena = self._arena()
-        args = [_decode(value, arena) for value in message["args"]]
-        kwargs = {name: _decode(value, arena) for name, value in message["kwargs"].items()}
+        args = [_decode(value, arena, moved) for value in message["args"]]
+        kwargs = {name: _decode(value, arena, moved) for name, value in message["kwargs"].items()}
         offset, capacity = message["out"]
-        return self.entries[message["entry"]], args, kwargs, offset, capacity
+        return self.entries[message["entry"]], args, kwargs, offset + moved, capacity
 
     def _claim(self, output: Any, args: list[Any], kwargs: dict[str, Any]) -> Message:
         if type(output) is not torch.Tensor:
@@ -271,11 +271,11 @@ def _functions(source: str) -> list[str]:
     return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
 
 
-def _decode(value: Any, arena: Arena) -> Any:
+def _decode(value: Any, arena: Arena, moved: int) -> Any:
     if isinstance(value, dict):
         if "tensor" in value:
             offset, nbytes, dtype, shape, strides, start = value["tensor"]
-            return tensor_at(arena, TensorPlace(offset, nbytes, dtype, tuple(shape), tuple(strides), start))
+            return tensor_at(arena, TensorPlace(offset + moved, nbytes, dtype, tuple(shape), tuple(strides), start))
         if "dtype" in value:
             return getattr(torch, value["dtype"])
     return decode_scalar(value)

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 from kgbench.cases import expand_cases  # noqa: E402
 from kgbench.harness.inputs import GUARD_BYTES  # noqa: E402
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall  # noqa: E402
+from kgbench.harness.windows import WindowLayout  # noqa: E402
 from kgbench.loader import load_problem  # noqa: E402
 from kgbench.paths import problems_dir  # noqa: E402
 from kgbench.types import Outcome  # noqa: E402
@@ -46,10 +47,12 @@ def pointers() -> OverloadJudge:
     )
 
 
-def shuffled_call(judge: OverloadJudge, start: int = 0) -> PlacedCall:
+def shuffled_call(judge: OverloadJudge, number: int = 0) -> PlacedCall:
+    """The call of that number in a window."""
     cases = expand_cases(judge.overload, "cpu", None, "seed")
     case = next(case for case in cases if case.variables["shuffled"] and case.variables["batch"] == 7)
-    return judge.place(case, torch.Generator().manual_seed(1), start)
+    generator = torch.Generator().manual_seed(1)
+    return WindowLayout(judge, judge.place(case, generator)).draw(number + 1, generator).call(number)
 
 
 def memory(call: PlacedCall, base: int) -> Any:
@@ -61,8 +64,9 @@ def memory(call: PlacedCall, base: int) -> Any:
 
 
 def test_each_pointer_leads_to_its_matrix(pointers: OverloadJudge) -> None:
-    start = 1024
-    call = shuffled_call(pointers, start)
+    call = shuffled_call(pointers, 2)
+    start = call.inputs.start
+    assert start > 0
     bytes_, base = memory(call, 1 << 40), 1 << 40
     views = call.inputs.arguments()
     for name in ("Aarray", "Barray", "Carray"):

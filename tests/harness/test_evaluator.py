@@ -1,0 +1,114 @@
+"""Judging from Python: warm, from many threads, interrupted, closed; and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kgbench import Evaluator
+from kgbench.errors import UsageError
+from kgbench.harness import processes
+from kgbench.harness.session import SessionClosed
+from kgbench.paths import examples_dir
+from kgbench.types import Outcome
+
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
+
+RIGHT = (examples_dir() / "aten/t.py").read_text()
+WRONG = "def t(self):\n    return self.t().clone()\n"
+SLEEPS = "import time\ndef t(self):\n    time.sleep(60)\n"
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> Iterator[Evaluator]:
+    with Evaluator("cpu", jobs=2, timing=False) as opened:
+        yield opened
+
+
+def test_results_say_what_a_trainer_needs(evaluator: Evaluator) -> None:
+    result = evaluator.check("aten::t", RIGHT)
+    assert (result.outcome, result.problem) == (Outcome.PASSED, "aten/t")
+    assert (result.speedup, result.reward(0.0), result.reward()) == (None, 1.0, 0.0)
+    wrong = evaluator.check("aten/t", WRONG)
+    assert (wrong.outcome, wrong.reward(0.0)) == (Outcome.REJECTED, 0.0) or wrong.outcome is Outcome.WRONG_VALUE
+
+
+def test_an_unknown_problem_is_named(evaluator: Evaluator) -> None:
+    with pytest.raises(UsageError, match="aten/tt"):
+        evaluator.check("aten/tt", RIGHT)
+
+
+def test_many_threads_share_it_and_nothing_leaks(evaluator: Evaluator) -> None:
+    evaluator.check("aten/t", RIGHT)
+    own = psutil.Process()
+
+    def measure() -> tuple[int, int]:
+        deadline = time.monotonic() + 5.0
+        while len(left := processes.descendants(os.getpid())) > 8 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return len(left), own.num_fds()
+
+    with ThreadPoolExecutor(20) as pool:
+        assert {r.outcome for r in pool.map(lambda _: evaluator.check("aten/t", RIGHT), range(20))} == {Outcome.PASSED}
+        _, descriptors = measure()
+        wanted = [Outcome.PASSED if i % 2 else Outcome.WRONG_VALUE for i in range(40)]
+        texts = [RIGHT if i % 2 else WRONG for i in range(40)]
+        got = [result.outcome for result in pool.map(lambda text: evaluator.check("aten/t", text), texts)]
+    assert [outcome is Outcome.PASSED for outcome in got] == [outcome is Outcome.PASSED for outcome in wanted]
+    # Fork server, two referees with a library worker and its keeper each.
+    left, now = measure()
+    assert left <= 8
+    assert now <= descriptors
+
+
+def test_an_interrupt_ends_one_check_and_the_next_one_works(evaluator: Evaluator) -> None:
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(KeyboardInterrupt):
+            evaluator.check("aten/t", SLEEPS)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert evaluator.check("aten/t", RIGHT).outcome is Outcome.PASSED
+
+
+def test_close_wakes_those_who_wait_and_leaves_no_process() -> None:
+    before = set(processes.descendants(os.getpid()))
+    evaluator = Evaluator("cpu", jobs=1, timing=False)
+    raised: list[BaseException] = []
+
+    def check() -> None:
+        try:
+            evaluator.check("aten/t", SLEEPS)
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=check) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1.0)
+    evaluator.close()
+    for thread in threads:
+        thread.join(10.0)
+    assert [type(error) for error in raised] == [SessionClosed] * 3
+    assert set(processes.descendants(os.getpid())) - before == set()
+    with pytest.raises(SessionClosed):
+        evaluator.check("aten/t", RIGHT)
+
+
+def test_importing_it_loads_no_torch(tmp_path: Path) -> None:
+    program = "import sys; from kgbench import Evaluator; assert 'torch' not in sys.modules, 'torch'"
+    assert os.spawnv(os.P_WAIT, os.sys.executable, [os.sys.executable, "-c", program]) == 0  # type: ignore[attr-defined]
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
