@@ -105,7 +105,7 @@ class RunStore:
 
         Raises StoreError when there is no run, or when somebody writes it.
         """
-        info = _read_info(path / RUN_FILE)
+        info = read_info(path)
         try:
             store = cls(path, info)
             os.ftruncate(store._results_fd, _whole_lines(store._results_fd))
@@ -237,7 +237,7 @@ def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
 
     Raw samples (``Timing.windows``) are many and scores do not need them: they come only when asked for.
     """
-    info = _read_info(path / RUN_FILE)
+    info = read_info(path)
     results, notes = read_results(path / RESULTS_FILE, with_windows=with_windows)
     how_it_ended = _ENDINGS.get(info.get("status", ""))
     if how_it_ended:
@@ -286,7 +286,9 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _read_info(path: Path) -> dict[str, Any]:
+def read_info(run: Path) -> dict[str, Any]:
+    """What run.json says. Raises StoreError."""
+    path = run / RUN_FILE
     try:
         info = json.loads(path.read_text())
     except FileNotFoundError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from click.shell_completion import CompletionItem
 
@@ -39,6 +41,29 @@ def complete_problem(ctx: click.Context, param: click.Parameter, incomplete: str
         for each in summaries
         if each.id.startswith(incomplete) or each.name.startswith(incomplete)
     ]
+
+
+def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """``last`` and the ids of runs, the newest first."""
+    found = sorted(
+        (path.parent.name for path in Path(ctx.params.get("out") or "runs").glob("*/run.json")), reverse=True
+    )
+    return [CompletionItem(each) for each in (*(["last"] if found else []), *found) if each.startswith(incomplete)]
+
+
+def complete_problem_or_verdict(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Problem ids; behind ``RUN/`` those that the run was asked for."""
+    run, slash, rest = incomplete.partition("/")
+    out = Path(ctx.params.get("out") or "runs")
+    if not slash or (run != "last" and not (out / run).is_dir()):
+        return [*complete_problem(ctx, param, incomplete), *complete_run(ctx, param, incomplete)]
+    from kgbench.store import find_run, read_info
+
+    try:
+        problems = read_info(find_run(run, out)).get("problems", ())
+    except KgbenchError:
+        return []
+    return [CompletionItem(f"{run}/{each['id']}") for each in problems if each["id"].startswith(rest)]
 
 
 def _registry(ctx: click.Context) -> Registry:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from kgbench.cli.completion import complete_problem, complete_source
+from kgbench.cli.completion import complete_problem, complete_problem_or_verdict, complete_source
 from kgbench.cli.options import problem_dir_option
 from kgbench.cli.report import out_option
 from kgbench.errors import KgbenchError, MachineError, UsageError, shown_path
@@ -103,7 +103,7 @@ def _count(number: int, noun: str) -> str:
 
 
 @click.command("show", short_help="Say everything about a problem, or about one verdict.")
-@click.argument("what", metavar="ID | RUN/ID", shell_complete=complete_problem)
+@click.argument("what", metavar="ID | RUN/ID", shell_complete=complete_problem_or_verdict)
 @problem_dir_option
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kgbench.cli.completion import complete_run
 from kgbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON o
 
 
 @click.command(short_help="Print the table of a stored run again.")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=complete_run)
 @out_option
 @fast_at_option
 @json_option

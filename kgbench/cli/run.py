@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kgbench import owncode
-from kgbench.cli.completion import complete_model
+from kgbench.cli.completion import complete_model, complete_run
 from kgbench.cli.options import (
     GpuCount,
     check_machine,
@@ -114,6 +114,7 @@ command line, 3 this machine cannot, 130 interrupted.
 @click.option(
     "--resume",
     metavar="RUN",
+    shell_complete=complete_run,
     help="Do what is missing of a run, given by its folder, the begin of its id or last: candidates without a verdict, "
     "harness errors, problems whose file has changed.",
 )

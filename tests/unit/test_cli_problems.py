@@ -18,6 +18,7 @@ from kgbench.cli import COMMANDS, main, problems, referencerun
 from kgbench.errors import MachineError, UsageError
 from kgbench.loader import Registry
 from kgbench.paths import problems_dir
+from kgbench.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD = ROOT / "tests" / "unit" / "bad_problems"
@@ -292,9 +293,16 @@ def test_list_and_help_import_nothing_heavy(tmp_path: Path, arguments: list[str]
         ("kgbench show rms", {"vllm/rms_norm"}),
         ("kgbench list --source aten,v", {"aten,vllm"}),
         ("kgbench va", {"validate"}),
+        ("kgbench report --out OUT 2026", {"20260101T000000Z-abc123"}),
+        ("kgbench run --out OUT --resume la", {"last"}),
+        ("kgbench show --out OUT last/aten/", {"last/aten/mm"}),
+        ("kgbench show --out OUT 20260101T000000Z-abc123/at", {"20260101T000000Z-abc123/aten/mm"}),
+        ("kgbench show --out OUT 20", {"20260101T000000Z-abc123"}),
     ],
 )
-def test_shell_completes(words: str, found: set[str]) -> None:
+def test_shell_completes(tmp_path: Path, words: str, found: set[str]) -> None:
+    RunStore.create(tmp_path, "20260101T000000Z-abc123", {"problems": [{"id": "aten/mm"}]}, seed="s")
+    words = words.replace("OUT", str(tmp_path))
     count = len(words.split()) - 1
     environment = {"_KGBENCH_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
     program = "from kgbench.cli import main\ntry:\n    main(prog_name='kgbench')\nexcept SystemExit: pass"
