@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from kgbench import owncode
 from kgbench.harness.session import Session, Settings
 from kgbench.harness.settings import Deadlines, Job
 from kgbench.loader import Registry, load_problem
@@ -57,6 +58,7 @@ class Evaluator:
         say: Callable[[str], None] | None = None,
     ) -> None:
         folders = tuple(Path(each).resolve() for each in problem_dirs)
+        owncode.offer(folders)
         self._registry = Registry((problems_dir(), *folders))
         self._problems: dict[str, Problem] = {}
         self._numbers = itertools.count()

@@ -218,8 +218,12 @@ def test_registry_refuses_what_it_cannot_name(tmp_path: Path) -> None:
         (["all"], ["mm", "vllm/rms_norm"], ["aten/mm", "vllm/rms_norm"]),
     ],
 )
-def test_select_takes_sources_globs_and_spellings(sources: list[str], globs: list[str], found: list[str]) -> None:
-    assert Registry().select(sources, globs) == found
+def test_select_takes_sources_globs_and_spellings(
+    tmp_path: Path, sources: list[str], globs: list[str], found: list[str]
+) -> None:
+    for problem in ("aten/add", "aten/mm", "aten/softmax", "vllm/rms_norm", "vllm/gelu", "cublas/cublasSdot_v2"):
+        write(tmp_path, problem=problem)
+    assert Registry([tmp_path]).select(sources, globs) == found
 
 
 @pytest.mark.parametrize(
