@@ -111,7 +111,7 @@ class WorkerHandle:
 
     def freeze(self) -> None:
         """Stop every process of the worker's tree; time stopped counts against no deadline, since nobody waits."""
-        processes.stop_tree(self.keeper_pid)
+        processes.stop_trees([self.keeper_pid])
         self.is_frozen = True
 
     def thaw(self) -> None:

@@ -11,8 +11,8 @@ from typing import Final
 
 import psutil
 
-STOP_DEADLINE_S: Final = 0.5
-"""How long to wait for a process to stand still; one inside a driver call stops when it returns."""
+STOP_DEADLINE_S: Final = 0.03
+"""How long to wait for processes to stand still; one inside a driver call stops when that returns."""
 
 
 def children(pid: int) -> list[int]:
@@ -48,10 +48,10 @@ def signal_tree(pid: int, number: int) -> None:
         signal_one(child, number)
 
 
-def stop_tree(pid: int) -> None:
-    """Stop every descendant of ``pid``, also those that are forked meanwhile, and wait until they stand still."""
+def stop_trees(roots: list[int]) -> None:
+    """Stop every descendant of these, also those that are forked meanwhile, and wait until they stand still."""
     stopped: set[int] = set()
-    while new := set(descendants(pid)) - stopped:
+    while new := {child for root in roots for child in descendants(root)} - stopped:
         for child in new:
             signal_one(child, signal.SIGSTOP)
         stopped |= new

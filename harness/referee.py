@@ -105,6 +105,8 @@ class Referee:
         self.memory_gb: float | None = None
         self.library_worker: Worker | None = None
         self.library_problem = ""
+        self.has_library = False
+        """The worker has something to compare with for ``library_problem``."""
         self.library: Library | None = None
         self.calls: dict[tuple[str, str], PlacedCall] = {}
         """First calls of the cases of the problem that was judged last, with what is right for them."""
@@ -326,7 +328,7 @@ class Referee:
 
     def _time(self, evaluation: Evaluation, worker: Worker, report: Report) -> None:
         """Time every bench case of every required overload; the results replace those of the check."""
-        library = self.library_worker
+        library = self.library_worker if self.has_library else None
         if library is None:
             return
         with evaluation.phase("bench"):
@@ -411,6 +413,7 @@ class Referee:
             # The library's fault is not the candidate's: it stays right, without a speed.
             evaluation.library = Library("", f"the library failed: {failure.outcome}: {failure.reason}")
             self._drop_library()
+            self.library_problem = ""
             return PASSED, None
 
     def _budget(self) -> Budget:
@@ -420,51 +423,54 @@ class Referee:
             return Budget(4000.0, 0.4, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
         return Budget(10_000.0, 3.0, 128 << 20, window_s)
 
-    def _library(self, problem: Problem) -> Worker | None:
-        """The library's worker for a problem, kept for its next candidate; None where nothing runs here."""
+    def _library(self, problem: Problem) -> None:
+        """Have the library's worker ready for a problem. It is kept from candidate to candidate."""
         if self.library_problem == problem.id:
-            return self.library_worker
-        self._drop_library()
+            return
         self.library_problem, self.against = problem.id, "library"
         targets = self._targets(problem)
-        reason = ""
+        reason = f"the problem names no library for device {self.device.type}"
         if all(targets.values()):
-            worker, reason = self._start_library(targets)
-            if worker is not None:
-                self.library_worker = worker
-                return worker
-        else:
-            reason = f"the problem names no library for device {self.device.type}"
+            reason = self._load_library(targets)
+            if not reason:
+                return
         fallbacks = {o.name: o.fallback or "" for o in problem.overloads if o.required}
+        notes = {}
         if all(fallbacks.values()):
             self.against = "fallback"
-            self.library_worker, why = self._start_library(fallbacks)
+            why = self._load_library(fallbacks)
             reason += f"; the fallback failed: {why}" if why else ""
-        self.library = Library("", reason, {} if self.library_worker is None else {"fallback": "plain torch"})
-        return self.library_worker
+            notes = {} if why else {"fallback": "plain torch"}
+        self.has_library = bool(notes)
+        self.library = Library("", reason, notes)
 
     def _targets(self, problem: Problem) -> dict[str, str]:
         """The library's target of each required overload on this device; empty where the file names none."""
         return {o.name: o.baseline.get(self.device.type, "") for o in problem.overloads if o.required}
 
-    def _start_library(self, targets: dict[str, str]) -> tuple[Worker | None, str]:
-        worker = self._start("library")
+    def _load_library(self, targets: dict[str, str]) -> str:
+        """Load these in the library's worker, a new one if there is none; what went wrong, or nothing."""
+        self.has_library = False
+        if self.library_worker is None or not self.library_worker.handle.alive():
+            self._drop_library()
+            self.library_worker = self._start("library")
+        self.library_worker.side.warm.clear()
+        request = {"op": "load", "targets": targets}
         try:
-            reply = worker.handle.request(
-                {"op": "load", "targets": targets}, self.settings.deadlines.import_s, "loading the library"
-            )
+            reply = self.library_worker.handle.request(request, self.settings.deadlines.import_s, "loading the library")
         except WorkerFailed as failure:
-            worker.close()
-            return None, failure.reason
+            self._drop_library()
+            return failure.reason
         if "unavailable" in reply:
-            worker.close()
-            return None, str(reply["unavailable"])
+            return str(reply["unavailable"])
         self.library = Library(str(reply["library"]), "", dict(reply["notes"]))
-        return worker, ""
+        self.has_library = True
+        return ""
 
     def _drop_library(self) -> None:
+        """End its worker; the next candidate gets a new one."""
         worker, self.library_worker = self.library_worker, None
-        self.library, self.library_problem = None, ""
+        self.has_library = False
         if worker is not None:
             worker.close()
 

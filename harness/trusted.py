@@ -32,6 +32,7 @@ class TrustedStub(Stub):
         """``targets``: per overload the baseline to load; ``reference``: per overload its text and parameters, to be
         run as it is, or spoiled as ``mutant`` says.
         """
+        self.entries = {}
         if "reference" in message:
             named = partial(mutant_entry, message["mutant"]) if message["mutant"] else reference_entry
             self.entries = {key: named(**spec) for key, spec in message["reference"].items()}

@@ -25,7 +25,7 @@ _WORDS: Final = 16
 """64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, then its keepers."""
 _PID, _STARTING, _STOPPED_NS, _FIRST_KEEPER = 0, 1, 2, 3
 _HEADER: Final = 8
-_TURNS_NS, _QUIET_NS = 0, 1
+_TURNS_NS, _QUIET_NS, _STOPPING_NS = 0, 1, 2
 _STARTING_DEADLINE_S: Final = 10.0
 
 
@@ -85,6 +85,11 @@ class Page:
     def timed_s(self) -> float:
         """Seconds for which some referee of the device has had its turn so far."""
         return self.words[_TURNS_NS] / 1e9
+
+    @property
+    def stopping_s(self) -> float:
+        """Of ``timed_s``, what it took until everybody else stood still."""
+        return self.words[_STOPPING_NS] / 1e9
 
     @property
     def quiet_us(self) -> float:
@@ -149,33 +154,32 @@ class Turns:
             self._waited_ns += begun_ns - asked_ns - (self._mine[_STOPPED_NS] - stopped_ns)
             stopped: list[tuple[int, int]] = []
             try:
-                for referee in range(MAX_REFEREES):
-                    if referee != self.referee and self._stop(referee):
-                        stopped.append((referee, time.monotonic_ns()))
+                self._stop_others(stopped)
+                self.page.words[_STOPPING_NS] += time.monotonic_ns() - begun_ns
                 yield
             finally:
                 for referee, since_ns in stopped:
                     self._continue(referee, since_ns)
                 self.page.words[_TURNS_NS] += time.monotonic_ns() - begun_ns
 
-    def _stop(self, referee: int) -> bool:
-        """Stop a referee and its workers; whether there is one."""
-        words = self.page.slot(referee)
-        pid = words[_PID]
-        if not pid:
-            return False
+    def _stop_others(self, stopped: list[tuple[int, int]]) -> None:
+        """Stop all other referees, then their workers; adds who and when to ``stopped`` as it goes."""
         deadline = time.monotonic() + _STARTING_DEADLINE_S
-        while True:
-            _signal(pid, signal.SIGSTOP)
-            processes.await_stopped([pid])
-            if not words[_STARTING] or time.monotonic() > deadline:
-                break
-            # Its new worker would run on, since nobody but it knows of it yet.
-            _signal(pid, signal.SIGCONT)
-            time.sleep(0.001)
-        for keeper in self.page.keepers(referee):
-            processes.stop_tree(keeper)
-        return True
+        waiting = [each for each in range(MAX_REFEREES) if each != self.referee and self.page.slot(each)[_PID]]
+        while waiting:
+            for referee in waiting:
+                _signal(self.page.slot(referee)[_PID], signal.SIGSTOP)
+            processes.await_stopped([self.page.slot(referee)[_PID] for referee in waiting])
+            since_ns, late = time.monotonic_ns(), time.monotonic() > deadline
+            starting = [each for each in waiting if self.page.slot(each)[_STARTING] and not late]
+            stopped += [(referee, since_ns) for referee in waiting if referee not in starting]
+            for referee in starting:
+                # Its new worker would run on, since nobody but it knows of it yet.
+                _signal(self.page.slot(referee)[_PID], signal.SIGCONT)
+            if starting:
+                time.sleep(0.0005)
+            waiting = starting
+        processes.stop_trees([keeper for referee, _ in stopped for keeper in self.page.keepers(referee)])
 
     def _continue(self, referee: int, since_ns: int) -> None:
         words = self.page.slot(referee)

@@ -5,6 +5,7 @@ The same processes as in ``kgbench run``, kept warm between calls. Never imports
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import sys
 import threading
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kgbench import owncode
+from kgbench import owncode, scores
 from kgbench.harness.session import Session, Settings
 from kgbench.harness.settings import Deadlines, Job
 from kgbench.loader import Registry, load_problem
@@ -24,6 +25,23 @@ from kgbench.types import Result
 
 def _to_stderr(words: str) -> None:
     print(f"kgbench: {words}", file=sys.stderr)
+
+
+class Checked(Result):
+    """A Result with what a trainer asks of it."""
+
+    @property
+    def speedup(self) -> float | None:
+        """Library time / candidate time over the bench cases, as ``scores.speedup`` defines it; None when not timed."""
+        estimate = scores.speedup(self)
+        return None if self.interpreted or estimate is None else estimate.point
+
+    def reward(self, p: float = 1.0) -> float:
+        """1.0 when this counts in fast_p: right, and the lower end of the speedup's interval is above p; else 0.0.
+
+        With p = 0, 1.0 when it is right. The mean over all problems of a source is its fast_p.
+        """
+        return float(scores.is_fast(self, p))
 
 
 class Evaluator:
@@ -105,7 +123,7 @@ class Evaluator:
         source: str,
         *,
         on_event: Callable[[str, str], None] = lambda phase, detail: None,
-    ) -> Result:
+    ) -> Checked:
         """Judge one kernel and time it beside the library.
 
         Args:
@@ -118,7 +136,8 @@ class Evaluator:
         """
         loaded = self._load(problem)
         job = Job(str(loaded.path), loaded.id, "evaluator", next(self._numbers), source)
-        return self._session.evaluate(job, on_event)
+        result = self._session.evaluate(job, on_event)
+        return Checked(**{field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
 
     def _load(self, name: str) -> Problem:
         with self._lock:

@@ -152,23 +152,6 @@ class Result:
     seed: str = ""
     """SHA-256 of the seed that its inputs came from; run.json has the seed itself once that part of the run is over."""
 
-    @property
-    def speedup(self) -> float | None:
-        """Library time / candidate time over the bench cases, as ``scores.speedup`` defines it; None when not timed."""
-        from kgbench.scores import speedup
-
-        estimate = speedup(self)
-        return None if self.interpreted or estimate is None else estimate.point
-
-    def reward(self, p: float = 1.0) -> float:
-        """1.0 when this counts in fast_p: right, and the lower end of the speedup's interval is above p; else 0.0.
-
-        With p = 0, 1.0 when it is right. The mean over all problems of a source is its fast_p.
-        """
-        from kgbench.scores import is_fast
-
-        return float(is_fast(self, p))
-
     def to_json(self) -> dict[str, Any]:
         """As JSON-ready data: enums as text, tuples as lists."""
         return dataclasses.asdict(self)
