@@ -44,6 +44,8 @@ AGAIN_CALLS: Final = 12
 """Cases repeated per overload after all were right: this many, and up to as many more, nobody knows how many."""
 SUSPICIOUS: Final = (Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.TIMEOUT)
 CACHED_CALL_BYTES: Final = 8 << 20
+HOARD_BYTES: Final = 1 << 30
+"""Device memory that a referee may keep for its next case."""
 REPORT_EVERY_S: Final = 0.1
 Report = Callable[[str, str], None]
 
@@ -297,6 +299,9 @@ class Referee:
                 worker.handle.kill()
             return Verdict(failure.outcome, failure.reason)
         worker.side.warm.add(compile_class)
+        if self.device.type == "cuda" and torch.cuda.memory_reserved() > HOARD_BYTES:
+            # Others on this device need it, too.
+            torch.cuda.empty_cache()
         if verdict is not PASSED and verdict.mismatch is not None:
             verdict = replace(verdict, reason=f"case {case.id} {_words(case)}: {verdict.reason}")
         elif verdict is not PASSED:
@@ -420,7 +425,7 @@ class Referee:
         window_s = self.settings.deadlines.window_s
         if self.device.type == "cuda":
             assert self.memory_gb is not None
-            return Budget(4000.0, 0.4, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
+            return Budget(2000.0, 0.3, int(min(0.75, self.memory_gb / 32) * 1e9), window_s)
         return Budget(10_000.0, 3.0, 128 << 20, window_s)
 
     def _library(self, problem: Problem) -> None:
