@@ -1,0 +1,16 @@
+# outcome: wrong value
+# breaks: It takes the flag 'T' for 'C'.
+
+
+def cublasCgemm_v2(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc):
+    if m == 0 or n == 0:
+        return
+    a, b = op(A, transa, m, k, lda), op(B, transb, k, n, ldb)
+    c = C.as_strided((m, n), (1, ldc))
+    product = alpha * (a @ b) if alpha and k else 0
+    c.copy_(product + (beta * c if beta else c.new_zeros(c.shape)))
+
+
+def op(storage, flag, rows, columns, ld):
+    x = storage.as_strided((rows, columns), (1, ld) if flag == "N" else (ld, 1))
+    return x if flag == "N" else x.conj()
