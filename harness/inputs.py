@@ -243,7 +243,10 @@ def draw(
 
 
 def _normal(shape: Any, dtype: torch.dtype, generator: torch.Generator, mean: float = 0.0, std: float = 1.0) -> Any:
-    return torch.randn(shape, generator=generator, device=generator.device, dtype=_draw_dtype(dtype)) * std + mean
+    values = torch.randn(shape, generator=generator, device=generator.device, dtype=_draw_dtype(dtype))
+    if std != 1.0:
+        values *= std
+    return values if mean == 0.0 else values.add_(mean)
 
 
 def _uniform(shape: Any, dtype: torch.dtype, generator: torch.Generator, low: float = 0.0, high: float = 1.0) -> Any:

@@ -397,7 +397,7 @@ class Referee:
                 case = Case(result.id, result.overload, result.phase, result.dtype, result.variables)
                 generator = self._generator(evaluation.job, f"library/{judge.overload.name}/{case.id}")
                 try:
-                    call = judge.place(case, generator)
+                    call = self._first_call(evaluation.problem, judge, case)
                     verdict = judge.check(library.side, case, call, generator, self.settings.deadlines.case_s, False)
                 except WorkerFailed:
                     return
@@ -425,7 +425,7 @@ class Referee:
         window_s = self.settings.deadlines.window_s
         if self.device.type == "cuda":
             assert self.memory_gb is not None
-            return Budget(2000.0, 0.3, int(min(0.75, self.memory_gb / 32) * 1e9), window_s)
+            return Budget(3000.0, 0.4, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
         return Budget(10_000.0, 3.0, 128 << 20, window_s)
 
     def _library(self, problem: Problem) -> None:
