@@ -203,8 +203,7 @@ class OverloadJudge:
             got = outputs[name]
             live = self._live(call, name)
             if live is not None:
-                got = torch.where(live, got, torch.zeros_like(got))
-                wanted = type(wanted)(torch.where(live, wanted.value, torch.zeros_like(wanted.value)), wanted.magnitude)
+                got, wanted = got.masked_fill(~live, 0), wanted.masked(live)
             mismatch = compare(name, got, wanted, self.limits(call.inputs.bound.case))
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, _mismatch_words(mismatch), mismatch)
