@@ -1,0 +1,78 @@
+"""Does anything grow: a thousand checks through one Evaluator, 100 in flight.
+
+    python -m benchmarks.many_checks [--checks 1000] [--in-flight 100] [--device auto] [--problem aten/t] [--json FILE]
+
+Prints, after a tenth of the checks and after all of them, checks per second and the processes, open descriptors and
+memory of this process and of everything below it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+import psutil
+
+from kgbench import Evaluator
+from kgbench.paths import examples_dir
+from kgbench.types import Outcome
+
+SETTLED_S = 2.0
+"""After this long without work, what is still there stays."""
+
+
+@click.command()
+@click.option("--checks", default=1000, show_default=True)
+@click.option("--in-flight", default=100, show_default=True)
+@click.option("--device", default="auto", show_default=True)
+@click.option("--problem", default="aten/t", show_default=True)
+@click.option("--timing/--no-timing", default=False, show_default=True)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write everything measured here.")
+def main(checks: int, in_flight: int, device: str, problem: str, timing: bool, json_path: Path | None) -> None:
+    """Measure what a thousand checks leave behind."""
+    text = (examples_dir() / f"{problem}.py").read_text()
+    rows = []
+    with Evaluator(device, timing=timing) as evaluator, ThreadPoolExecutor(in_flight) as pool:
+        done = 0
+        for target in (checks // 10, checks):
+            begun = time.monotonic()
+            results = list(
+                pool.map(lambda number: evaluator.check(problem, f"{text}\n# {number}\n"), range(done, target))
+            )
+            seconds = time.monotonic() - begun
+            wrong = [result.reason for result in results if result.outcome is not Outcome.PASSED]
+            time.sleep(SETTLED_S)
+            rows.append(_state(target, (target - done) / seconds, wrong))
+            print(json.dumps(rows[-1]), flush=True)
+            done = target
+    time.sleep(SETTLED_S)
+    rows.append({"after closing": [process.name() for process in psutil.Process().children(recursive=True)]})
+    print(json.dumps(rows[-1]))
+    if json_path is not None:
+        json_path.write_text(json.dumps(rows, indent=1))
+
+
+def _state(checks: int, per_second: float, wrong: list[str]) -> dict[str, Any]:
+    own = psutil.Process()
+    below = own.children(recursive=True)
+    sizes = sorted((round(process.memory_info().rss / 1e6) for process in below), reverse=True)
+    return {
+        "checks": checks,
+        "checks_per_s": round(per_second, 2),
+        "wrong": len(wrong),
+        "first_wrong": wrong[:1],
+        "own_mb": round(own.memory_info().rss / 1e6, 1),
+        "own_descriptors": own.num_fds(),
+        "own_threads": own.num_threads(),
+        "processes_below": len(below),
+        "largest_mb": sizes[:4],
+        "descriptors_below": sum(process.num_fds() for process in below),
+    }
+
+
+if __name__ == "__main__":
+    main()
