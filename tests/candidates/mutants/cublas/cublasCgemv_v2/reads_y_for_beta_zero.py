@@ -1,0 +1,21 @@
+# outcome: wrong value
+# breaks: With beta = 0 it adds 0 * y, so NaN in y leaks.
+
+import torch
+
+
+def cublasCgemv_v2(trans, m, n, alpha, A, lda, x, incx, beta, y, incy):
+    if m == 0 or n == 0:
+        return
+    a = A.as_strided((m, n), (1, lda))
+    a = a if trans == "N" else a.mT if trans == "T" else a.mH
+    from_x, to_y = walked(x, a.shape[1], incx), walked(y, a.shape[0], incy)
+    result = alpha * (a @ x[from_x]) if alpha else torch.zeros_like(y[to_y])
+    result = result + beta * y[to_y]
+    y[to_y] = result
+
+
+def walked(storage, length, increment):
+    """Places of a vector's elements; a negative increment walks from the end."""
+    places = torch.arange(length, device=storage.device) * abs(increment)
+    return places.flip(0) if increment < 0 else places
