@@ -34,22 +34,22 @@ def find_devices(wanted: str) -> list[Device]:
     """
     kind, _, numbers = wanted.partition(":")
     if kind not in ("auto", "cpu", "cuda") or (numbers and kind != "cuda"):
-        raise UsageError(f"device {wanted!r}: there is auto, cpu, cuda, and cuda:0,2 for chosen GPUs")
+        raise UsageError("KGB111", f"device {wanted!r}: there is auto, cpu, cuda, and cuda:0,2 for chosen GPUs")
     if kind == "cpu":
         return [Device("cpu")]
     gpus = nvidia_gpus()
     if not gpus and kind == "auto":
         return [Device("cpu")]
     if not gpus:
-        raise MachineError("no NVIDIA GPU is visible here: nvidia-smi lists none; use --device cpu")
+        raise MachineError("KGB305", "no NVIDIA GPU is visible here: nvidia-smi lists none; use --device cpu")
     if not numbers:
         return gpus
     chosen = []
     for text in numbers.split(","):
         if not text.isdigit():
-            raise UsageError(f"device {wanted!r}: {text!r} is no GPU's number; write for example cuda:0,2")
+            raise UsageError("KGB112", f"device {wanted!r}: {text!r} is no GPU's number; write for example cuda:0,2")
         if int(text) >= len(gpus):
-            raise MachineError(f"device {wanted!r}: there is no GPU {text} here, only 0 to {len(gpus) - 1}")
+            raise MachineError("KGB306", f"device {wanted!r}: there is no GPU {text} here, only 0 to {len(gpus) - 1}")
         chosen.append(gpus[int(text)])
     return list(dict.fromkeys(chosen))
 

@@ -84,5 +84,7 @@ class GpuLock:
                     return fd
         except OSError as error:
             words = error.strerror or str(error)
-            raise MachineError(f"{self.path}: cannot lock the GPU: {words}; ask its owner to remove it") from error
-        raise MachineError(f"{self.path}: cannot lock the GPU: the file comes and goes; try again")
+            raise MachineError(
+                "KGB307", f"{self.path}: cannot lock the GPU: {words}; ask its owner to remove it"
+            ) from error
+        raise MachineError("KGB308", f"{self.path}: cannot lock the GPU: the file comes and goes; try again")

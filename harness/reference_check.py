@@ -43,7 +43,7 @@ def _complaint(path: Path) -> str:
             if overload.check:
                 _run(path, overload)
     except KgbenchError as error:
-        return str(error)
+        return error.printed
     return ""
 
 
@@ -60,15 +60,15 @@ def _run(path: Path, overload: Overload) -> None:
             wanted = {name: each.shape for name, each in zip(names, judge.promises(inputs), strict=True)}
     except Exception as error:  # whatever a reference raises is a complaint about its file
         what = f"fails in case {bound.case.id}: {type(error).__name__}: {error}"
-        raise _wrong(path, overload, what) from error
+        raise _wrong("KGB270", path, overload, what) from error
     for name, shape in wanted.items():
         got = tuple(expected[name].value.shape)
         if got != shape:
-            raise _wrong(path, overload, f"{name} has shape {got} in case {bound.case.id}, not {shape}")
+            raise _wrong("KGB271", path, overload, f"{name} has shape {got} in case {bound.case.id}, not {shape}")
 
 
-def _wrong(path: Path, overload: Overload, what: str) -> ProblemFileError:
-    return ProblemFileError(path, key_line(path, overload.name, "reference"), "reference", what)
+def _wrong(number: str, path: Path, overload: Overload, what: str) -> ProblemFileError:
+    return ProblemFileError(number, path, key_line(path, overload.name, "reference"), "reference", what)
 
 
 def smallest(overload: Overload) -> BoundCase:

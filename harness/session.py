@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from kgbench.errors import MachineError
+from kgbench.errors import MachineError, numbered
 from kgbench.harness import processes
 from kgbench.harness.devices import Device, find_devices
 from kgbench.harness.environment import environment
@@ -146,11 +146,11 @@ class Session:
     def __enter__(self) -> Session:
         if not sys.platform.startswith("linux"):
             raise MachineError(
-                "kernels run on Linux only; use a Linux machine. Here list, show, validate and report work"
+                "KGB301", "kernels run on Linux only; use a Linux machine. Here list, show, validate and report work"
             )
         if importlib.util.find_spec("torch") is None:
             words = "torch is not installed: pip install 'kgbench[torch]', or see the README for the CPU build"
-            raise MachineError(words)
+            raise MachineError("KGB302", words)
         begun = time.monotonic()
         try:
             self._take_devices()
@@ -255,7 +255,7 @@ class Session:
             self._discard(seat)
             if isinstance(error, ChannelClosed | ChannelTimeout | ProtocolError):
                 if self._closed:
-                    raise SessionClosed("the session was closed while a candidate was judged") from None
+                    raise SessionClosed("KGB316", "the session was closed while a candidate was judged") from None
                 if not asked:
                     raise _Stale from None
                 raise _Lost(f"the referee is gone: {error}{self._last_words('referee')}") from None
@@ -317,7 +317,8 @@ class Session:
                 raise
             if not others:
                 raise
-            self.settings.say(f"no more than {others} candidates at once on {place.device.name}: {error}")
+            words = f"no more than {others} candidates at once on {place.device.name}: {error}"
+            self.settings.say(numbered("KGB603", words))
             place.most = others
             return self._take(job, alone=False)
         with self._changed:
@@ -380,16 +381,17 @@ class Session:
         place = seat.place
         with self._changed:
             if not place.sick:
-                self.settings.say(f"{place.device.name} {place.device.uuid} is set aside: {reason}")
+                words = f"{place.device.name} {place.device.uuid} is set aside: {reason}"
+                self.settings.say(numbered("KGB604", words))
             place.sick = reason
             self._changed.notify_all()
 
     def _check_open(self) -> None:
         if self._closed:
-            raise SessionClosed("the session was closed while a candidate was waiting")
+            raise SessionClosed("KGB316", "the session was closed while a candidate was waiting")
         if self._places and all(place.sick for place in self._places):
             reasons = "; ".join(f"{place.device.name} {place.device.uuid}: {place.sick}" for place in self._places)
-            raise MachineError(f"no device is left that works: {reasons}")
+            raise MachineError("KGB309", f"no device is left that works: {reasons}")
 
     # --- processes ---
 
@@ -406,10 +408,13 @@ class Session:
                 taken.append((device, lock))
         if not taken:
             device, lock = locks[0]
-            lock.wait(lambda words: self.settings.say(f"GPU {device.index} ({device.name}): {words}"))
+            lock.wait(
+                lambda words: self.settings.say(numbered("KGB605", f"GPU {device.index} ({device.name}): {words}"))
+            )
             taken.append((device, lock))
         elif len(taken) < min(wanted, len(locks)):
-            self.settings.say(f"{len(taken)} of {min(wanted, len(locks))} GPUs are free; going on with these")
+            words = f"{len(taken)} of {min(wanted, len(locks))} GPUs are free; going on with these"
+            self.settings.say(numbered("KGB606", words))
         for device, lock in taken:
             self._places.append(_Place(device, Page.create(), self._most_seats(device, len(taken)), lock))
 
@@ -448,9 +453,11 @@ class Session:
                 self.facts.setdefault("not imported", {})[message["missing"]] = message["reason"]
                 message = self._server.receive(START_S)
         except (ChannelClosed, ChannelTimeout, ProtocolError) as error:
-            raise MachineError(f"the fork server did not start: {error}{self._last_words('forkserver')}") from None
+            raise MachineError(
+                "KGB310", f"the fork server did not start: {error}{self._last_words('forkserver')}"
+            ) from None
         if message["unfit"]:
-            raise MachineError(f"the fork server is not fit to fork: {message['unfit']}")
+            raise MachineError("KGB311", f"the fork server is not fit to fork: {message['unfit']}")
         plan = Plan.from_json(message["plan"])
         self._plan = message["plan"]
         self.facts |= {"server_versions": message["versions"], "sandbox": plan.states()}
@@ -505,11 +512,11 @@ class Session:
         except BaseException as error:
             self._discard(seat)
             if isinstance(error, ChannelClosed | ChannelTimeout | ProtocolError):
-                raise MachineError(f"a referee did not start: {error}{self._last_words('referee')}") from None
+                raise MachineError("KGB312", f"a referee did not start: {error}{self._last_words('referee')}") from None
             raise
         if answer.get("event") != "ready":
             self._discard(seat)
-            raise MachineError(f"a referee did not start: {answer.get('reason')}")
+            raise MachineError("KGB312", f"a referee did not start: {answer.get('reason')}")
         facts: dict[str, Any] = answer["facts"]
         return seat, facts
 
@@ -519,7 +526,7 @@ class Session:
             self._check_open()
             if self._server is None:
                 if self._servers > MAX_SERVERS:
-                    raise MachineError(f"{MAX_SERVERS} fork servers died{self._last_words('forkserver')}")
+                    raise MachineError("KGB313", f"{MAX_SERVERS} fork servers died{self._last_words('forkserver')}")
                 self._start_server()
             assert self._server is not None
             try:
@@ -533,7 +540,7 @@ class Session:
                 self._stop_server()
                 continue
             return reply
-        raise MachineError(f"the fork server does not answer{self._last_words('forkserver')}")
+        raise MachineError("KGB314", f"the fork server does not answer{self._last_words('forkserver')}")
 
     def _check_sandbox(self) -> None:
         """Raises MachineError, saying what is missing, below the level that was asked for."""
@@ -544,8 +551,9 @@ class Session:
         asked = SANDBOX_LEVELS[1 : SANDBOX_LEVELS.index(required) + 1]
         lines = [f"  {level}: {what}" for level in asked for what in missing[level]]
         raise MachineError(
+            "KGB315",
             f"the sandbox on this machine is level {had!r}, and --require-sandbox asks for {required!r}. "
-            "It lacks:\n" + "\n".join(lines) + "\ndocs/sandbox.md says how to get each"
+            "It lacks:\n" + "\n".join(lines) + "\ndocs/sandbox.md says how to get each",
         )
 
     @contextlib.contextmanager

@@ -33,8 +33,9 @@ def parse_bounds(text: str) -> tuple[Bound, ...]:
         match = _BOUND.fullmatch(part)
         if match is None or not 0 <= float(match["least"]) <= 1:
             raise UsageError(
+                "KGB107",
                 f"--fail-under '{part}': expected [SOURCE:]fast_P=SHARE with a share from 0 to 1, "
-                "for example --fail-under 'fast_0=1.0,cublas:fast_1=0.5'"
+                "for example --fail-under 'fast_0=1.0,cublas:fast_1=0.5'",
             )
         bounds.append(Bound(part, match["source"], float(match["p"] or 0), float(match["least"])))
     return tuple(bounds)
@@ -46,7 +47,9 @@ def check_sources(bounds: Sequence[Bound], ids: Sequence[str]) -> None:
     for bound in bounds:
         if bound.source is not None and bound.source not in sources:
             raise UsageError(
-                f"--fail-under '{bound.text}': no problem of {bound.source} is selected; there are {', '.join(sources)}"
+                "KGB108",
+                f"--fail-under '{bound.text}': no problem of {bound.source} is selected; "
+                f"there are {', '.join(sources)}",
             )
 
 

@@ -272,4 +272,4 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _wrong(expr: Expr, case: Case, expected: str, value: Any) -> ExpressionError:
-    return ExpressionError(f"{expr.where}: '{expr.text}' is {value!r} in case {case.id}; {expected}")
+    return ExpressionError("KGB265", f"{expr.where}: '{expr.text}' is {value!r} in case {case.id}; {expected}")

@@ -1,7 +1,8 @@
-"""Everything kgbench tells a user as an error, with the exit code it ends the command with.
+"""Everything kgbench tells a user as an error, with its number and the exit code it ends the command with.
 
 A candidate's failure is never an exception; it is an ``Outcome``. What is raised from here is somebody else's: a wrong
-command line, a wrong problem file, a machine that cannot do what was asked.
+command line, a wrong problem file, a machine that cannot do what was asked. What the numbers mean is in
+``messages.py``.
 """
 
 from __future__ import annotations
@@ -16,10 +17,20 @@ class KgbenchError(Exception):
 
     exit_code: ClassVar[int] = 2
 
+    def __init__(self, number: str, text: str) -> None:
+        """``number`` is one of ``messages.py``; ``text`` says what, where and the next step."""
+        super().__init__(number, text)
+        self.number = number
+        self.text = text
+        self.add_note(f"{number}: see docs/errors.md")
+
+    def __str__(self) -> str:
+        return self.text
+
     @property
-    def message(self) -> str:
-        """What, where and the next step, in one text."""
-        return str(self)
+    def printed(self) -> str:
+        """As the command line has it, behind its number."""
+        return numbered(self.number, self.text)
 
 
 class UsageError(KgbenchError):
@@ -33,7 +44,7 @@ class ExpressionError(UsageError):
 class ProblemFileError(UsageError):
     """A problem file says something wrong; exit code 2."""
 
-    def __init__(self, file: Path | str, line: int, key: str, what: str, step: str = "") -> None:
+    def __init__(self, number: str, file: Path | str, line: int, key: str, what: str, step: str = "") -> None:
         """``step`` is what to write instead; ``line`` counts from 1."""
         self.file = str(file)
         self.line = line
@@ -41,7 +52,8 @@ class ProblemFileError(UsageError):
         self.what = what
         self.step = step
         where = f"{shown_path(file)}:{line}: " + (f"{key}: " if key else "")
-        super().__init__(where + what + (f"; {step}" if step else ""))
+        super().__init__(number, where + what + (f"; {step}" if step else ""))
+        self.args = (number, file, line, key, what, step)
 
 
 class ProblemFileErrors(UsageError):
@@ -49,13 +61,23 @@ class ProblemFileErrors(UsageError):
 
     def __init__(self, complaints: Sequence[ProblemFileError | ExpressionError]) -> None:
         self.complaints = tuple(complaints)
-        super().__init__("\n".join(map(str, complaints)))
+        super().__init__(complaints[0].number, "\n".join(map(str, complaints)))
+        self.args = (complaints,)
+
+    @property
+    def printed(self) -> str:
+        return "\n".join(each.printed for each in self.complaints)
 
 
 class MachineError(KgbenchError):
     """This machine cannot do what was asked, however it is spelled; exit code 3."""
 
     exit_code: ClassVar[int] = 3
+
+
+def numbered(number: str, text: str) -> str:
+    """A message behind its number; also for warnings, which no exception is raised for."""
+    return f"{number}: {text}"
 
 
 def shown_path(path: Path | str) -> str:

@@ -131,10 +131,9 @@ class Expr:
         """Its value; ExpressionError naming the text and the cause when it has none."""
         try:
             return _walk(self.tree, variables, None)
-        except ExpressionError as error:
-            raise ExpressionError(f"{_prefix(self.where)}cannot evaluate '{self.text}': {error}") from None
-        except (ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
-            raise ExpressionError(f"{_prefix(self.where)}cannot evaluate '{self.text}': {error}") from error
+        except (ExpressionError, ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
+            words = f"{_prefix(self.where)}cannot evaluate '{self.text}': {error}"
+            raise ExpressionError("KGB263", words) from (None if isinstance(error, ExpressionError) else error)
 
 
 def reference_names(text: str, where: str = "") -> frozenset[str]:
@@ -161,12 +160,14 @@ def _prefix(where: str) -> str:
 
 def _parse(text: str, where: str) -> ast.expr:
     if len(text) > MAX_TEXT:
-        raise ExpressionError(f"{_prefix(where)}an expression has at most {MAX_TEXT} characters, got {len(text)}")
+        raise ExpressionError(
+            "KGB260", f"{_prefix(where)}an expression has at most {MAX_TEXT} characters, got {len(text)}"
+        )
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         cause = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise ExpressionError(f"{_prefix(where)}'{text}' is not an expression: {cause}") from None
+        raise ExpressionError("KGB261", f"{_prefix(where)}'{text}' is not an expression: {cause}") from None
 
 
 def _names(tree: ast.expr) -> frozenset[str]:
@@ -185,7 +186,7 @@ def _check(tree: ast.expr, text: str, where: str, torch_calls: bool) -> None:
     for node in ast.walk(tree):
         cause = _complaint(node, torch_calls)
         if cause:
-            raise ExpressionError(f"{_prefix(where)}'{text}': {cause}")
+            raise ExpressionError("KGB262", f"{_prefix(where)}'{text}': {cause}")
 
 
 def _complaint(node: ast.AST, torch_calls: bool) -> str:
@@ -239,7 +240,7 @@ def _name(node: Any, variables: Mapping[str, Any], torch: Any) -> Any:
         return torch
     if node.id in CONSTANTS:
         return CONSTANTS[node.id]
-    raise ExpressionError(f"there is no variable '{node.id}'")
+    raise ExpressionError("KGB264", f"there is no variable '{node.id}'")
 
 
 def _binary(node: Any, variables: Mapping[str, Any], torch: Any) -> Any:

@@ -62,7 +62,7 @@ def load_summary(path: Path) -> Summary:
                 break
     missing = next(key for key in _HEAD_KEYS if key not in found)
     step = f"begin the file with {', '.join(_HEAD_KEYS)}, one line each"
-    raise ProblemFileError(path, 1, missing, "is missing at the head of the file", step)
+    raise ProblemFileError("KGB205", path, 1, missing, "is missing at the head of the file", step)
 
 
 def problem_id(path: Path) -> str:
@@ -97,7 +97,7 @@ class Registry:
                 problem = problem_id(path)
                 if problem in found:
                     both = f"{shown_path(found[problem])} and {shown_path(path)}"
-                    raise UsageError(f"two files define {problem}: {both}; rename one")
+                    raise UsageError("KGB201", f"two files define {problem}: {both}; rename one")
                 found[problem] = path
         order = {source: number for number, source in enumerate(SOURCES)}
         return dict(sorted(found.items(), key=lambda item: (order.get(item[0].partition("/")[0], len(order)), item[0])))
@@ -145,7 +145,7 @@ class Registry:
         found = [each for each in ids if fnmatch.fnmatchcase(each if "/" in wanted else each.partition("/")[2], wanted)]
         if not found:
             near = hint(pattern.strip("*?"), ids)
-            raise UsageError(f"--problems '{pattern}' matches none of the {len(ids)} problems; {near}")
+            raise UsageError("KGB115", f"--problems '{pattern}' matches none of the {len(ids)} problems; {near}")
         return found
 
 
@@ -153,20 +153,23 @@ def _sources(sources: Iterable[str], known: Sequence[str]) -> Sequence[str]:
     words = [word for source in sources for word in source.split(",") if word]
     for word in words:
         if word not in (*known, "all"):
-            raise UsageError(f"there is no source '{word}'; there are {', '.join(known)} and all")
+            raise UsageError("KGB116", f"there is no source '{word}'; there are {', '.join(known)} and all")
     return known if not words or "all" in words else tuple(words)
 
 
 def _problem_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder; a problem folder holds <source>/<name>.yaml")
+        raise UsageError("KGB202", f"{folder} is no folder; a problem folder holds <source>/<name>.yaml")
     found = sorted(folder.glob("*/*.yaml"))
     strange = next((path for path in found if not SOURCE_NAME.match(path.parent.name)), None)
     if strange is not None:
         raise UsageError(
+            "KGB203",
             f"{shown_path(strange)} lies in no source's folder; move it to one of {', '.join(SOURCES)} below {folder}, "
-            "or to one of your own, whose name has lower case, digits and _"
+            "or to one of your own, whose name has lower case, digits and _",
         )
     if not found and any(folder.glob("*.yaml")):
-        raise UsageError(f"{folder} holds problem files itself; give the folder above, with <source>/<name>.yaml in it")
+        raise UsageError(
+            "KGB204", f"{folder} holds problem files itself; give the folder above, with <source>/<name>.yaml in it"
+        )
     return found

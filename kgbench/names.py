@@ -32,8 +32,8 @@ def resolve(spelling: str, ids: Sequence[str]) -> Name:
         if len(found) == 1:
             return Name(found[0], suffix)
         if found:
-            raise UsageError(f"'{spelling}' means {' and '.join(found)}; write the source too")
-    raise UsageError(f"there is no problem '{spelling}'; {hint(base, ids)}")
+            raise UsageError("KGB114", f"'{spelling}' means {' and '.join(found)}; write the source too")
+    raise UsageError("KGB113", f"there is no problem '{spelling}'; {hint(base, ids)}")
 
 
 def _matching(name: str, ids: Sequence[str]) -> list[str]:

@@ -66,7 +66,8 @@ def _check_marks(path: Path) -> None:
     found = [(number, _MARKED.match(line)) for number, line in enumerate(text.splitlines(), 1)]
     raise ProblemFileErrors(
         [
-            ProblemFileError(path, number, match["text"].strip().partition(":")[0], "is still as kgbench new wrote it",
+            ProblemFileError("KGB212", path, number, match["text"].strip().partition(":")[0],
+                             "is still as kgbench new wrote it",
                              f"{match['step']}, then remove the comment '{MARK} …'")
             for number, match in found
             if match
@@ -140,10 +141,10 @@ class _Search:
         """Unknown keys; and missing ones only where no unknown key may be one of them misspelt."""
         unknown = {name: child for name, child in nodes.items() if name not in KEYS[place]}
         for name, child in unknown.items():
-            self._attempt(partial(child.fail, "unknown key", did_you_mean(name, KEYS[place])))
+            self._attempt(partial(child.fail, "KGB220", "unknown key", did_you_mean(name, KEYS[place])))
         for name in required if not unknown else ():
             if name not in nodes:
-                self._attempt(partial(at.fail, f"'{name}' is missing", f"add '{name}: …'"))
+                self._attempt(partial(at.fail, "KGB222", f"'{name}' is missing", f"add '{name}: …'"))
 
     def _body(self, body: Body, kind: str | None) -> None:
         """Its keys one by one, and what concerns several only where each is right."""
@@ -189,31 +190,33 @@ class Check:
         written = [each.name for each in self.overload.arguments if _access(each) != "read"]
         if self.overload.signature.returns == "None" and not written and self.kind != "sync":
             step = "give one argument access: write or readwrite, or let entry return a Tensor"
-            self.body.nodes["arguments"].fail("entry returns None and no argument is written", step)
+            self.body.nodes["arguments"].fail("KGB251", "entry returns None and no argument is written", step)
         if not self.overload.dtypes:
-            self.body.nodes["dtypes"].fail("expected at least one required dtype")
+            self.body.nodes["dtypes"].fail("KGB225", "expected at least one required dtype")
 
     def _alias(self) -> None:
         tensors = [each.name for each in self.overload.arguments if isinstance(each, TensorArgument)]
         alias = self.overload.alias
         if (self.kind == "view") != (alias is not None):
             if alias is None:
-                self.body.node.fail("'alias' is missing", "add 'alias: …', the argument whose storage a view shares")
-            self.body.nodes["alias"].fail(f"belongs to kind view, and the kind is {self.kind}", "remove it")
+                self.body.node.fail(
+                    "KGB222", "'alias' is missing", "add 'alias: …', the argument whose storage a view shares"
+                )
+            self.body.nodes["alias"].fail("KGB224", f"belongs to kind view, and the kind is {self.kind}", "remove it")
         if alias is not None and alias not in tensors:
-            self.body.nodes["alias"].fail(f"there is no tensor '{alias}'", did_you_mean(alias, tensors))
+            self.body.nodes["alias"].fail("KGB233", f"there is no tensor '{alias}'", did_you_mean(alias, tensors))
 
     def _phases(self) -> None:
         cases = self.body.nodes["cases"]
         if not self.overload.check:
-            cases.mapping()["check"].fail("expected at least one case")
+            cases.mapping()["check"].fail("KGB225", "expected at least one case")
         if self.kind not in TIMED_KINDS or not self.overload.required:
             return
         if not self.overload.baseline:
             self.body.need("baseline")
         if "cpu" not in self.overload.bench or len(self.overload.bench) < 2:
             step = f"give cases for cpu and for one or more of {', '.join(PRESETS[1:])}"
-            cases.mapping().get("bench", cases).fail(f"kind {self.kind} is timed on every device", step)
+            cases.mapping().get("bench", cases).fail("KGB252", f"kind {self.kind} is timed on every device", step)
 
     def _value_sets(self) -> None:
         known = {name for each in self.overload.arguments for name in getattr(each, "draw", {})} | {"default"}
@@ -221,7 +224,9 @@ class Check:
             named = values.get("values", "default")
             for wanted in named["choice"] if isinstance(named, dict) else (named,):
                 if wanted not in known:
-                    node.mapping()["values"].fail(f"no argument draws '{wanted}'", did_you_mean(wanted, sorted(known)))
+                    node.mapping()["values"].fail(
+                        "KGB233", f"no argument draws '{wanted}'", did_you_mean(wanted, sorted(known))
+                    )
 
     def _variables(self) -> None:
         given = ALWAYS | set(self.overload.defaults)
@@ -238,7 +243,9 @@ class Check:
     def _missing(self, node: Node, name: str, where: str, known: Iterable[str]) -> None:
         anywhere = {key for _, values in self.case_nodes() for key in values} | set(self.overload.defaults)
         if name in anywhere:
-            node.fail(f"has no value for '{name}', which {where} reads", f"add '{name}: …' here or under defaults")
+            node.fail(
+                "KGB253", f"has no value for '{name}', which {where} reads", f"add '{name}: …' here or under defaults"
+            )
         at = self.body.nodes
         for part in where.split("."):
             found = at.get(part)
@@ -246,9 +253,9 @@ class Check:
                 break
             reader, at = found, found.mapping() if found.is_mapping() else {}
         if name in self.overload.variables:
-            reader.fail(f"reads '{name}', which is derived after it", "put it below")
+            reader.fail("KGB254", f"reads '{name}', which is derived after it", "put it below")
         every = sorted({*known, *self.overload.variables} - {name})
-        reader.fail(f"reads '{name}', which no case gives", did_you_mean(name, every))
+        reader.fail("KGB255", f"reads '{name}', which no case gives", did_you_mean(name, every))
 
     def case_nodes(self) -> list[tuple[Node, dict[str, Any]]]:
         """Every case as written, with its values; fuzz counts as one."""
@@ -303,5 +310,8 @@ def _unused(judged: Sequence[tuple[Body, Overload]]) -> Iterator[Callable[[], No
             for name in values:
                 if name not in read | ALWAYS:
                     yield partial(
-                        node.mapping()[name].fail, "no expression reads this variable", did_you_mean(name, sorted(read))
+                        node.mapping()[name].fail,
+                        "KGB256",
+                        "no expression reads this variable",
+                        did_you_mean(name, sorted(read)),
                     )

@@ -93,7 +93,7 @@ def read_parts(path: Path) -> tuple[Problem, tuple[Body, ...]]:
     raw, text = read_text(path)
     if not SOURCE_NAME.match(source):
         step = f"move it to a folder named {', '.join(SOURCES)}, or as a source of your own: lower case, digits and _"
-        raise ProblemFileError(path, 1, "", f"its folder '{source}' is no source", step)
+        raise ProblemFileError("KGB203", path, 1, "", f"its folder '{source}' is no source", step)
     root = read_tree(path, text)
     nodes = root.fields(KEYS["problem"], (*HEAD_KEYS, "doc"))
     check_head(nodes)
@@ -101,7 +101,7 @@ def read_parts(path: Path) -> tuple[Problem, tuple[Body, ...]]:
     bodies = read_bodies(root, nodes)
     overloads = tuple(body.read(kind, source, name) for body in bodies)
     if not any(overload.required for overload in overloads):
-        root.fail("no overload is required, so nothing would be judged", "remove one 'required: false'")
+        root.fail("KGB250", "no overload is required, so nothing would be judged", "remove one 'required: false'")
     problem = Problem(
         id=f"{source}/{name}",
         source=source,
@@ -123,25 +123,27 @@ def read_text(path: Path) -> tuple[bytes, str]:
         raw = path.read_bytes()
         return raw, raw.decode("utf-8")
     except OSError as error:
-        raise ProblemFileError(path, 1, "", f"cannot be read: {error.strerror}") from None
+        raise ProblemFileError("KGB208", path, 1, "", f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise ProblemFileError(path, line, "", "is not UTF-8 text", "save it as UTF-8") from None
+        raise ProblemFileError("KGB209", path, line, "", "is not UTF-8 text", "save it as UTF-8") from None
 
 
 def check_head(nodes: Mapping[str, Node]) -> None:
     first = tuple(nodes)[: len(HEAD_KEYS)]
     for found, wanted in zip(first, HEAD_KEYS, strict=True):
         if found != wanted:
-            nodes[wanted].fail("stands too late", f"begin the file with {', '.join(HEAD_KEYS)}, in this order")
+            nodes[wanted].fail(
+                "KGB213", "stands too late", f"begin the file with {', '.join(HEAD_KEYS)}, in this order"
+            )
 
 
 def one_line(node: Node) -> str:
     text = node.text()
     if node.raw.start_mark.line != node.raw.end_mark.line or getattr(node.raw, "style", None) in ("|", ">"):
-        node.fail("expected one line of text", "kgbench list reads only the first lines of the file")
+        node.fail("KGB214", "expected one line of text", "kgbench list reads only the first lines of the file")
     if not text.strip():
-        node.fail("expected text, got nothing")
+        node.fail("KGB225", "expected text, got nothing")
     return text
 
 
@@ -163,7 +165,7 @@ def read_bodies(root: Node, nodes: Mapping[str, Node]) -> tuple[Body, ...]:
         return (Body("", root, shared, frozenset(shared)),)
     listed = nodes["overloads"].mapping()
     if not listed:
-        nodes["overloads"].fail("expected at least one overload")
+        nodes["overloads"].fail("KGB225", "expected at least one overload")
     bodies = []
     for overload, node in listed.items():
         own = node.fields(KEYS["overload"])
@@ -221,14 +223,16 @@ class Body:
     def required(self) -> tuple[bool, str]:
         required = self.nodes["required"].boolean() if "required" in self.nodes else True
         if required and "reason" in self.nodes:
-            self.nodes["reason"].fail("stands only beside 'required: false'", "remove it")
+            self.nodes["reason"].fail("KGB224", "stands only beside 'required: false'", "remove it")
         if not required and "reason" not in self.nodes:
-            self.node.fail("'reason' is missing beside 'required: false'", "add 'reason: …', why it is not judged")
+            self.node.fail(
+                "KGB222", "'reason' is missing beside 'required: false'", "add 'reason: …', why it is not judged"
+            )
         return required, "" if required else self.nodes["reason"].text()
 
     def need(self, key: str) -> Node:
         if key not in self.nodes:
-            self.node.fail(f"'{key}' is missing", f"add '{key}: …'")
+            self.node.fail("KGB222", f"'{key}' is missing", f"add '{key}: …'")
         return self.nodes[key]
 
     def check_entry(self, signature: Signature, source: str, problem: str) -> None:
@@ -236,7 +240,7 @@ class Body:
         alone = source == "aten" and not self.name and signature.name.startswith(f"{problem}_")
         if signature.name != wanted and not alone:
             self.nodes["entry"].fail(
-                f"the function is named '{signature.name}'", f"name it '{wanted}', as the problem is"
+                "KGB241", f"the function is named '{signature.name}'", f"name it '{wanted}', as the problem is"
             )
 
 
@@ -258,28 +262,31 @@ def read_signature(node: Node) -> Signature:
     try:
         function = ast.parse(f"def {text}: ...").body[0]
     except SyntaxError as error:
-        node.fail(f"is no signature: {error.msg}", step)
+        node.fail("KGB240", f"is no signature: {error.msg}", step)
     if not isinstance(function, ast.FunctionDef) or function.returns is None:
-        node.fail("the signature has no return type", step)
+        node.fail("KGB240", "the signature has no return type", step)
     arguments = function.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs:
-        node.fail("a signature has no *args, **kwargs or '/'", step)
+        node.fail("KGB240", "a signature has no *args, **kwargs or '/'", step)
     named = [(each, False) for each in arguments.args] + [(each, True) for each in arguments.kwonlyargs]
     parameters = tuple(Parameter(each.arg, _type(node, each), keyword_only) for each, keyword_only in named)
     returns = ast.unparse(function.returns)
     if not _RETURNS.match(returns):
-        node.fail(f"cannot return '{returns}'", "return None, Tensor or tuple[Tensor, Tensor]")
+        node.fail("KGB240", f"cannot return '{returns}'", "return None, Tensor or tuple[Tensor, Tensor]")
     return Signature(function.name, parameters, returns, text)
 
 
 def _type(node: Node, argument: ast.arg) -> str:
     if argument.annotation is None:
         node.fail(
-            f"parameter '{argument.arg}' has no type", f"write '{argument.arg}: Tensor', or one of {', '.join(TYPES)}"
+            "KGB240",
+            f"parameter '{argument.arg}' has no type",
+            f"write '{argument.arg}: Tensor', or one of {', '.join(TYPES)}",
         )
     written = ast.unparse(argument.annotation)
     if written.removesuffix(" | None") not in TYPES:
         node.fail(
+            "KGB240",
             f"parameter '{argument.arg}' has the unknown type '{written}'",
             f"there are {', '.join(TYPES)}, each with | None",
         )
@@ -291,11 +298,13 @@ def _arguments(node: Node, signature: Signature) -> tuple[Argument, ...]:
     found = node.mapping()
     for name, child in found.items():
         if name not in names:
-            child.fail(f"entry has no parameter '{name}'", did_you_mean(name, names))
+            child.fail("KGB233", f"entry has no parameter '{name}'", did_you_mean(name, names))
     for parameter in signature.parameters:
         if parameter.name not in found:
             shape = "{access: read, shape: …, draw: …}" if parameter.type.startswith("Tensor") else "{value: …}"
-            node.fail(f"parameter '{parameter.name}' of entry has no argument", f"add '{parameter.name}: {shape}'")
+            node.fail(
+                "KGB242", f"parameter '{parameter.name}' of entry has no argument", f"add '{parameter.name}: {shape}'"
+            )
     return tuple(_argument(parameter, found[parameter.name]) for parameter in signature.parameters)
 
 
@@ -303,21 +312,29 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
     optional = parameter.type.endswith("| None")
     if not parameter.type.startswith("Tensor") or (optional and "value" in node.mapping()):
         if "shape" in node.mapping():
-            node.fail(f"has a shape, and entry says it is {parameter.type}", "write {value: …}, or change entry")
+            node.fail(
+                "KGB243", f"has a shape, and entry says it is {parameter.type}", "write {value: …}, or change entry"
+            )
         return ScalarArgument(parameter.name, node.fields(KEYS["scalar"], KEYS["scalar"])["value"].expr())
     if "value" in node.mapping():
-        node.fail("has a value, and entry says it is a Tensor", "write {access: …, shape: …}, or change entry")
+        node.fail(
+            "KGB243", "has a value, and entry says it is a Tensor", "write {access: …, shape: …}, or change entry"
+        )
     fields = node.fields(KEYS["tensor"], ("access", "shape"))
     if "none_when" in fields and not optional:
-        fields["none_when"].fail(f"entry says {parameter.type}", f"write '{parameter.name}: Tensor | None' there")
+        fields["none_when"].fail(
+            "KGB243", f"entry says {parameter.type}", f"write '{parameter.name}: Tensor | None' there"
+        )
     access = fields["access"].choice(ACCESSES)
     if access == "write" and "draw" in fields:
-        fields["draw"].fail("a 'write' argument has no values before the call", "remove it, or write access: readwrite")
+        fields["draw"].fail(
+            "KGB224", "a 'write' argument has no values before the call", "remove it, or write access: readwrite"
+        )
     if access != "write" and "draw" not in fields:
-        node.fail("'draw' is missing", "add 'draw: normal()', or what its values are")
+        node.fail("KGB222", "'draw' is missing", "add 'draw: normal()', or what its values are")
     passed = fields["passed"].choice(WAYS_TO_PASS) if "passed" in fields else "view"
     if "shuffled" in fields and passed != "pointers":
-        fields["shuffled"].fail("belongs to 'passed: pointers'", "remove it")
+        fields["shuffled"].fail("KGB224", "belongs to 'passed: pointers'", "remove it")
     parsed = {key: fields[key].expr() for key in TENSOR_EXPRESSIONS if key in fields}
     return TensorArgument(
         name=parameter.name,
@@ -339,7 +356,7 @@ def _draws(node: Node) -> dict[str, Draw]:
         return {"default": _draw(node)}
     found = {name: _draw(child) for name, child in node.mapping().items()}
     if "default" not in found:
-        node.fail("'default' is missing", "add 'default: normal()', for cases that name no values")
+        node.fail("KGB222", "'default' is missing", "add 'default: normal()', for cases that name no values")
     return found
 
 
@@ -350,13 +367,13 @@ def _draw(node: Node) -> Draw:
     except SyntaxError:
         call = ast.Constant(None)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        node.fail(f"'{text}' does not say how values are drawn", "write normal(), integers(-8, 8), …")
+        node.fail("KGB244", f"'{text}' does not say how values are drawn", "write normal(), integers(-8, 8), …")
     if call.func.id not in DRAWS:
-        node.fail(f"nothing is drawn by '{call.func.id}'", did_you_mean(call.func.id, DRAWS))
+        node.fail("KGB232", f"nothing is drawn by '{call.func.id}'", did_you_mean(call.func.id, DRAWS))
     fewest, most = DRAWS[call.func.id]
     if call.keywords or not fewest <= len(call.args) <= most:
         count = str(fewest) if fewest == most else f"{fewest} to {most}"
-        node.fail(f"'{call.func.id}' takes {count} arguments by position, got '{text}'")
+        node.fail("KGB244", f"'{call.func.id}' takes {count} arguments by position, got '{text}'")
     return Draw(call.func.id, tuple(Expr.parse(ast.unparse(each), node.where) for each in call.args))
 
 
@@ -367,7 +384,7 @@ def _derived(node: Node | None) -> dict[str, Expr]:
     for name, child in node.mapping().items():
         _check_variable_name(name, child)
         if name in ALWAYS:
-            child.fail(f"'{name}' is set by the case and cannot be derived", "take another name")
+            child.fail("KGB245", f"'{name}' is set by the case and cannot be derived", "take another name")
     return found
 
 
@@ -386,7 +403,7 @@ def _case_values(node: Node) -> dict[str, Any]:
 
 def _check_variable_name(name: str, node: Node) -> None:
     if not name.isidentifier() or name in CONSTANTS or name in ("itemsize", "torch"):
-        node.fail(f"'{name}' cannot be a variable", "it is no name, or a name that is taken")
+        node.fail("KGB245", f"'{name}' cannot be a variable", "it is no name, or a name that is taken")
 
 
 def _dtypes(node: Node) -> tuple[str, ...]:
@@ -412,7 +429,7 @@ def _fuzz(node: Node) -> Fuzz:
         _check_variable_name(name, child)
     dtypes = _dtypes(fields["dtypes"]) if "dtypes" in fields else ()
     if dtypes and "dtype" in draw:
-        fields["dtypes"].fail("'draw' has a dtype too", "keep one")
+        fields["dtypes"].fail("KGB224", "'draw' has a dtype too", "keep one")
     return Fuzz(fields["count"].integer(), draw, dtypes)
 
 
@@ -421,15 +438,15 @@ def _drawn(node: Node) -> Any:
         return node.value()
     fields = node.fields(KEYS["drawn"])
     if len(fields) != 1:
-        node.fail("expected 'range' or 'choice'", "write {range: [1, 64]} or {choice: [a, b]}")
+        node.fail("KGB246", "expected 'range' or 'choice'", "write {range: [1, 64]} or {choice: [a, b]}")
     if "choice" in fields:
         choice = tuple(child.value() for child in fields["choice"].sequence())
         if not choice:
-            fields["choice"].fail("expected at least one value")
+            fields["choice"].fail("KGB225", "expected at least one value")
         return {"choice": choice}
     bounds = [child.integer() for child in fields["range"].sequence()]
     if len(bounds) != 2 or bounds[0] > bounds[1]:
-        fields["range"].fail(f"expected the lowest and the highest value, got {bounds}", "write [1, 64]")
+        fields["range"].fail("KGB246", f"expected the lowest and the highest value, got {bounds}", "write [1, 64]")
     return {"range": tuple(bounds)}
 
 
@@ -437,7 +454,7 @@ def _bench(node: Node) -> dict[str, tuple[CaseTemplate, ...]]:
     found = {preset: (child, _templates(child)) for preset, child in node.fields(KEYS["bench"]).items()}
     for child, templates in found.values():
         if not templates:
-            child.fail("expected at least one case", "remove the preset, or give it cases")
+            child.fail("KGB225", "expected at least one case", "remove the preset, or give it cases")
     return {preset: templates for preset, (_, templates) in found.items()}
 
 
@@ -448,14 +465,14 @@ def _baseline(node: Node | None) -> dict[str, str]:
     for device, child in node.mapping().items():
         if not _TARGET.match(targets[device]) and not _DOTTED.match(targets[device]):
             step = "write library:name, such as aten:add.Tensor, or package.module:function"
-            child.fail(f"'{targets[device]}' names no library call", step)
+            child.fail("KGB247", f"'{targets[device]}' names no library call", step)
     return targets
 
 
 def _dotted(node: Node) -> str:
     text = node.text()
     if not _DOTTED.match(text):
-        node.fail(f"'{text}' is no path of a function", "write package.module:function")
+        node.fail("KGB247", f"'{text}' is no path of a function", "write package.module:function")
     return text
 
 
@@ -468,18 +485,22 @@ def _reference(node: Node, signature: Signature) -> str:
     if not text.lstrip().startswith("def "):
         unknown = sorted(reference_names(text, node.where) - names)
         if unknown:
-            node.fail(f"entry has no parameter '{unknown[0]}'", did_you_mean(unknown[0], sorted(names)))
+            node.fail("KGB233", f"entry has no parameter '{unknown[0]}'", did_you_mean(unknown[0], sorted(names)))
         return text
     try:
         body = ast.parse(text).body
     except SyntaxError as error:
-        node.fail(f"is not Python: line {error.lineno} of it: {error.msg}")
+        node.fail("KGB248", f"is not Python: line {error.lineno} of it: {error.msg}")
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef) or body[0].name != "reference":
-        node.fail("expected one function named 'reference'", f"write def reference({', '.join(sorted(names))}): …")
+        node.fail(
+            "KGB248", "expected one function named 'reference'", f"write def reference({', '.join(sorted(names))}): …"
+        )
     taken = body[0].args
     missing = names - {each.arg for each in (*taken.args, *taken.kwonlyargs)}
     if missing and not taken.kwarg:
-        node.fail(f"the function does not take '{sorted(missing)[0]}'", "it gets every parameter of entry by name")
+        node.fail(
+            "KGB248", f"the function does not take '{sorted(missing)[0]}'", "it gets every parameter of entry by name"
+        )
     return text
 
 
@@ -487,13 +508,13 @@ def _tolerance(node: Node) -> Tolerance:
     fields = node.fields(KEYS["tolerance"], ("rule",))
     rule = fields["rule"].choice(RULES)
     if rule == "accumulate" and "length" not in fields:
-        node.fail("'length' is missing", "add 'length: …', the number of terms summed for one output element")
+        node.fail("KGB222", "'length' is missing", "add 'length: …', the number of terms summed for one output element")
     for key, owner in (("length", "accumulate"), ("ulps", "rounding")):
         if key in fields and rule != owner:
-            fields[key].fail(f"belongs to rule '{owner}', and the rule is '{rule}'", "remove it")
+            fields[key].fail("KGB224", f"belongs to rule '{owner}', and the rule is '{rule}'", "remove it")
     ulps = fields["ulps"].number() if "ulps" in fields else 4.0
     if ulps <= 0:
-        fields["ulps"].fail(f"expected more than 0, got {ulps}", "write rule: exact for equality")
+        fields["ulps"].fail("KGB249", f"expected more than 0, got {ulps}", "write rule: exact for equality")
     length = fields["length"].expr() if "length" in fields else None
     return Tolerance(rule, length, float(ulps), fields["compute"].expr() if "compute" in fields else None)
 
@@ -509,9 +530,9 @@ def _equivalent(node: Node) -> dict[str, str]:
     reasons = {}
     for name, child in fields["equivalent"].mapping().items():
         if name not in MUTANTS:
-            child.fail(f"there is no mutant '{name}'", did_you_mean(name, MUTANTS))
+            child.fail("KGB232", f"there is no mutant '{name}'", did_you_mean(name, MUTANTS))
         if not child.text().strip():
-            child.fail("expected the reason why this mutant answers right")
+            child.fail("KGB225", "expected the reason why this mutant answers right")
         reasons[name] = child.text()
     return reasons
 

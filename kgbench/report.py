@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kgbench import scores
+from kgbench.errors import numbered
 from kgbench.scores import THRESHOLDS, Estimate, Row, Selected
 from kgbench.store import StoredRun
 from kgbench.types import CaseResult, Mismatch, Outcome, Result
@@ -50,7 +51,9 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS) -> Repor
     results = tuple(scores.latest(fresh))
     rows = tuple(scores.rows(selected, results, sorted({1.0, *thresholds})))
     stale = len(run.results) - len(fresh)
-    notes = (*run.notes, f"{number_of(stale, 'result')} of older problem files left out.") if stale else run.notes
+    notes = run.notes
+    if stale:
+        notes += (numbered("KGB610", f"{number_of(stale, 'result')} of older problem files left out."),)
     return Report(run.info, str(run.path), selected, results, rows, notes)
 
 

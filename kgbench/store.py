@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.errors import MachineError, UsageError
+from kgbench.errors import MachineError, UsageError, numbered
 from kgbench.types import Result, result_from_json
 
 FORMAT: Final = 1
@@ -75,7 +75,9 @@ class RunStore:
             _lock(self._results_fd)
         except BlockingIOError:
             os.close(self._results_fd)
-            raise StoreError(f"{path}: another kgbench is writing this run; wait until it has ended") from None
+            raise StoreError(
+                "KGB401", f"{path}: another kgbench is writing this run; wait until it has ended"
+            ) from None
 
     @classmethod
     def create(cls, out: Path, run_id: str, info: Mapping[str, Any], *, seed: str) -> RunStore:
@@ -95,7 +97,7 @@ class RunStore:
             _sync_directory(out)
         except OSError as error:
             raise StoreError(
-                f"{path}: cannot write a run here: {_words(error)}; give another folder with --out DIR"
+                "KGB402", f"{path}: cannot write a run here: {_words(error)}; give another folder with --out DIR"
             ) from error
         return store
 
@@ -110,7 +112,7 @@ class RunStore:
             store = cls(path, info)
             os.ftruncate(store._results_fd, _whole_lines(store._results_fd))
         except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {_words(error)}") from error
+            raise StoreError("KGB403", f"{path}: cannot be written: {_words(error)}") from error
         return store
 
     def begin(self, changes: Mapping[str, Any], *, seed: str, started: str, command: Sequence[str]) -> None:
@@ -124,7 +126,7 @@ class RunStore:
             self._info = {**self._info, **changes, "status": "running", "finished": None, "segments": segments}
             self._add_segment(seed, started, command)
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be written: {_words(error)}") from error
+            raise StoreError("KGB403", f"{self.path}: cannot be written: {_words(error)}") from error
 
     def _add_segment(self, seed: str, started: str | None, command: Sequence[str] | None) -> None:
         new = {"started": started, "finished": None, "status": "running", "command": command}
@@ -206,7 +208,9 @@ class RunStore:
             os.close(self._results_fd)
 
     def _failure(self, path: Path, error: OSError) -> WriteError:
-        return WriteError(f"{path}: cannot write: {_words(error)}; results finished before are kept in {self.path}")
+        return WriteError(
+            "KGB413", f"{path}: cannot write: {_words(error)}; results finished before are kept in {self.path}"
+        )
 
 
 def find_run(spelling: str, out: Path) -> Path:
@@ -220,7 +224,7 @@ def find_run(spelling: str, out: Path) -> Path:
     names = sorted(path.parent.name for path in out.glob(f"*/{RUN_FILE}"))
     if not names:
         raise StoreError(
-            f"there is no run '{spelling}', and none in {out}; name its folder, or where runs are: --out DIR"
+            "KGB404", f"there is no run '{spelling}', and none in {out}; name its folder, or where runs are: --out DIR"
         )
     if spelling == "last":
         return out / names[-1]  # a name begins with the time
@@ -228,8 +232,10 @@ def find_run(spelling: str, out: Path) -> Path:
     if len(found) == 1:
         return out / found[0]
     if found:
-        raise StoreError(f"'{spelling}' means {len(found)} runs: {', '.join(found[-5:])}; write more of the id")
-    raise StoreError(f"there is no run '{spelling}' in {out}; the newest are {', '.join(names[-3:])}")
+        raise StoreError(
+            "KGB405", f"'{spelling}' means {len(found)} runs: {', '.join(found[-5:])}; write more of the id"
+        )
+    raise StoreError("KGB406", f"there is no run '{spelling}' in {out}; the newest are {', '.join(names[-3:])}")
 
 
 def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
@@ -241,7 +247,8 @@ def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
     results, notes = read_results(path / RESULTS_FILE, with_windows=with_windows)
     how_it_ended = _ENDINGS.get(info.get("status", ""))
     if how_it_ended:
-        notes = (*notes, f"{how_it_ended} `kgbench run --resume {path}` does what is missing.")
+        words = f"{how_it_ended} `kgbench run --resume {path}` does what is missing."
+        notes = (*notes, numbered("KGB609", words))
     return StoredRun(path, info, results, notes)
 
 
@@ -253,12 +260,12 @@ def read_results(path: Path, *, with_windows: bool = False) -> tuple[tuple[Resul
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     cut = f"{path.name}:{number}: the last line is cut off and left out: the run was killed there"
-                    return tuple(results), (cut,)
+                    return tuple(results), (numbered("KGB607", cut),)
                 results.append(_read_line(path, number, line, with_windows=with_windows))
     except FileNotFoundError:
-        return (), (f"{path.name} is missing: no candidate was finished",)
+        return (), (numbered("KGB608", f"{path.name} is missing: no candidate was finished"),)
     except OSError as error:
-        raise StoreError(f"{path}: cannot read: {_words(error)}") from error
+        raise StoreError("KGB407", f"{path}: cannot read: {_words(error)}") from error
     return tuple(results), ()
 
 
@@ -293,15 +300,15 @@ def read_info(run: Path) -> dict[str, Any]:
         info = json.loads(path.read_text())
     except FileNotFoundError as error:
         raise StoreError(
-            f"{path.parent}: not a run: it has no {RUN_FILE}; give a folder that kgbench run made"
+            "KGB408", f"{path.parent}: not a run: it has no {RUN_FILE}; give a folder that kgbench run made"
         ) from error
     except (OSError, ValueError) as error:
-        raise StoreError(f"{path}: cannot read: {error}") from error
+        raise StoreError("KGB409", f"{path}: cannot read: {error}") from error
     if not isinstance(info, dict) or not isinstance(info.get("format"), int):
-        raise StoreError(f"{path}: not a run: the key `format` is missing")
+        raise StoreError("KGB410", f"{path}: not a run: the key `format` is missing")
     if info["format"] > FORMAT:
         raise StoreError(
-            f"{path}: written by a newer kgbench (format {info['format']}, known {FORMAT}); update kgbench"
+            "KGB411", f"{path}: written by a newer kgbench (format {info['format']}, known {FORMAT}); update kgbench"
         )
     return info
 
@@ -317,7 +324,7 @@ def _read_line(path: Path, number: int, line: bytes, *, with_windows: bool) -> R
                 case["timing"] = _with_floats(case["timing"])
         return result_from_json(data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StoreError(f"{path}:{number}: not a result: {error}") from error
+        raise StoreError("KGB412", f"{path}:{number}: not a result: {error}") from error
 
 
 def _with_floats(timing: dict[str, Any]) -> dict[str, Any]:

@@ -55,8 +55,9 @@ class Node:
     def where(self) -> str:
         return f"{shown_path(self.file)}:{self.line}: {self.key}"
 
-    def fail(self, what: str, step: str = "") -> NoReturn:
-        raise ProblemFileError(self.file, self.line, self.key, what, step)
+    def fail(self, number: str, what: str, step: str = "") -> NoReturn:
+        """``number`` is one of ``messages.py``."""
+        raise ProblemFileError(number, self.file, self.line, self.key, what, step)
 
     def is_mapping(self) -> bool:
         return isinstance(self.raw, yaml.MappingNode)
@@ -64,14 +65,14 @@ class Node:
     def mapping(self) -> dict[str, Node]:
         """Its values by key, in the file's order; refuses repeated keys and keys that are not text."""
         if not isinstance(self.raw, yaml.MappingNode):
-            self.fail(f"expected keys with values, got {self._got()}")
+            self.fail("KGB230", f"expected keys with values, got {self._got()}")
         found: dict[str, Node] = {}
         for key_node, value_node in self.raw.value:
             line = _line(key_node)
             name = Node(key_node, self.key, self.file, line)._key_text()
             child = Node(value_node, f"{self.key}.{name}" if self.key else name, self.file, line)
             if name in found:
-                child.fail(f"stands twice, first at line {found[name].line}", "keep one")
+                child.fail("KGB221", f"stands twice, first at line {found[name].line}", "keep one")
             found[name] = child
         return found
 
@@ -80,27 +81,31 @@ class Node:
         found = self.mapping()
         for name, child in found.items():
             if name not in known:
-                child.fail("unknown key", did_you_mean(name, known))
+                child.fail("KGB220", "unknown key", did_you_mean(name, known))
         for name in required:
             if name not in found:
-                self.fail(f"'{name}' is missing", f"add '{name}: …'")
+                self.fail("KGB222", f"'{name}' is missing", f"add '{name}: …'")
         return found
 
     def sequence(self) -> list[Node]:
         if not isinstance(self.raw, yaml.SequenceNode):
-            self.fail(f"expected a list, got {self._got()}", "write [ … ]")
+            self.fail("KGB230", f"expected a list, got {self._got()}", "write [ … ]")
         return [
             Node(child, f"{self.key}[{index}]", self.file, _line(child)) for index, child in enumerate(self.raw.value)
         ]
 
     def text(self) -> str:
         if not isinstance(self.raw, yaml.ScalarNode) or self.raw.tag == _NULL:
-            self.fail(f"expected text, got {self._got()}")
+            self.fail("KGB230", f"expected text, got {self._got()}")
         written = str(self.raw.value)
         if self.raw.tag == _BOOL and written.lower() not in ("true", "false"):
-            self.fail(f"expected text, got {written}, which YAML reads as {_yaml_bool(written)}", f"write '{written}'")
+            self.fail(
+                "KGB231",
+                f"expected text, got {written}, which YAML reads as {_yaml_bool(written)}",
+                f"write '{written}'",
+            )
         if self.raw.tag != _STR:
-            self.fail(f"expected text, got {self._got()}", f"write '{written}'")
+            self.fail("KGB231", f"expected text, got {self._got()}", f"write '{written}'")
         return written
 
     def words(self) -> tuple[str, ...]:
@@ -109,28 +114,28 @@ class Node:
     def choice(self, known: Iterable[str]) -> str:
         word = self.text()
         if word not in known:
-            self.fail(f"'{word}' is not known here", did_you_mean(word, known))
+            self.fail("KGB232", f"'{word}' is not known here", did_you_mean(word, known))
         return word
 
     def boolean(self) -> bool:
         value = self.value() if isinstance(self.raw, yaml.ScalarNode) else None
         if not isinstance(value, bool):
-            self.fail(f"expected true or false, got {self._got()}")
+            self.fail("KGB230", f"expected true or false, got {self._got()}")
         return value
 
     def number(self) -> float | int:
         if isinstance(self.raw, yaml.ScalarNode) and self.raw.tag == _STR and _NUMBER_TEXT.match(self.raw.value):
             written = self.raw.value
-            self.fail(f"expected a number, got the text '{written}'", f"write {write_as_number(written)}")
+            self.fail("KGB231", f"expected a number, got the text '{written}'", f"write {write_as_number(written)}")
         value = self.value() if isinstance(self.raw, yaml.ScalarNode) else None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.fail(f"expected a number, got {self._got()}")
+            self.fail("KGB230", f"expected a number, got {self._got()}")
         return value
 
     def integer(self) -> int:
         value = self.number()
         if not isinstance(value, int):
-            self.fail(f"expected a whole number, got {value}")
+            self.fail("KGB230", f"expected a whole number, got {value}")
         return value
 
     def value(self, depth: int = 0) -> Any:
@@ -138,14 +143,16 @@ class Node:
         if isinstance(self.raw, yaml.SequenceNode) and depth < _MAX_DEPTH:
             return tuple(child.value(depth + 1) for child in self.sequence())
         if not isinstance(self.raw, yaml.ScalarNode):
-            self.fail(f"expected a value or a list of values, got {self._got()}")
+            self.fail("KGB230", f"expected a value or a list of values, got {self._got()}")
         written = str(self.raw.value)
         readers = {_STR: self._free_text, _INT: self._int, _FLOAT: self._float, _BOOL: self._bool}
         if self.raw.tag == _NULL:
             return None
         if self.raw.tag not in readers:
             self.fail(
-                f"expected a value, got {written}, which YAML reads as a {_short(self.raw.tag)}", f"write '{written}'"
+                "KGB231",
+                f"expected a value, got {written}, which YAML reads as a {_short(self.raw.tag)}",
+                f"write '{written}'",
             )
         return readers[self.raw.tag](written)
 
@@ -163,29 +170,37 @@ class Node:
     def _key_text(self) -> str:
         if not isinstance(self.raw, yaml.ScalarNode) or self.raw.tag != _STR:
             written = str(self.raw.value) if isinstance(self.raw, yaml.ScalarNode) else "a list"
-            self.fail(f"expected a text as key, got {written}", f"write '{written}':")
+            self.fail("KGB223", f"expected a text as key, got {written}", f"write '{written}':")
         return str(self.raw.value)
 
     def _free_text(self, written: str) -> str:
         if not getattr(self.raw, "style", None) and _NUMBER_TEXT.match(written):
-            self.fail(f"expected a number, got the text '{written}'", f"write {write_as_number(written)}")
+            self.fail("KGB231", f"expected a number, got the text '{written}'", f"write {write_as_number(written)}")
         return written
 
     def _int(self, written: str) -> int:
         if not _PLAIN_INT.match(written):
             read_as = yaml.safe_load(written)
-            self.fail(f"'{written}' is read as the number {read_as}", f"write {read_as}, or '{written}' for the text")
+            self.fail(
+                "KGB231",
+                f"'{written}' is read as the number {read_as}",
+                f"write {read_as}, or '{written}' for the text",
+            )
         return int(written)
 
     def _float(self, written: str) -> float:
         if not _PLAIN_FLOAT.match(written.lower()):
-            self.fail(f"'{written}' is read as the number {yaml.safe_load(written)}", "write it in decimal")
+            self.fail("KGB231", f"'{written}' is read as the number {yaml.safe_load(written)}", "write it in decimal")
         return float(written.lower().replace(".inf", "inf").replace(".nan", "nan"))
 
     def _bool(self, written: str) -> bool:
         if written.lower() not in ("true", "false"):
             as_bool = _yaml_bool(written)
-            self.fail(f"got {written}, which YAML reads as {as_bool}", f"write '{written}' for the text, or {as_bool}")
+            self.fail(
+                "KGB231",
+                f"got {written}, which YAML reads as {as_bool}",
+                f"write '{written}' for the text, or {as_bool}",
+            )
         return written.lower() == "true"
 
     def _got(self) -> str:
@@ -207,11 +222,11 @@ def read_tree(path: Path, text: str) -> Node:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = 1 if mark is None else int(mark.line) + 1
-        raise ProblemFileError(path, line, "", f"not YAML: {error.problem or error.context}") from None
+        raise ProblemFileError("KGB210", path, line, "", f"not YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
-        raise ProblemFileError(path, 1, "", f"not YAML: {error}") from None
+        raise ProblemFileError("KGB210", path, 1, "", f"not YAML: {error}") from None
     if root is None:
-        raise ProblemFileError(path, 1, "", "the file is empty", "see docs/problem-format.md")
+        raise ProblemFileError("KGB211", path, 1, "", "the file is empty", "see docs/problem-format.md")
     return Node(root, "", path, _line(root))
 
 

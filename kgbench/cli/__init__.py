@@ -6,13 +6,15 @@ import torch, pandas, numpy or rich at its top: ``--help`` and ``list`` answer a
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import click
 
 from kgbench import __version__
-from kgbench.errors import KgbenchError
+from kgbench.errors import KgbenchError, numbered
 from kgbench.names import did_you_mean
 
 GROUPS: Final[dict[str, dict[str, str]]] = {
@@ -73,18 +75,38 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            ctx.fail(f"there is no command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}")
+            words = f"there is no command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}"
+            ctx.fail(numbered("KGB102", words))
         return super().resolve_command(ctx, args)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with _clicks_errors_numbered():
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            return super().invoke(ctx)
+            with _clicks_errors_numbered():
+                return super().invoke(ctx)
         except KgbenchError as error:
-            click.echo(f"kgbench: {error}", err=True)
+            click.echo(f"kgbench: {error.printed}", err=True)
             ctx.exit(error.exit_code)
         except KeyboardInterrupt:
-            click.echo("kgbench: interrupted", err=True)
+            click.echo(f"kgbench: {numbered('KGB601', 'interrupted')}", err=True)
             ctx.exit(INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _clicks_errors_numbered() -> Iterator[None]:
+    """What click refuses itself, in its words, gets a number too."""
+    try:
+        yield
+    except click.UsageError as error:
+        words = error.format_message()
+        if words.startswith("KGB") or type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        raise click.UsageError(numbered("KGB101", words), error.ctx) from None
 
 
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"max_content_width": 110})

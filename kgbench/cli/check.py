@@ -150,9 +150,10 @@ def problem_of(kernel: Path, text: str, registry: Registry) -> str:
     if found:
         lines = "\n".join(f"  {each}: {', '.join(sorted(entries[each] & set(defined)))}" for each in found)
         raise UsageError(
-            f"{where} defines entries of {len(found)} problems:\n{lines}\nSay which: kgbench check {where} {found[0]}"
+            "KGB128",
+            f"{where} defines entries of {len(found)} problems:\n{lines}\nSay which: kgbench check {where} {found[0]}",
         )
-    raise UsageError(_no_entry(where, defined, registry.ids(), kernel.stem))
+    raise UsageError("KGB129", _no_entry(where, defined, registry.ids(), kernel.stem))
 
 
 def defined_names(text: str) -> list[str]:
@@ -280,7 +281,9 @@ def _source(kernel: Path) -> str:
 
     found = candidate_from_file("", "", kernel)
     if found.source_text is None:
-        raise UsageError(f"{shown_path(kernel)}: {found.reason}; give one Python file that defines a problem's entry")
+        raise UsageError(
+            "KGB127", f"{shown_path(kernel)}: {found.reason}; give one Python file that defines a problem's entry"
+        )
     return found.source_text
 
 
@@ -301,8 +304,9 @@ def _drawn_for(text: str | None, seed: str | None, own: str) -> tuple[str, int]:
     model, _, sample = text.rpartition("#")
     if not model or not sample.isdecimal() or seed is None:
         raise UsageError(
+            "KGB109",
             f"--drawn-for {text}: expected MODEL#SAMPLE, for example 'dir:my_kernels#0', and --seed beside it; "
-            "`kgbench show RUN/ID` prints both"
+            "`kgbench show RUN/ID` prints both",
         )
     return model, int(sample)
 

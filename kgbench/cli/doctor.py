@@ -204,7 +204,7 @@ def _facts(device: str) -> tuple[Mapping[str, Any], str]:
         with ended_by_signals(), opened(Session(Settings(device=device)), Console(stderr=True)) as session:
             return dict(session.facts), ""
     except MachineError as error:
-        return {}, str(error)
+        return {}, error.printed
 
 
 def _packages() -> dict[str, str]:

@@ -109,7 +109,7 @@ def _check_names(names: Sequence[str]) -> None:
 
     for name in names:
         if name not in MUTANTS:
-            raise UsageError(f"--mutant {name}: there is no such mutant; {did_you_mean(name, MUTANTS)}")
+            raise UsageError("KGB110", f"--mutant {name}: there is no such mutant; {did_you_mean(name, MUTANTS)}")
 
 
 def _run(registry: Registry, pairs: Sequence[tuple[str, str]], device: str, seed: str) -> list[Row]:

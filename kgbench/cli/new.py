@@ -72,20 +72,24 @@ def new(source: str, name: str, out: Path) -> None:
     SOURCE is aten, vllm, cublas or a source of your own. `kgbench validate` names every line that is left to do.
     """
     if not SOURCE_NAME.match(source):
-        raise UsageError(f"a source is named in lower case, digits and _, not '{source}'; try kgbench new mine {name}")
+        raise UsageError(
+            "KGB119", f"a source is named in lower case, digits and _, not '{source}'; try kgbench new mine {name}"
+        )
     if not _NAME.match(name):
-        raise UsageError(f"'{name}' cannot be the name of a function; try kgbench new {source} scale")
+        raise UsageError("KGB120", f"'{name}' cannot be the name of a function; try kgbench new {source} scale")
     if f"{source}/{name}" in Registry().ids():
-        raise UsageError(f"kgbench has a problem {source}/{name}; `kgbench show {source}/{name}` prints it")
+        raise UsageError("KGB121", f"kgbench has a problem {source}/{name}; `kgbench show {source}/{name}` prints it")
     path = out / source / f"{name}.yaml"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(skeleton(source, name, out))
     except FileExistsError:
-        raise UsageError(f"{path} exists; take another NAME, or remove the file first") from None
+        raise UsageError("KGB122", f"{path} exists; take another NAME, or remove the file first") from None
     except OSError as error:
-        raise UsageError(f"{path}: cannot write: {error.strerror}; give another folder with --out DIR") from None
+        raise UsageError(
+            "KGB123", f"{path}: cannot write: {error.strerror}; give another folder with --out DIR"
+        ) from None
     shown = shown_path(path)
     click.echo(f"{shown}: change the lines marked EDIT, then")
     click.echo(f"  kgbench validate {shown}")

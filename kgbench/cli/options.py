@@ -79,15 +79,16 @@ def deadline_overrides(deadlines: Sequence[str], timeout_s: float | None) -> dic
             seconds = 0.0
         if phase not in PHASES or not 0 < seconds < float("inf"):
             raise UsageError(
+                "KGB103",
                 f"--deadline {text}: expected PHASE=SECONDS with a phase of {', '.join(PHASES)}, "
-                "for example --deadline compile=60"
+                "for example --deadline compile=60",
             )
         overrides[phase] = seconds
     if timeout_s is not None:
         if "whole" in overrides:
-            raise UsageError("--timeout is --deadline whole=SECONDS: give one of the two")
+            raise UsageError("KGB104", "--timeout is --deadline whole=SECONDS: give one of the two")
         if not 0 < timeout_s < float("inf"):
-            raise UsageError(f"--timeout {timeout_s:g}: expected a number of seconds above 0")
+            raise UsageError("KGB105", f"--timeout {timeout_s:g}: expected a number of seconds above 0")
         overrides["whole"] = timeout_s
     return overrides
 
@@ -96,15 +97,17 @@ def check_machine() -> None:
     """Raises MachineError where no kernel can run, before anything is written."""
     if not sys.platform.startswith("linux"):
         raise MachineError(
+            "KGB301",
             f"kernels run on Linux only, and this is {platform.system()}. Here list, show, validate and report work; "
-            "for run use a Linux machine, WSL 2 or a Linux container"
+            "for run use a Linux machine, WSL 2 or a Linux container",
         )
     if importlib.util.find_spec("torch") is None:
         raise MachineError(
+            "KGB302",
             "torch is not installed, and every kernel here is judged with it.\n"
             "  without an NVIDIA GPU:  the CPU build, see https://pytorch.org/get-started/locally/ (Linux, pip, CPU)\n"
             "  with an NVIDIA GPU:     pip install 'kgbench[torch]'\n"
-            "  from a checkout:        make demo"
+            "  from a checkout:        make demo",
         )
 
 

@@ -72,7 +72,7 @@ def list_command(
     known = sorted({each.category for each in found})
     for category in categories:
         if category not in known:
-            raise UsageError(f"there is no category '{category}'; {did_you_mean(category, known)}")
+            raise UsageError("KGB117", f"there is no category '{category}'; {did_you_mean(category, known)}")
     found = [each for each in found if _wanted(each.kind, kinds) and _wanted(each.category, categories)]
     if as_json:
         click.echo(json.dumps([_plain(each) for each in found], indent=2))
@@ -140,7 +140,7 @@ def _overload(problem: Problem, name: str) -> Overload:
         if overload.name == name:
             return overload
     known = [overload.name for overload in problem.overloads if overload.name]
-    raise UsageError(f"{problem.id} has no overload '{name}'; {did_you_mean(name, known)}")
+    raise UsageError("KGB118", f"{problem.id} has no overload '{name}'; {did_you_mean(name, known)}")
 
 
 def _problem_lines(problem: Problem) -> Iterator[str]:
@@ -259,12 +259,12 @@ def validate_command(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_
     files = [file for path in paths for file in _files(path, registry)] or list(registry.paths.values())
     wrong = {file: complaint for file in files if (complaint := _static_complaint(file))}
     readable = [file for file in files if file not in wrong]
-    not_run = ""
+    not_run: MachineError | None = None
     if not no_run and readable:
         try:
             wrong |= _reference_complaints(readable)
         except MachineError as error:
-            not_run = str(error)
+            not_run = error
     for file in files:
         lines = wrong[file].replace("\n", "\n       ") if file in wrong else ""
         click.echo(f"wrong  {lines}" if lines else f"ok     {shown_path(file)}")
@@ -272,10 +272,11 @@ def validate_command(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_
     click.echo(f"{_count(len(files), 'problem file')}, {len(wrong)} wrong{read_only}", err=True)
     if wrong:
         raise UsageError(
-            f"{_count(len(wrong), 'problem file')} of {len(files)} to mend; docs/problem-format.md has every key"
+            "KGB126",
+            f"{_count(len(wrong), 'problem file')} of {len(files)} to mend; docs/problem-format.md has every key",
         )
     if not_run:
-        raise MachineError(not_run)
+        raise not_run
 
 
 def _files(path: str, registry: Registry) -> list[Path]:
@@ -286,10 +287,10 @@ def _files(path: str, registry: Registry) -> list[Path]:
     if place.is_dir():
         found = sorted(place.rglob("*.yaml"))
         if not found:
-            raise UsageError(f"{path} holds no problem files; they are named <source>/<name>.yaml")
+            raise UsageError("KGB124", f"{path} holds no problem files; they are named <source>/<name>.yaml")
         return found
     if place.suffix in (".yaml", ".yml"):
-        raise UsageError(f"there is no file {path}")
+        raise UsageError("KGB125", f"there is no file {path}")
     return [registry.paths[resolve(path, registry.ids()).id]]
 
 
@@ -300,12 +301,12 @@ def _static_complaint(file: Path) -> str:
         head = load_summary(file)
         if (head.summary, head.kind, head.category) != (problem.summary, problem.kind, problem.category):
             raise UsageError(
-                f"{shown_path(file)}:1: summary: kgbench list reads another text; write it without escapes"
+                "KGB206", f"{shown_path(file)}:1: summary: kgbench list reads another text; write it without escapes"
             )
         for overload in problem.overloads:
             _bind_all(overload)
     except KgbenchError as error:
-        return str(error)
+        return error.printed
     return ""
 
 

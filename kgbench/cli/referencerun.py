@@ -13,7 +13,7 @@ from typing import Final
 
 import kgbench
 from kgbench import owncode
-from kgbench.errors import MachineError, shown_path
+from kgbench.errors import MachineError, numbered, shown_path
 
 START_S: Final = 120.0
 PER_FILE_S: Final = 20.0
@@ -23,7 +23,9 @@ _TAIL: Final = 600
 def run_references(files: Sequence[Path]) -> dict[Path, str]:
     """Complaints by file. MachineError when torch is missing here or the process could not do its work."""
     if importlib.util.find_spec("torch") is None:
-        raise MachineError("references were not run: torch is not installed here; pip install torch, or give --no-run")
+        raise MachineError(
+            "KGB303", "references were not run: torch is not installed here; pip install torch, or give --no-run"
+        )
     root = str(Path(kgbench.__file__).resolve().parent.parent)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
@@ -61,9 +63,10 @@ def _read(files: Sequence[Path], output: str, error: str, ending: str) -> dict[P
         if message["complaint"]:
             complaints[by_path[message["path"]]] = message["complaint"]
     if ending and not begun:
-        raise MachineError(f"references were not run: the process {ending}: {error[-_TAIL:].strip()}")
+        raise MachineError("KGB304", f"references were not run: the process {ending}: {error[-_TAIL:].strip()}")
     if ending:
-        complaints[by_path[begun[-1]]] = f"{shown_path(begun[-1])}: reference: the process {ending}: {error[-_TAIL:]}"
+        words = f"{shown_path(begun[-1])}: reference: the process {ending}: {error[-_TAIL:]}"
+        complaints[by_path[begun[-1]]] = numbered("KGB272", words)
     return complaints
 
 

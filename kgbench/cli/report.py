@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgbench.cli.completion import complete_run
-from kgbench.errors import UsageError
+from kgbench.errors import UsageError, numbered
 
 if TYPE_CHECKING:
     from kgbench.bounds import Bound
@@ -66,7 +66,7 @@ def breaks(report: Report, bounds: Sequence[Bound]) -> bool:
 
     lines = list(broken(bounds, report.selected, report.results))
     for line in lines:
-        click.echo(f"kgbench: {line}", err=True)
+        click.echo(f"kgbench: {numbered('KGB602', line)}", err=True)
     return bool(lines)
 
 
@@ -77,7 +77,9 @@ def thresholds(text: str) -> tuple[float, ...]:
     except ValueError:
         values = ()
     if not values or not all(0 < value < 1000 for value in values):
-        raise UsageError(f"--fast-at {text}: expected positive numbers between commas, for example --fast-at 0.5,1,2")
+        raise UsageError(
+            "KGB106", f"--fast-at {text}: expected positive numbers between commas, for example --fast-at 0.5,1,2"
+        )
     return values
 
 

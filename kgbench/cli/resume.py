@@ -37,17 +37,22 @@ def reopened(spelling: str, out: Path, given: Mapping[str, Any], seed: str | Non
     try:
         asked = store.info.get("asked")
         if not asked:
-            raise UsageError(f"{path} was made by an older kgbench that did not keep its selection; start a new run")
+            raise UsageError(
+                "KGB416", f"{path} was made by an older kgbench that did not keep its selection; start a new run"
+            )
         if seed is not None:
-            raise UsageError("--resume draws a new seed, so that inputs stay secret; leave --seed out")
+            raise UsageError("KGB417", "--resume draws a new seed, so that inputs stay secret; leave --seed out")
         for key, option in _FIXED.items():
             if given[key] and given[key] != asked.get(key):
                 was = f"with {option} {_words(asked[key])}" if asked.get(key) else f"without {option}"
-                raise UsageError(f"the run was begun {was}; leave {option} out, or start a new run without --resume")
+                raise UsageError(
+                    "KGB418", f"the run was begun {was}; leave {option} out, or start a new run without --resume"
+                )
         if asked["folder"] != given["folder"] and _is_relative(asked["model"], Path(asked["folder"])):
             raise UsageError(
+                "KGB419",
                 f"--model {asked['model']} was meant from {asked['folder']}; go there: "
-                f"cd {asked['folder']} && kgbench run --resume {path.resolve()}"
+                f"cd {asked['folder']} && kgbench run --resume {path.resolve()}",
             )
         sources = click.get_current_context().get_parameter_source
         now = {key: given[key] for key in _FREE if sources(key) is not ParameterSource.DEFAULT}
@@ -62,7 +67,9 @@ def selected_by(store: RunStore, registry: Registry) -> list[str]:
     ids = [each["id"] for each in store.info["problems"]]
     gone = [each for each in ids if each not in registry.paths]
     if gone:
-        raise UsageError(f"{shown_path(store.path)} has problems that are gone: {', '.join(gone[:5])}; put them back")
+        raise UsageError(
+            "KGB420", f"{shown_path(store.path)} has problems that are gone: {', '.join(gone[:5])}; put them back"
+        )
     return ids
 
 

@@ -177,7 +177,7 @@ def run(
     if resume is not None:
         store, asked = reopened(resume, out, asked, seed)
     elif model is None:
-        raise UsageError(_which_model())
+        raise UsageError("KGB501", _which_model())
     with contextlib.ExitStack() as undo:
         if store is not None:
             undo.callback(store.close)

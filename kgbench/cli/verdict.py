@@ -70,10 +70,12 @@ def find_result(stored: StoredRun, spelling: str) -> Result:
     problem = resolve(match["id"] if match else spelling, asked or [result.problem for result in results]).id
     found = [result for result in results if result.problem == problem]
     if not found:
-        raise UsageError(f"{problem} was not evaluated in {stored.path.name}: the run ended before it")
+        raise UsageError("KGB414", f"{problem} was not evaluated in {stored.path.name}: the run ended before it")
     chosen = [result for result in found if wanted in (None, result.sample)]
     if not chosen:
-        raise UsageError(f"{problem} has no sample {wanted} in {stored.path.name}; there are {_samples(found)}")
+        raise UsageError(
+            "KGB415", f"{problem} has no sample {wanted} in {stored.path.name}; there are {_samples(found)}"
+        )
     return chosen[0]
 
 

@@ -93,7 +93,7 @@ def provider_of(spec: str) -> Provider:
         name, argument = "dir", spec
     if name not in provider_names():
         known = "\n".join(f"  {summary}" for summary in provider_summaries().values())
-        raise ModelError(f"--model {spec}: there is no provider {name!r}. There is:\n{known}")
+        raise ModelError("KGB502", f"--model {spec}: there is no provider {name!r}. There is:\n{known}")
     provider: Provider = importlib.import_module(f"{__name__}.{name}").provider(argument or None)
     return provider
 
@@ -101,7 +101,9 @@ def provider_of(spec: str) -> Provider:
 def takes_no_argument(name: str, argument: str | None) -> None:
     """Raises ModelError when a provider without arguments was given one."""
     if argument is not None:
-        raise ModelError(f"--model {name}:{argument}: {name} takes nothing after the colon; write --model {name}")
+        raise ModelError(
+            "KGB503", f"--model {name}:{argument}: {name} takes nothing after the colon; write --model {name}"
+        )
 
 
 def candidate_from_file(problem_id: str, model: str, path: Path) -> Candidate:

@@ -80,15 +80,15 @@ def match_folder(folder: Path, ids: Sequence[str], known: Sequence[str] = ()) ->
 def problem_named_by(path: Path, ids: Sequence[str]) -> Name:
     """The problem among ``ids`` that a file's path names. UsageError in words when it is none or several."""
     if KERNELBENCH_FILE.fullmatch(path.stem):
-        raise UsageError("a KernelBench sample; its problems are modules of PyTorch and none of ours")
-    reasons = []
+        raise UsageError("KGB509", "a KernelBench sample; its problems are modules of PyTorch and none of ours")
+    refusals: list[UsageError] = []
     sources = {*SOURCES, *(each.partition("/")[0] for each in ids)}
     for spelling in _spellings(path, sources):
         try:
             return resolve(spelling, ids)
         except UsageError as error:
-            reasons.append(str(error))
-    raise UsageError(reasons[0])
+            refusals.append(error)
+    raise refusals[0]
 
 
 def _spellings(path: Path, sources: Collection[str]) -> Iterator[str]:

@@ -21,13 +21,15 @@ SUMMARY: Final = "dir:PATH        your own kernels: a folder with <source>/<name
 def provider(argument: str | None) -> Provider:
     """Raises ModelError when there is no such folder or file."""
     if argument is None:
-        raise ModelError("--model dir: name the folder or file after a colon, for example --model dir:my_kernels")
+        raise ModelError(
+            "KGB504", "--model dir: name the folder or file after a colon, for example --model dir:my_kernels"
+        )
     path = Path(argument).expanduser()
     if path.is_dir():
         return FolderProvider(f"dir:{argument}", path)
     if path.is_file():
         return FileProvider(f"dir:{argument}", path)
-    raise ModelError(f"--model dir:{argument}: there is no folder or file {argument}")
+    raise ModelError("KGB505", f"--model dir:{argument}: there is no folder or file {argument}")
 
 
 @dataclass
@@ -51,8 +53,9 @@ class FolderProvider:
             return ids
         words = "\n".join(self._matches.lines(self.folder)[1:])
         raise ModelError(
+            "KGB506",
             f"--model {self.model}: {self.folder} has a kernel for none of the {len(ids)} selected problems. "
-            f"A kernel for {ids[0]} belongs in {self._path(ids[0])}" + (f"\n{words}" if words else "")
+            f"A kernel for {ids[0]} belongs in {self._path(ids[0])}" + (f"\n{words}" if words else ""),
         )
 
     def samples_of(self, problem_id: str) -> int:
@@ -86,8 +89,9 @@ class FileProvider:
             return (problem_named_by(self.path.absolute(), ids).id,)
         except UsageError as error:
             raise ModelError(
+                "KGB507",
                 f"--model {self.model}: which problem is {self.path} for? Of the {len(ids)} selected ones its path "
-                f"names none: {error}. Name it <source>/<name>.py, or add --problems with one id"
+                f"names none: {error}. Name it <source>/<name>.py, or add --problems with one id",
             ) from error
 
     def samples_of(self, problem_id: str) -> int:

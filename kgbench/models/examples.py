@@ -19,7 +19,9 @@ def provider(argument: str | None) -> Provider:
     language = DEFAULT if argument is None else argument
     if language not in example_languages():
         known = ", ".join(f"examples:{each}" for each in example_languages())
-        raise ModelError(f"--model examples:{language}: there are no examples in {language!r}. There is: {known}")
+        raise ModelError(
+            "KGB508", f"--model examples:{language}: there are no examples in {language!r}. There is: {known}"
+        )
     if language == DEFAULT:
         return FolderProvider("examples", examples_dir(), talks=False)
     return FewExamples(f"examples:{language}", examples_dir(language), talks=False)

@@ -363,7 +363,7 @@ class TestLevels:
 
         def refuse(settings: Settings) -> Session:
             asked.append(settings.require_sandbox)
-            raise MachineError("below")
+            raise MachineError("KGB315", "below")
 
         monkeypatch.setattr("kgbench.harness.session.Session", refuse)
         arguments = ["--model", "examples", "--problems", "aten/t", "--device", "cpu", "--out", str(tmp_path)]

@@ -89,7 +89,7 @@ def test_machine_without_torch_ends_with_3_and_the_recipe(monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     done = doctor()
     assert done.exit_code == 3, done.output
-    assert "Nothing can run here: torch is not installed" in done.stdout
+    assert "Nothing can run here: KGB302: torch is not installed" in done.stdout
     assert f"0 of {COUNTS['cublas']}" in done.stdout
     assert json.loads(doctor("--json").stdout)["ready"] is False
 

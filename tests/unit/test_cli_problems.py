@@ -84,14 +84,17 @@ def test_list_shows_added_folders(own_problem: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["list", "--problems", "rmsnorm"], "kgbench: there is no problem 'rmsnorm'; closest: vllm/rms_norm\n"),
-        (["list", "--source", "cudnn"], "kgbench: there is no source 'cudnn'; there are aten, vllm, cublas and all\n"),
+        (["list", "--problems", "rmsnorm"], "kgbench: KGB113: there is no problem 'rmsnorm'; closest: vllm/rms_norm\n"),
+        (
+            ["list", "--source", "cudnn"],
+            "kgbench: KGB116: there is no source 'cudnn'; there are aten, vllm, cublas and all\n",
+        ),
         (["list", "--source", "vllm", "--category", "ropes"], "there is no category 'ropes'; did you mean 'rope'?"),
         (["list", "--kind", "computes"], "'computes' is not one of"),
-        (["show", "softmaxx"], "kgbench: there is no problem 'softmaxx'; closest: aten/softmax"),
-        (["show", "add.Tenso"], "kgbench: aten/add has no overload 'Tenso'; did you mean 'Tensor'?"),
-        (["validate", "nowhere.yaml"], "kgbench: there is no file nowhere.yaml"),
-        (["lst"], "there is no command 'lst'; did you mean 'list'?"),
+        (["show", "softmaxx"], "kgbench: KGB113: there is no problem 'softmaxx'; closest: aten/softmax"),
+        (["show", "add.Tenso"], "kgbench: KGB118: aten/add has no overload 'Tenso'; did you mean 'Tensor'?"),
+        (["validate", "nowhere.yaml"], "kgbench: KGB125: there is no file nowhere.yaml"),
+        (["lst"], "Error: KGB102: there is no command 'lst'; did you mean 'list'?"),
     ],
 )
 def test_what_does_not_exist_ends_with_2_and_the_closest(arguments: list[str], words: str) -> None:
@@ -165,7 +168,7 @@ def test_validate_without_torch_says_so_and_ends_with_3(monkeypatch: pytest.Monk
     assert done.exit_code == 3
     assert done.stdout.startswith("ok ")
     assert (
-        "kgbench: references were not run: torch is not installed here; pip install torch, or give --no-run"
+        "kgbench: KGB303: references were not run: torch is not installed here; pip install torch, or give --no-run"
         in done.stderr
     )
     assert "only read" in done.stderr
@@ -175,13 +178,13 @@ def test_validate_without_torch_says_so_and_ends_with_3(monkeypatch: pytest.Monk
 def test_validate_runs_references(own_problem: Path) -> None:
     text = own_problem.read_text(encoding="utf-8")
     wrong = {
-        "raises": ('"torch.cholesky_solve(self)"', "reference: fails in case check-3-float32: TypeError"),
-        "shape": ('"torch.sum(self)"', "reference: return has shape () in case check-3-float32, not (1, 1)"),
-        "missing": ("kgbench.baselines.references.aten:nothing", "AttributeError"),
-        "dies": ('"def reference(self):\\n  import os\\n  os._exit(7)"', "the process ended with code 7"),
+        "raises": ('"torch.cholesky_solve(self)"', "KGB270", "reference: fails in case check-3-float32: TypeError"),
+        "shape": ('"torch.sum(self)"', "KGB271", "reference: return has shape () in case check-3-float32, not (1, 1)"),
+        "missing": ("kgbench.baselines.references.aten:nothing", "KGB270", "AttributeError"),
+        "dies": ('"def reference(self):\\n  import os\\n  os._exit(7)"', "KGB272", "the process ended with code 7"),
     }
     files = {"right": own_problem}
-    for name, (reference, _) in wrong.items():
+    for name, (reference, *_) in wrong.items():
         files[name] = own_problem.with_name(f"{name}.yaml")
         changed = text.replace('"mine(', f'"{name}(').replace('"kgbench.baselines.references.aten:t"', reference)
         files[name].write_text(changed, encoding="utf-8")
@@ -189,8 +192,8 @@ def test_validate_runs_references(own_problem: Path) -> None:
     assert done.exit_code == 2
     lines = dict(zip(files, done.stdout.splitlines(), strict=True))
     assert lines["right"].startswith("ok ")
-    for name, (_, words) in wrong.items():
-        assert lines[name].startswith(f"wrong  {files[name]}:")
+    for name, (_, number, words) in wrong.items():
+        assert lines[name].startswith(f"wrong  {number}: {files[name]}:")
         assert words in lines[name]
 
 
@@ -239,9 +242,9 @@ def test_every_command_has_help(name: str) -> None:
 @pytest.mark.parametrize(
     ("error", "exit_code", "words"),
     [
-        (UsageError("no such thing"), 2, "kgbench: no such thing\n"),
-        (MachineError("no GPU here"), 3, "kgbench: no GPU here\n"),
-        (KeyboardInterrupt(), 130, "kgbench: interrupted\n"),
+        (UsageError("KGB113", "no such thing"), 2, "kgbench: KGB113: no such thing\n"),
+        (MachineError("KGB305", "no GPU here"), 3, "kgbench: KGB305: no GPU here\n"),
+        (KeyboardInterrupt(), 130, "kgbench: KGB601: interrupted\n"),
     ],
 )
 def test_errors_become_a_message_and_a_code(
@@ -266,7 +269,7 @@ def test_console_command_runs_as_a_module() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("kgbench: there is no problem 'nothing'")
+    assert done.stderr.startswith("kgbench: KGB113: there is no problem 'nothing'")
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["--help"], ["list", "--help"]])

@@ -237,7 +237,7 @@ def test_session_that_cannot_be_had_leaves_the_run_as_it_was(
     out: Path, session: type[Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: Session) -> Session:
-        raise MachineError("level 'process'")
+        raise MachineError("KGB315", "level 'process'")
 
     before = [(path, path.read_bytes()) for path in sorted(only_run(out).rglob("*")) if path.is_file()]
     monkeypatch.setattr(session, "__enter__", refuse)

@@ -161,7 +161,7 @@ class TestCoordinator:
     def test_machine_that_fails_in_the_middle_leaves_what_is_finished(self, tmp_path: Path) -> None:
         def fail(job: Job) -> None:
             if job.problem_id == "aten/b":
-                raise MachineError("the GPU fell off the bus")
+                raise MachineError("KGB309", "the GPU fell off the bus")
 
         session = FakeSession()
         session.act = fail
@@ -174,7 +174,7 @@ class TestCoordinator:
     def test_session_that_cannot_be_had_leaves_nothing(self, tmp_path: Path, out_is_there: bool) -> None:
         class Refused(FakeSession):
             def __enter__(self) -> FakeSession:
-                raise MachineError("the sandbox on this machine is level 'process'")
+                raise MachineError("KGB315", "the sandbox on this machine is level 'process'")
 
         chosen = plan(tmp_path, "a")
         if out_is_there:
@@ -272,7 +272,7 @@ class TestCommand:
         done = invoke(*chosen, "--fail-under", bounds, out=tmp_path)
         again = CliRunner().invoke(report_command, ["last", "--out", str(tmp_path), "--fail-under", bounds])
         assert (done.exit_code, again.exit_code, again.stdout) == (code, code, done.stdout)
-        assert again.stderr == (words and f"kgbench: {words}")
+        assert again.stderr == (words and f"kgbench: KGB602: {words}")
         assert done.stderr.endswith(words)
 
     def test_fail_under_holds_no_bound_on_a_speed_that_means_nothing(
