@@ -28,7 +28,7 @@ from kgbench.paths import problems_dir
 def main(runs: int, device: str, pattern: str, json_path: Path | None) -> None:
     """Measure the library against itself."""
     rows: list[dict[str, Any]] = []
-    with Session(Settings(device=device)) as session:
+    with Session(Settings(device=device, jobs=1)) as session:
         print(json.dumps(session.facts))
         for run in range(runs):
             for path in sorted(problems_dir().glob(f"{pattern}.yaml")):

@@ -33,7 +33,7 @@ def main(device: str, workers: int, json_path: Path | None) -> None:
     """Start workers one after the other; then look at every process."""
     found: dict[str, Any] = {}
     begun = time.monotonic()
-    with Session(Settings(device=device, hidden=answer_dirs())) as session:
+    with Session(Settings(device=device, jobs=1, hidden=answer_dirs())) as session:
         found["session_start_s"] = round(time.monotonic() - begun, 2)
         results = [evaluate(session, PROBLEM, sample) for sample in range(workers)]
         found["worker_start_s"] = summary([result.seconds["start"] for result in results[1:]])
@@ -64,9 +64,10 @@ def peaks() -> dict[str, float]:
     named = {}
     for child in processes.children(os.getpid()):
         if "kgbench.harness.forkserver" in " ".join(psutil.Process(child).cmdline()):
-            names = ("library's keeper", "library worker")
-            below = processes.descendants(child)
-            named = {name: round(processes.peak_bytes(pid) / 1e6, 1) for name, pid in zip(names, below, strict=False)}
+            # The referee is the one without children; a keeper has one worker.
+            keeper = next(pid for pid in processes.children(child) if processes.children(pid))
+            pids = {"library's keeper": keeper, "library worker": processes.children(keeper)[0]}
+            named = {name: round(processes.peak_bytes(pid) / 1e6, 1) for name, pid in pids.items()}
     return named
 
 

@@ -109,6 +109,7 @@ def _become_referee(message: Message, fds: list[int]) -> NoReturn:
         os.close(fds[0])
         if message["device_uuid"]:
             os.environ["CUDA_VISIBLE_DEVICES"] = message["device_uuid"]
+        os.environ["PYTORCH_KERNEL_CACHE_PATH"] = message["cache"]
         log = fds[4]
         os.dup2(log, 1)
         os.dup2(log, 2)

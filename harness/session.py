@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -137,6 +138,8 @@ class Session:
         self._server_lock = threading.RLock()
         self._page_lock = threading.Lock()
         self._servers = 0
+        self._cache = tempfile.TemporaryDirectory(prefix="kgbench-referees-")
+        """Of kernels that torch compiles for the referees, which have no home. No worker may write here."""
         self._plan: dict[str, Any] = {}
         self._closed = False
         """Nothing new begins."""
@@ -220,6 +223,7 @@ class Session:
         with self._page_lock:
             if not self._ended:
                 self._ended = True
+                self._cache.cleanup()
                 for place in self._places:
                     place.page.close()
 
@@ -488,7 +492,7 @@ class Session:
         server_side, referee_side = pair()
         with self._server_lock, self._log("referee") as log:
             fds = [server_side.fileno(), referee_end.fileno(), referee_side.fileno(), place.page.fd, log.fileno()]
-            message = {"op": "referee", "device_uuid": place.device.uuid}
+            message = {"op": "referee", "device_uuid": place.device.uuid, "cache": self._cache.name}
             try:
                 reply = self._ask_server(message, fds)
             finally:

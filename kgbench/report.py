@@ -344,11 +344,23 @@ def _footnotes(report: Report) -> Iterable[str]:
     yield from report.notes
     libraries = sorted({result.library.name for result in report.results if result.library and result.library.name})
     yield f"device: {device_words(info.get('device') or {})}"
+    if info.get("wall_s"):
+        yield f"evaluation: {_share_timed(info)}"
     yield f"versions: {_versions(info)}"
     if libraries:
         yield f"libraries: {', '.join(libraries)}"
     yield f"sandbox: {_sandbox(report)}"
     yield f"results: {report.where}"
+
+
+def _share_timed(info: Mapping[str, Any]) -> str:
+    """How long it took, and how much of that some device spent timing."""
+    device = info.get("device") or {}
+    devices = max(1, len(device.get("devices") or ()))
+    share = info["timed_s"] / (info["wall_s"] * devices)
+    at_once = f", {device['jobs']} candidates at once" if device.get("jobs", 1) > 1 else ""
+    on_each = " on each device" if at_once and devices > 1 else ""
+    return f"{info['wall_s']:.0f} s{at_once}{on_each}, {share:.0%} of the time spent timing"
 
 
 def device_words(facts: Mapping[str, Any]) -> str:
