@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import torch
 
 from kgbench.cases import TensorSpec, bind, expand_cases
+from kgbench.harness.blas_mutants import is_symmetric
 from kgbench.harness.inputs import make_inputs
 from kgbench.harness.judge import OverloadJudge
 from kgbench.harness.mutants import TILE
@@ -24,6 +25,8 @@ _FEW_BITS: Final = (*_CONSTANT, "integers", "signs", "distinct", "permutation")
 """Draws of values that bfloat16 holds as well."""
 _WIDE: Final = ("float32", "float64", "complex64", "complex128")
 _DOUBLE: Final = ("float64", "complex128")
+_SIXTEEN_BIT: Final = ("float16", "bfloat16")
+_TRANSPOSES: Final = ("trans", "transa", "transb")
 _FLOATING: Final = (*_WIDE, "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
@@ -46,6 +49,9 @@ class Seen:
     read: tuple[TensorSpec, ...]
     written: tuple[TensorSpec, ...]
     outputs: tuple[Output, ...]
+    values: dict[str, Any]
+    """Arguments that are no tensors, by name."""
+    variables: dict[str, Any]
 
     @property
     def is_view(self) -> bool:
@@ -70,6 +76,32 @@ class Seen:
         """ATen's operators take any layout, so that there even no strided case is a gap of the problem."""
         any_layout = self.overload.baseline.get("cuda", "").startswith("aten:") and len(spec.shape) > 0
         return not self.is_view and spec.dtype in _FLOATING and (any_layout or not spec.contiguous)
+
+    def has(self, *parameters: str) -> bool:
+        """A BLAS routine with one of these parameters."""
+        is_blas = self.overload.baseline.get("cuda", "").startswith("cublas:")
+        return is_blas and any(name in self.values for name in parameters)
+
+    def conjugates(self) -> bool:
+        """A BLAS routine that conjugates, always or where a flag says so."""
+        by_flag = self.has(*_TRANSPOSES) and not is_symmetric(self.values)
+        return self._is_complex() and (by_flag or self._conjugates_always())
+
+    def may_not_conjugate(self) -> bool:
+        return self._is_complex() and not self._conjugates_always()
+
+    def sums_in_float32(self) -> bool:
+        """A product of 16-bit matrices whose sums the contract keeps in float32."""
+        compute = self.overload.tolerance.compute
+        wide = compute is None or compute.evaluate(self.variables) != "float16"
+        return self.has("transa") and "k" in self.values and wide and any(s.dtype in _SIXTEEN_BIT for s in self.read)
+
+    def _conjugates_always(self) -> bool:
+        return any(part in self.overload.signature.name for part in ("dotc", "gerc"))
+
+    def _is_complex(self) -> bool:
+        tensors = self.read + self.written
+        return self.has("m", "n") and any(spec.dtype.startswith("complex") for spec in tensors)
 
 
 def _gaps(spec: TensorSpec) -> bool:
@@ -96,6 +128,19 @@ HAS: Final[dict[str, Callable[[Seen], bool]]] = {
     ),
     "gaps": lambda seen: any(_gaps(spec) for spec in seen.written),
     "view": lambda seen: seen.is_view,
+    "alpha": lambda seen: seen.has("alpha"),
+    "beta": lambda seen: seen.has("beta"),
+    "transpose": lambda seen: seen.has(*_TRANSPOSES),
+    "conjugate": lambda seen: seen.conjugates(),
+    "no conjugate": lambda seen: seen.may_not_conjugate(),
+    "triangle": lambda seen: seen.has("uplo"),
+    "diagonal": lambda seen: seen.has("diag"),
+    "side": lambda seen: seen.has("side", "mode"),
+    "leading dimension": lambda seen: seen.has("lda", "ldb", "ldc"),
+    "batch": lambda seen: seen.has("batchCount"),
+    "increment": lambda seen: seen.has("incx", "incy"),
+    "inner size": lambda seen: seen.has("k"),
+    "float32 sums": lambda seen: seen.sums_in_float32(),
 }
 """Per need of kgbench/mutants.py, whether a case has it."""
 
@@ -126,4 +171,6 @@ def _cases(overload: Overload) -> Iterator[Seen]:
             tuple(spec for spec in specs if spec.access == "read" and spec.elements),
             tuple(spec for spec in written if spec.elements),
             tuple(output for output in outputs if output.elements),
+            {each.name: each.value for each in bound.arguments if not isinstance(each.value, TensorSpec)},
+            case.variables,
         )

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import torch
 
+from kgbench.harness import blas_mutants as blas
 from kgbench.harness.reference import Hints, ReferenceFunction, typed_outputs
 
 TILE: Final = 128
@@ -55,7 +56,8 @@ def mutant_entry(name: str, reference: str, parameters: list[str]) -> Callable[.
         arguments = {**dict(zip(parameters, args, strict=False)), **kwargs}
         hints = Hints.taken(arguments)
         given = {key: spoil.given(value) if _is_floating(value) else value for key, value in arguments.items()}
-        right = typed_outputs(function, given, arguments, hints)
+        spoil.arguments(given, hints)
+        right = spoil.outputs(function, given, arguments, hints)
         call = Call(arguments, hints, right, memory)
         answers = {key: spoil.answer(value, key, call) for key, value in right.items()}
         spoil.aside(call)
@@ -175,6 +177,10 @@ def _stale(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
     return kept.setdefault(name, right.clone())
 
 
+def _returns_early(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return call.left(name) if call.arguments.get("k") == 0 else right
+
+
 def _first_only(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
     return right if name == next(iter(call.right)) else call.left(name)
 
@@ -257,6 +263,10 @@ def _nothing(call: Call) -> None:
     pass
 
 
+def _all_as_given(given: dict[str, Any], hints: Hints) -> None:
+    pass
+
+
 def _changes_input(call: Call) -> None:
     for value in [call.hints.stored[name] for name in call.readable()][:1]:
         first = value.as_strided((1,), (1,), value.storage_offset())
@@ -284,6 +294,9 @@ class Spoiler:
     given: Callable[[torch.Tensor], torch.Tensor] = _as_given
     """For floating tensors."""
     aside: Callable[[Call], None] = _nothing
+    arguments: blas.Change = _all_as_given
+    """For the arguments as a whole, in place."""
+    outputs: Callable[..., dict[str, torch.Tensor]] = typed_outputs
 
 
 SPOILERS: Final[dict[str, Spoiler]] = {
@@ -313,4 +326,24 @@ SPOILERS: Final[dict[str, Spoiler]] = {
     "other_dtype": Spoiler(_other_dtype),
     "copy": Spoiler(_copy),
     "storage_start": Spoiler(_storage_start),
+    "ignores_alpha": Spoiler(arguments=blas.takes("alpha", 1.0)),
+    "ignores_beta": Spoiler(arguments=blas.takes("beta", 0.0)),
+    "alpha_zero_reads": Spoiler(arguments=blas.multiplies_by_zero("alpha")),
+    "beta_zero_reads": Spoiler(arguments=blas.multiplies_by_zero("beta")),
+    "never_transposes": Spoiler(arguments=blas.transposes({"T": "N", "C": "N"})),
+    "always_transposes": Spoiler(arguments=blas.transposes({"N": "T"})),
+    "never_conjugates": Spoiler(arguments=blas.conjugates({"C": "T"})),
+    "always_conjugates": Spoiler(arguments=blas.conjugates({"T": "C"})),
+    "lower_only": Spoiler(arguments=blas.triangles({"U": "L"})),
+    "upper_only": Spoiler(arguments=blas.triangles({"L": "U"})),
+    "unit_only": Spoiler(arguments=blas.diagonals({"N": "U"})),
+    "unit_ignored": Spoiler(arguments=blas.diagonals({"U": "N"})),
+    "left_only": Spoiler(arguments=blas.sides({"R": "L"})),
+    "right_only": Spoiler(arguments=blas.sides({"L": "R"})),
+    "packed_columns": Spoiler(arguments=blas.packed_columns),
+    "packed_batch": Spoiler(arguments=blas.packed_batch),
+    "packed_vectors": Spoiler(arguments=blas.packed_vectors),
+    "walks_forward": Spoiler(arguments=blas.walks_forward),
+    "returns_early": Spoiler(_returns_early),
+    "half_sums": Spoiler(outputs=blas.half_sums),
 }

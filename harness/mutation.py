@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,21 +47,34 @@ class Row:
 def chosen(
     problems: Iterable[str], mutants: Iterable[str] = (), share: float = 1.0, seed: str = ""
 ) -> list[tuple[str, str]]:
-    """Pairs of problem and mutant, all or a share of them; the same seed draws the same."""
-    names = tuple(mutants) or tuple(MUTANTS)
-    pairs = [(problem, mutant) for problem in problems for mutant in names]
+    """Pairs of problem and mutant, all or a share of them; the same seed draws the same.
+
+    Mutants that are for another source's problems are left out, unless they are named.
+    """
+    named = tuple(mutants)
+    pairs = [(problem, mutant) for problem in problems for mutant in named or _of_source(problem)]
     if share >= 1.0:
         return pairs
     drawn = random.Random(seed).sample(range(len(pairs)), min(len(pairs), max(1, round(share * len(pairs)))))
     return [pairs[index] for index in sorted(drawn)]
 
 
+@functools.cache
+def _judged(path: Path, changed_ns: int) -> tuple[Overload, ...]:
+    """A file's overloads with check cases. It is asked for once per mutant, so it is read again only when changed."""
+    return tuple(overload for overload in load_problem(path).overloads if overload.check)
+
+
+def _of_source(problem_id: str) -> list[str]:
+    source = problem_id.partition("/")[0]
+    return [name for name, mutant in MUTANTS.items() if mutant.source in ("", source)]
+
+
 def rows(evaluate: Callable[[Job], Result], path: Path, problem_id: str, mutant: str) -> Iterator[Row]:
     """Run one mutant of one problem: a row per overload that is judged. ``evaluate`` is a session's."""
     trusted = f"mutant:{mutant}"
     result = evaluate(Job(str(path), problem_id, trusted, trusted=trusted))
-    judged = [overload for overload in load_problem(path).overloads if overload.check]
-    for overload in judged:
+    for overload in _judged(path, path.stat().st_mtime_ns):
         yield Row(problem_id, overload.name, mutant, *_state(result, overload, mutant))
 
 

@@ -18,6 +18,12 @@ class Mutant:
     """One sentence on what is wrong."""
     needs: str = "anything"
     """One of NEEDS: what a problem must have for the mutant to apply."""
+    source: str = ""
+    """The only source whose problems it is for; empty for all."""
+
+
+def _blas(breaks: str, needs: str) -> Mutant:
+    return Mutant(breaks, needs, "cublas")
 
 
 NEEDS: Final[dict[str, str]] = {
@@ -38,6 +44,19 @@ NEEDS: Final[dict[str, str]] = {
     "returned array": "nothing is returned as a new tensor with other than one dimension",
     "gaps": "no written argument has padding or a part that must stay",
     "view": "the result is no view",
+    "alpha": "the routine has no alpha",
+    "beta": "the routine has no beta",
+    "transpose": "the routine has no transpose flag",
+    "conjugate": "the routine conjugates nothing",
+    "no conjugate": "no operand of the routine is complex and may stay as it is",
+    "triangle": "the routine has no triangle",
+    "diagonal": "the routine has no diagonal flag",
+    "side": "the routine has no side",
+    "leading dimension": "the routine has no leading dimension",
+    "batch": "the routine has no batch",
+    "increment": "the routine has no increment",
+    "inner size": "the routine has no size k",
+    "float32 sums": "the routine sums no products of 16-bit numbers, or may keep sums in 16 bits",
 }
 """What mutants need, with the words for a problem that does not have it."""
 
@@ -68,5 +87,25 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "other_dtype": Mutant("It answers in float64, or in float32 where that is right.", "returned"),
     "copy": Mutant("It copies where a view is asked.", "view"),
     "storage_start": Mutant("Its view begins where the storage does, not where the input does.", "view"),
+    "ignores_alpha": _blas("It takes alpha for 1.", "alpha"),
+    "ignores_beta": _blas("It takes beta for 0.", "beta"),
+    "alpha_zero_reads": _blas("It multiplies with an alpha of 0, and NaN stays NaN.", "alpha"),
+    "beta_zero_reads": _blas("It multiplies with a beta of 0, and NaN stays NaN.", "beta"),
+    "never_transposes": _blas("It takes every matrix as it is stored.", "transpose"),
+    "always_transposes": _blas("It transposes also where it is told not to.", "transpose"),
+    "never_conjugates": _blas("It takes a conjugate transpose for a transpose, conj(x) for x.", "conjugate"),
+    "always_conjugates": _blas("It conjugates also where it is told not to.", "no conjugate"),
+    "lower_only": _blas("It takes every triangle for a lower one.", "triangle"),
+    "upper_only": _blas("It takes every triangle for an upper one.", "triangle"),
+    "unit_only": _blas("It takes every diagonal for ones.", "diagonal"),
+    "unit_ignored": _blas("It reads the diagonal also where that is 1 by definition.", "diagonal"),
+    "left_only": _blas("It multiplies or solves from the left always.", "side"),
+    "right_only": _blas("It multiplies or solves from the right always.", "side"),
+    "packed_columns": _blas("It reads matrices without regard to the leading dimension.", "leading dimension"),
+    "packed_batch": _blas("It reads each matrix of a batch right behind the one before.", "batch"),
+    "packed_vectors": _blas("It reads vectors as if increments were 1 or -1.", "increment"),
+    "walks_forward": _blas("It takes negative increments for positive ones.", "increment"),
+    "returns_early": _blas("It does nothing where k is 0.", "inner size"),
+    "half_sums": _blas("It keeps sums of 16-bit products in 16 bits.", "float32 sums"),
 }
 """By name, in the order of the table that ``kgbench mutants`` prints."""

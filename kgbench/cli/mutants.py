@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import secrets
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +17,7 @@ from kgbench.cli.options import check_machine, device_option, problem_dir_option
 from kgbench.cli.report import json_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from kgbench.harness.mutation import Row
     from kgbench.harness.settings import Job
@@ -39,6 +42,8 @@ Exit codes: 0 every mutant is caught or rightly declared equivalent, 1 not, 2 wr
 @click.option("--sample", "share", type=click.FloatRange(0, 1, min_open=True), default=1.0, metavar="SHARE",
               help="Only this share of all pairs of problem and mutant, drawn by --seed.")  # fmt: skip
 @click.option("--seed", default="", help="Draws the same sample again, and the same inputs.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N",
+              help="Mutants that are run at once.  [default: as many as cores and memory allow]")  # fmt: skip
 @problem_dir_option
 @device_option
 @json_option
@@ -47,6 +52,7 @@ def mutants(
     names: tuple[str, ...],
     share: float,
     seed: str,
+    jobs: int | None,
     problem_dirs: tuple[Path, ...],
     device: str,
     as_json: bool,
@@ -66,7 +72,7 @@ def mutants(
     seed = seed or secrets.token_hex(16)
     pairs = chosen(registry.select(globs=globs), names, share, seed)
     check_machine()
-    found = _run(registry, pairs, device, seed)
+    found = _run(registry, pairs, device, jobs or 0, seed)
     if as_json:
         click.echo(json_text({"seed": seed, **as_data(found)}, indent=2))
     else:
@@ -112,7 +118,7 @@ def _check_names(names: Sequence[str]) -> None:
             raise UsageError("KGB110", f"--mutant {name}: there is no such mutant; {did_you_mean(name, MUTANTS)}")
 
 
-def _run(registry: Registry, pairs: Sequence[tuple[str, str]], device: str, seed: str) -> list[Row]:
+def _run(registry: Registry, pairs: Sequence[tuple[str, str]], device: str, jobs: int, seed: str) -> list[Row]:
     from concurrent.futures import ThreadPoolExecutor
 
     from rich.console import Console
@@ -121,26 +127,43 @@ def _run(registry: Registry, pairs: Sequence[tuple[str, str]], device: str, seed
     from kgbench.harness.mutation import rows
     from kgbench.harness.session import Session, Settings
     from kgbench.paths import answer_dirs
-    from kgbench.progress import display
 
     console = Console(stderr=True, highlight=False)
-    settings = Settings(device=device, seed=seed, timing=False, hidden=answer_dirs())
-    with ended_by_signals(), opened(Session(settings), console) as session, display(console, 1) as progress:
-        done = 0
+    settings = Settings(device=device, seed=seed, timing=False, jobs=jobs, hidden=answer_dirs())
+    status = console.status("starting") if console.is_terminal else None
+    done = itertools.count(1)
+    with ended_by_signals(), opened(Session(settings), console) as session, status or contextlib.nullcontext():
+        # Told of no phases: there are hundreds of evaluations, each a fraction of a second.
+        def evaluate(job: Job) -> Result:
+            return session.evaluate(job, lambda phase, detail: None)
+
+        def note(text: str) -> None:
+            console.print(text, soft_wrap=True, markup=False)
 
         def run_one(pair: tuple[str, str]) -> list[Row]:
-            nonlocal done
             problem, mutant = pair
-            found = list(rows(session_evaluate, registry.paths[problem], problem, mutant))
-            done += 1
-            progress.started(f"{done} of {len(pairs)} mutants: {problem} {mutant}")
-            return found
-
-        def session_evaluate(job: Job) -> Result:
-            return session.evaluate(job, lambda phase, detail: None)
+            if status is not None:
+                status.update(f"{next(done)} of {len(pairs)} mutants: {problem} {mutant}")
+            return list(rows(evaluate, registry.paths[problem], problem, mutant))
 
         with ThreadPoolExecutor(session.jobs) as pool:
             try:
-                return [row for found in pool.map(run_one, pairs) for row in found]
+                return _gathered(pairs, pool.map(run_one, pairs), note)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _gathered(pairs: Sequence[tuple[str, str]], results: Iterable[list[Row]], note: Callable[[str], None]) -> list[Row]:
+    """All rows; of several problems each is noted as soon as its last mutant is done."""
+    from kgbench.harness.mutation import counts
+
+    problems = list(dict.fromkeys(problem for problem, _ in pairs))
+    left = Counter(problem for problem, _ in pairs)
+    found: list[Row] = []
+    for (problem, _), own in zip(pairs, results, strict=True):
+        found += own
+        left[problem] -= 1
+        if not left[problem] and len(problems) > 1:
+            place = f"[{problems.index(problem) + 1}/{len(problems)}]"
+            note(f"{place} {problem}: {_counted(counts([row for row in found if row.problem == problem]))}")
+    return found

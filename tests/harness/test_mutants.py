@@ -6,6 +6,7 @@ A fifth of all pairs of problem and mutant is run, always the same; KGBENCH_MUTA
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.harness import mutation  # noqa: E402
+from kgbench.harness import blas_mutants, mutation  # noqa: E402
 from kgbench.harness.mutant_facts import HAS, why_not  # noqa: E402
 from kgbench.harness.mutants import SPOILERS, as_row_major, bfloat16, float32, mutant_entry, tf32  # noqa: E402
+from kgbench.harness.reference import Hints  # noqa: E402
 from kgbench.harness.session import Job, Session  # noqa: E402
 from kgbench.loader import Registry, load_problem  # noqa: E402
 from kgbench.mutants import MUTANTS, NEEDS  # noqa: E402
@@ -26,10 +28,22 @@ SHARE = float(os.environ.get("KGBENCH_MUTANTS", "0.2"))
 PATHS = Registry().paths
 
 
-@pytest.mark.parametrize(("problem", "mutant"), mutation.chosen(PATHS, share=SHARE, seed="tests"))
-def test_a_problem_catches_the_mutant(session: Session, problem: str, mutant: str) -> None:
-    for row in mutation.rows(session.evaluate, PATHS[problem], problem, mutant):
-        assert row.state not in mutation.BAD, row
+def drawn() -> dict[str, list[str]]:
+    """The mutants to run by problem."""
+    found: dict[str, list[str]] = {}
+    for problem, mutant in mutation.chosen(PATHS, share=SHARE, seed="tests"):
+        found.setdefault(problem, []).append(mutant)
+    return found
+
+
+@pytest.mark.parametrize(("problem", "mutants"), drawn().items(), ids=drawn())
+def test_a_problem_catches_its_mutants(session: Session, problem: str, mutants: list[str]) -> None:
+    def run(mutant: str) -> list[mutation.Row]:
+        return list(mutation.rows(session.evaluate, PATHS[problem], problem, mutant))
+
+    with ThreadPoolExecutor(session.jobs) as pool:
+        found = [row for rows in pool.map(run, mutants) for row in rows]
+    assert [row for row in found if row.state in mutation.BAD] == []
 
 
 # --- the engine itself, on a problem whose cases are too few ---
@@ -101,7 +115,9 @@ def test_a_mutant_that_breaks_is_not_caught(tmp_path: Path, outcome: Outcome) ->
 
 def test_a_sample_is_drawn_by_its_seed() -> None:
     everything = mutation.chosen(["a/x", "a/y"])
-    assert len(everything) == 2 * len(MUTANTS)
+    assert len(everything) == 2 * sum(not mutant.source for mutant in MUTANTS.values())
+    assert len(mutation.chosen(["cublas/x"])) == len(MUTANTS)
+    assert mutation.chosen(["a/x"], ["ignores_beta"]) == [("a/x", "ignores_beta")]
     fifth = mutation.chosen(["a/x", "a/y"], share=0.2, seed="1")
     assert len(fifth) == round(0.2 * len(everything))
     assert fifth == mutation.chosen(["a/x", "a/y"], share=0.2, seed="1")
@@ -134,6 +150,24 @@ def test_the_tables_name_the_same() -> None:
         ("aten/softmax", "flattened", True),
         ("aten/t", "copy", True),
         ("aten/mm", "copy", False),
+        ("aten/add", "ignores_alpha", False),
+        ("cublas/cublasSscal_v2", "ignores_alpha", True),
+        ("cublas/cublasSscal_v2", "ignores_beta", False),
+        ("cublas/cublasSgeam", "ignores_beta", True),
+        ("cublas/cublasSgemm_v2", "never_conjugates", False),
+        ("cublas/cublasCgemm_v2", "never_conjugates", True),
+        ("cublas/cublasCsyrkEx", "never_conjugates", False),
+        ("cublas/cublasZdotc_v2", "never_conjugates", True),
+        ("cublas/cublasZdotc_v2", "always_conjugates", False),
+        ("cublas/cublasCdotu_v2", "always_conjugates", True),
+        ("cublas/cublasCcopy_v2", "always_conjugates", True),
+        ("cublas/cublasSdgmm", "left_only", True),
+        ("cublas/cublasSdgmm", "lower_only", False),
+        ("cublas/cublasDsbmv_v2", "returns_early", True),
+        ("cublas/cublasSgemmEx", "half_sums", True),
+        ("cublas/cublasHgemmBatched", "half_sums", False),
+        ("aten/mm", "half_sums", False),
+        ("cublas/cublasHgemmBatched", "packed_batch", True),
     ],
 )
 def test_a_mutant_applies_where_there_is_something_to_spoil(problem: str, mutant: str, applies: bool) -> None:
@@ -281,7 +315,166 @@ def test_roundings_keep_their_bits_and_every_nan() -> None:
     assert bfloat16(torch.tensor([3])).tolist() == [3]
 
 
-@pytest.mark.parametrize("mutant", sorted(MUTANTS))
+# --- BLAS routines, on one small call each ---
+
+GEMM = "def reference(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc):\n" + (
+    "    from kgbench.baselines.references.cublas import gemm\n    return gemm(transa, transb, alpha, A, B, beta, C)"
+)
+NAN = float("nan")
+
+
+def gemm(mutant: str, **changed: Any) -> Any:
+    """C after a mutant of C = 2 op(A) op(B) + 3 C, where A (2, 3) and B (3, 2) have a leading dimension of 4."""
+    storage = {
+        "A": torch.tensor([1.0, 2, NAN, NAN, 3, 4, NAN, NAN, 5, 6, NAN, NAN], dtype=torch.float32),
+        "B": torch.tensor([1.0, 0, 2, NAN, 0, 1, 1, NAN]),
+        "C": torch.tensor([1.0, 2.0, 3.0, 4.0]),
+    }
+    strides = {"A": (1, 4), "B": (1, 4), "C": (1, 2)}
+    shapes = {"A": (2, 3), "B": (3, 2), "C": (2, 2)}
+    passed = {
+        "transa": "N",
+        "transb": "N",
+        "m": 2,
+        "n": 2,
+        "k": 3,
+        "alpha": 2.0,
+        "beta": 3.0,
+        "lda": 4,
+        "ldb": 4,
+        "ldc": 2,
+    }
+    shapes |= changed.pop("shapes", {})
+    passed |= changed
+    views = {name: [list(shapes[name]), list(strides[name]), 0, None, {}, []] for name in storage}
+    told = {"_views": views, "_written": ["C"], "_returns": [], "_alias": False}
+    names = ["transa", "transb", "m", "n", "k", "alpha", "A", "lda", "B", "ldb", "beta", "C", "ldc"]
+    entry = mutant_entry(mutant, GEMM, names)
+    assert entry(**{**passed, **storage, **told}) is None
+    return storage["C"].reshape(2, 2).mT.nan_to_num(-7.0).tolist()
+
+
+def test_factors_are_taken_for_others() -> None:
+    # A B = [[11, 8], [14, 10]]
+    assert gemm("drops_nan") == [[25.0, 25.0], [34.0, 32.0]]
+    assert gemm("ignores_alpha") == [[14.0, 17.0], [20.0, 22.0]]
+    assert gemm("ignores_beta") == [[22.0, 16.0], [28.0, 20.0]]
+    assert gemm("returns_early") == gemm("drops_nan")
+    empty = {"k": 0, "shapes": {"A": (2, 0), "B": (0, 2)}}
+    assert gemm("drops_nan", **empty) == [[3.0, 9.0], [6.0, 12.0]]
+    assert gemm("returns_early", **empty) == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def test_a_zero_that_multiplies_lets_nan_through() -> None:
+    for mutant, factor in (("alpha_zero_reads", "alpha"), ("beta_zero_reads", "beta")):
+        for zero in (0.0, 0):
+            changed = {factor: zero}
+            assert gemm(mutant, **changed) == gemm("drops_nan", **changed)
+        assert gemm(mutant) == gemm("drops_nan")
+    zero = blas_mutants.RealZero()
+    assert (torch.tensor([NAN, 1.0]) * zero).isnan().tolist() == [True, False]
+    assert zero
+    assert not zero == 0  # noqa: SIM201
+    assert (blas_mutants.ComplexZero() * torch.tensor([complex(NAN)])).isnan().all()
+
+
+def test_a_wrong_transpose_reads_the_same_memory_in_another_order() -> None:
+    # A of three columns of two, read as two columns of three, 4 apart, and transposed: its padding is NaN.
+    assert gemm("always_transposes") == [[-7.0, -7.0], [-7.0, -7.0]]
+    assert gemm("never_transposes") == gemm("drops_nan")
+    square = {"transa": "T", "k": 2, "shapes": {"A": (2, 2), "B": (2, 2)}, "beta": 0.0}
+    assert gemm("never_transposes", **square) == gemm("drops_nan", **{**square, "transa": "N"})
+    assert gemm("always_transposes", **square) == gemm("always_transposes", **{**square, "transa": "N"})
+
+
+def test_leading_dimensions_are_ignored() -> None:
+    # A is read as 1 2 | NaN NaN | 3 4, so that nothing but NaN comes out.
+    assert gemm("packed_columns") == [[-7.0, -7.0], [-7.0, -7.0]]
+
+
+def changed_by(change: blas_mutants.Change, given: dict[str, Any], views: dict[str, list[Any]], *written: str) -> Any:
+    """Arguments after a change. ``views``: shape, strides and slots per storage in ``given``."""
+    told = {name: [list(shape), list(strides), 0, None, {}, slots] for name, (shape, strides, slots) in views.items()}
+    arguments = {**given, "_views": told, "_written": list(written), "_returns": [], "_alias": False}
+    hints = Hints.taken(arguments)
+    change(arguments, hints)
+    return arguments
+
+
+def test_a_batch_is_read_in_one_piece() -> None:
+    numbers = torch.arange(12.0)
+    apart = changed_by(blas_mutants.packed_batch, {"A": numbers, "batchCount": 2}, {"A": ((2, 1, 2), (6, 1, 2), [])})
+    assert apart["A"].tolist() == [[[0.0, 2.0]], [[4.0, 6.0]]]
+    views = {"Aarray": ((3, 1, 2), (4, 1, 2), [1, 0, 2])}
+    pointers = changed_by(blas_mutants.packed_batch, {"Aarray": numbers, "batchCount": 3}, views)
+    assert pointers["Aarray"].nan_to_num(-7.0).tolist() == [[[4.0, 6.0]], [[8.0, 10.0]], [[-7.0, -7.0]]]
+
+
+def test_vectors_are_read_in_one_piece_or_from_the_wrong_end() -> None:
+    given, views = {"x": torch.arange(5.0), "incx": -2}, {"x": ((3,), (2,), [])}
+    packed = changed_by(blas_mutants.packed_vectors, given, views)
+    assert (packed["x"].tolist(), packed["incx"]) == ([0.0, 1.0, 2.0], -2)
+    assert changed_by(blas_mutants.walks_forward, given, views)["incx"] == 2
+
+
+def test_flags_are_taken_for_others() -> None:
+    given = {"uplo": "U", "diag": "U", "trans": "C", "A": torch.ones(4)}
+    views = {"A": ((2, 2), (1, 2), [])}
+    assert changed_by(SPOILERS["lower_only"].arguments, given, views)["uplo"] == "L"
+    assert changed_by(SPOILERS["upper_only"].arguments, given, views)["uplo"] == "U"
+    assert changed_by(SPOILERS["unit_ignored"].arguments, given, views)["diag"] == "N"
+    assert changed_by(SPOILERS["unit_only"].arguments, given, views)["diag"] == "U"
+    assert changed_by(SPOILERS["never_conjugates"].arguments, given, views)["trans"] == "T"
+    assert changed_by(SPOILERS["always_conjugates"].arguments, given, views)["trans"] == "C"
+
+
+def test_a_triangle_is_written_where_the_other_one_is() -> None:
+    views = {"C": [[2, 2], [1, 2], 0, "i >= j if uplo == 'L' else i <= j", {"uplo": "U"}, []]}
+    arguments = {"C": torch.zeros(4), "uplo": "U", "_views": views, "_written": ["C"], "_returns": [], "_alias": False}
+    hints = Hints.taken(arguments)
+    SPOILERS["lower_only"].arguments(arguments, hints)
+    assert hints.live("C", arguments["C"]).tolist() == [[True, False], [True, True]]
+
+
+def test_a_vector_is_conjugated_where_no_flag_says_so() -> None:
+    z = torch.tensor([1 + 2j])
+    views = {"x": ((1,), (1,), []), "y": ((1,), (1,), [])}
+    dot = changed_by(SPOILERS["never_conjugates"].arguments, {"x": z, "y": z}, views)
+    assert (dot["x"].item(), dot["y"].item()) == (1 - 2j, 1 + 2j)
+    matrix = {**views, "A": ((1, 1), (1, 1), [])}
+    rank_one = changed_by(SPOILERS["never_conjugates"].arguments, {"x": z, "y": z, "A": z}, matrix, "A")
+    assert (rank_one["x"].item(), rank_one["y"].item()) == (1 + 2j, 1 - 2j)
+
+
+def test_a_matrix_on_the_wrong_side_has_that_sides_size() -> None:
+    given = {"side": "R", "m": 1, "n": 2, "A": torch.arange(1.0, 5.0)}
+    left = changed_by(SPOILERS["left_only"].arguments, given, {"A": ((2, 2), (1, 2), [])})
+    assert (left["side"], left["A"].tolist()) == ("L", [[1.0]])
+    kept = changed_by(SPOILERS["right_only"].arguments, given, {"A": ((2, 2), (1, 2), [])})
+    assert (kept["side"], kept["A"].tolist()) == ("R", [[1.0, 3.0], [2.0, 4.0]])
+    scaled = {"mode": "L", "m": 2, "n": 3, "x": torch.tensor([1.0, 2.0])}
+    right = changed_by(SPOILERS["right_only"].arguments, scaled, {"x": ((2,), (1,), [])})
+    assert right["x"].nan_to_num(-7.0).tolist() == [1.0, 2.0, -7.0]
+
+
+def test_sums_in_16_bits_lose_what_float32_keeps() -> None:
+    ones = torch.ones(3000)
+    text = GEMM
+    views = {
+        "A": [[1, 3000], [1, 1], 0, None, {}, []], "B": [[3000, 1], [1, 3000], 0, None, {}, []],
+        "C": [[1, 1], [1, 1], 0, None, {}, []],
+    }  # fmt: skip
+    for dtype, wanted in ((torch.float16, 2048.0), (torch.float32, 3000.0)):
+        c = torch.zeros(1)
+        told = {"_views": views, "_written": ["C"], "_returns": [], "_alias": False}
+        matrices = {"A": ones.to(dtype), "B": ones.to(dtype), "C": c}
+        sizes = {"transa": "N", "transb": "N", "m": 1, "n": 1, "k": 3000, "alpha": 1.0, "beta": 0.0}
+        given = {**sizes, "lda": 1, "ldb": 3000, "ldc": 1, **matrices, **told}
+        mutant_entry("half_sums", text, list(given))(**given)
+        assert c.item() == wanted
+
+
+@pytest.mark.parametrize("mutant", sorted(name for name, each in MUTANTS.items() if not each.source))
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float8_e4m3fn", "complex64"])
 def test_every_mutant_of_every_dtype_runs_also_on_nothing(mutant: str, dtype: str) -> None:
     for shape in ((), (0, 3), (2, 3)):

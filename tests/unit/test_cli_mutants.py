@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from types import TracebackType
@@ -13,12 +14,19 @@ from click.testing import Result as CliResult
 from kgbench.cli import main
 from kgbench.cli import mutants as module
 from kgbench.harness import session as session_module
+from kgbench.harness.session import Settings
 from kgbench.harness.settings import Job
 from kgbench.loader import Registry, load_problem
 from kgbench.mutants import MUTANTS
 from kgbench.types import CaseResult, Outcome, Result
 
 PATHS = Registry().paths
+COMMON = [name for name, mutant in MUTANTS.items() if not mutant.source]
+
+
+@functools.cache
+def overload_names(problem_id: str) -> list[str]:
+    return [each.name for each in load_problem(PATHS[problem_id]).overloads]
 
 
 class FakeSession:
@@ -29,8 +37,10 @@ class FakeSession:
     jobs = 2
     facts: dict[str, object] = {}  # noqa: RUF012
 
-    def __init__(self, settings: object) -> None:
-        pass
+    settings: Settings
+
+    def __init__(self, settings: Settings) -> None:
+        type(self).settings = settings
 
     def __enter__(self) -> FakeSession:
         return self
@@ -42,7 +52,7 @@ class FakeSession:
         outcome = Outcome.WRONG_VALUE
         if job.mutant in (*self.passing, *self.skipped):
             outcome = Outcome.PASSED if job.mutant in self.passing else Outcome.SKIPPED
-        overloads = [each.name for each in load_problem(PATHS[job.problem_id]).overloads]
+        overloads = overload_names(job.problem_id)
         cases = [CaseResult("check-1", name, "check", "float32", {}, outcome) for name in overloads]
         judged = () if outcome is Outcome.SKIPPED else tuple(cases)
         return Result(
@@ -67,10 +77,33 @@ def test_one_problem_shows_every_mutant_and_the_case_that_caught_it(session: typ
     done = mutants("aten/mm")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines[: len(MUTANTS)]] == list(MUTANTS)
+    assert [line.split()[0] for line in lines[: len(COMMON)]] == COMMON
     assert lines[0].split() == ["zeros", "caught", "by", "check-1"]
     assert "copy                         not applicable: the result is no view" in lines
-    assert lines[-1] == f"aten/mm: {len(MUTANTS) - 1} caught, 1 not applicable, 0 survived"
+    assert lines[-1] == f"aten/mm: {len(COMMON) - 1} caught, 1 not applicable, 0 survived"
+
+
+def test_a_cublas_problem_has_its_own_mutants_and_each_problem_is_said_when_it_is_done(
+    session: type[FakeSession],
+) -> None:
+    done = mutants("cublas/cublasSgemm_v2", "aten/mm")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[1] == f"cublas/cublasSgemm_v2: {len(MUTANTS)} caught, 0 survived"
+    assert done.stderr.splitlines() == [
+        f"[1/2] aten/mm: {len(COMMON)} caught, 0 survived",
+        f"[2/2] cublas/cublasSgemm_v2: {len(MUTANTS)} caught, 0 survived",
+    ]
+
+
+def test_another_sources_mutant_runs_where_it_is_named(session: type[FakeSession]) -> None:
+    session.skipped = ("ignores_beta",)
+    done = mutants("aten/mm", "--mutant", "ignores_beta")
+    assert done.stdout.splitlines()[0] == "ignores_beta                 not applicable: the routine has no beta"
+
+
+def test_jobs_reach_the_session(session: type[FakeSession]) -> None:
+    assert mutants("aten/mm", "--mutant", "zeros", "--jobs", "3").exit_code == 0
+    assert session.settings.jobs == 3
 
 
 def test_a_survivor_ends_with_1_and_says_what_to_do(session: type[FakeSession]) -> None:
@@ -78,9 +111,9 @@ def test_a_survivor_ends_with_1_and_says_what_to_do(session: type[FakeSession]) 
     done = mutants("aten/mm", "aten/add")
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
-    assert lines[0] == f"aten/add: {2 * len(MUTANTS) - 2} caught, 2 survived"
+    assert lines[0] == f"aten/add: {2 * len(COMMON) - 2} caught, 2 survived"
     assert lines[1].startswith("  half (Tensor)                survived: add a case that it fails, or declare it under")
-    assert lines[-1] == f"2 problems: {3 * len(MUTANTS) - 3} caught, 3 survived"
+    assert lines[-1] == f"2 problems: {3 * len(COMMON) - 3} caught, 3 survived"
 
 
 def test_a_declared_equivalent_that_is_caught_ends_with_1(session: type[FakeSession]) -> None:
@@ -97,7 +130,7 @@ def test_json_has_every_row_and_a_sample_its_seed(session: type[FakeSession]) ->
     done = mutants("aten/*", "--sample", "0.1", "--seed", "7", "--json")
     data = json.loads(done.stdout)
     assert data["seed"] == "7"
-    assert data["counts"]["caught"] == len(data["rows"]) >= round(0.1 * 4 * len(MUTANTS))
+    assert data["counts"]["caught"] == len(data["rows"]) >= round(0.1 * 4 * len(COMMON))
     assert data["rows"][0].keys() == {"problem", "overload", "mutant", "state", "case", "words"}
     assert json.loads(mutants("aten/*", "--sample", "0.1", "--seed", "7", "--json").stdout) == data
 
