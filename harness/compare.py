@@ -56,12 +56,50 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
     value = expected.value
     if got.numel() == 0:
         return None
-    if limits.exact or limits.rule == "exact" or not (got.is_floating_point() or got.is_complex()):
+    if _is_exact(got, limits):
         wanted = value.to(got.dtype)
         wrong = ~((got == wanted) | (_isnan(got) & _isnan(wanted)))
         return _mismatch(name, got, value, wrong, None)
+    errors = _errors(got, expected, limits)
+    mismatch = _mismatch(name, got, errors.value, errors.wrong, errors.limit)
+    return mismatch or _rms_mismatch(name, got, errors, limits)
+
+
+def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
+    """How much of the limit an output uses, the most at any element or in the root mean square; infinite where wrong."""
+    if compare("", got, expected, limits) is not None:
+        return math.inf
+    if got.numel() == 0 or _is_exact(got, limits):
+        return 0.0
+    errors = _errors(got, expected, limits)
+    usable = errors.finite & torch.isfinite(got)
+    share = float((errors.error / errors.limit)[usable].max()) if bool(usable.any()) else 0.0
+    rms, allowed = _rms(errors, limits)
+    return max(share, rms / allowed if allowed else 0.0)
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Every element's error and limit."""
+
+    value: torch.Tensor
+    scale: torch.Tensor
+    finite: torch.Tensor
+    """Where a finite value is right that is not infinite in the output's type."""
+    error: torch.Tensor
+    rounding: torch.Tensor
+    limit: torch.Tensor
+    wrong: torch.Tensor
+    eps: float
+
+
+def _is_exact(got: torch.Tensor, limits: Limits) -> bool:
+    return limits.exact or limits.rule == "exact" or not (got.is_floating_point() or got.is_complex())
+
+
+def _errors(got: torch.Tensor, expected: Expected, limits: Limits) -> _Errors:
     wide = torch.complex128 if got.is_complex() else torch.float64
-    value, actual = value.to(wide), got.to(wide)
+    value, actual = expected.value.to(wide), got.to(wide)
     scale = value.abs() if expected.magnitude is None else torch.maximum(expected.magnitude, value.abs())
     finite = torch.isfinite(value)
     scale = torch.where(torch.isfinite(scale), scale, torch.where(finite, value.abs(), torch.zeros_like(scale)))
@@ -72,8 +110,7 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
     overflow = finite & ~torch.isfinite(value.to(got.dtype))
     same = (actual == value) | (_isnan(actual) & _isnan(value)) | (overflow & (got == value.to(got.dtype)))
     wrong = ~(same | (finite & torch.isfinite(actual) & (error <= limit)))
-    mismatch = _mismatch(name, got, value, wrong, limit)
-    return mismatch or _rms_mismatch(name, got, error, scale, rounding, finite & ~overflow, eps, limits)
+    return _Errors(value, scale, finite & ~overflow, error, rounding, limit, wrong, eps)
 
 
 def _units(dtype: torch.dtype, value: torch.Tensor, limits: Limits) -> tuple[float, torch.Tensor]:
@@ -91,22 +128,18 @@ def _units(dtype: torch.dtype, value: torch.Tensor, limits: Limits) -> tuple[flo
     return eps, rounding
 
 
-def _rms_mismatch(
-    name: str,
-    got: torch.Tensor,
-    error: torch.Tensor,
-    scale: torch.Tensor,
-    rounding: torch.Tensor,
-    usable: torch.Tensor,
-    eps: float,
-    limits: Limits,
-) -> Mismatch | None:
-    factor = limits.rms_factor()
+def _rms(errors: _Errors, limits: Limits) -> tuple[float, float]:
+    """Root mean square of the errors and what is allowed; the latter 0 where the rule has no such test."""
+    factor, usable = limits.rms_factor(), errors.finite
     if factor is None or int(usable.sum()) < _RMS_NEEDS_ELEMENTS:
-        return None
-    rms = float(error[usable].square().mean().sqrt())
-    allowed = eps * factor * float(scale[usable].square().mean().sqrt())
-    allowed += 0.6 * float(rounding[usable].square().mean().sqrt())
+        return 0.0, 0.0
+    rms = float(errors.error[usable].square().mean().sqrt())
+    allowed = errors.eps * factor * float(errors.scale[usable].square().mean().sqrt())
+    return rms, allowed + 0.6 * float(errors.rounding[usable].square().mean().sqrt())
+
+
+def _rms_mismatch(name: str, got: torch.Tensor, errors: _Errors, limits: Limits) -> Mismatch | None:
+    rms, allowed = _rms(errors, limits)
     if rms <= allowed:
         return None
     return Mismatch(

@@ -201,7 +201,7 @@ class OverloadJudge:
             call.known.update(expected)
         for name, wanted in expected.items():
             got = outputs[name]
-            live = self._live(call, name)
+            live = self.live(call, name)
             if live is not None:
                 got, wanted = got.masked_fill(~live, 0), wanted.masked(live)
             mismatch = compare(name, got, wanted, self.limits(call.inputs.bound.case))
@@ -220,7 +220,8 @@ class OverloadJudge:
             exact=bool(case.variables.get("exact", False)),
         )
 
-    def _live(self, call: PlacedCall, name: str) -> torch.Tensor | None:
+    def live(self, call: PlacedCall, name: str) -> torch.Tensor | None:
+        """bool, shape of the output: the elements that are judged; None where all are."""
         chunk = call.inputs.chunks.get(name)
         if chunk is None or chunk.spec.live is None:
             return None

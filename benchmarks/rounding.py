@@ -1,0 +1,177 @@
+"""How much of its error limit an honest implementation of a cuBLAS problem uses: 1 is the limit, more would be wrong.
+
+python -m benchmarks.rounding ['cublas/*gemm*' ...] [--json FILE]
+
+On the CPU, over check and fuzz cases. ``library`` is OpenBLAS. ``rounded`` is the float64 reference, rounded once. The
+others are the reference's own lines in the problem's precision, with every sum of products kept one term after the
+other (``sequential``) or in blocks of 32 that are then added (``blocked``); products are rounded before they are
+added, as without fused multiply-add.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from kgbench import owncode
+from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.cases import expand_cases
+from kgbench.harness.arena import Arena, create_arena, tensor_at
+from kgbench.harness.compare import share_used
+from kgbench.harness.judge import OverloadJudge, PlacedCall
+from kgbench.loader import Registry, load_problem
+from kgbench.problem import Overload
+
+Outputs = dict[str, torch.Tensor]
+Implementation = Callable[[OverloadJudge, PlacedCall], Outputs]
+BLOCK: Final = 32
+_PRODUCTS: Final = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
+_SUMS: Final = (torch.sum, torch.Tensor.sum)
+
+
+@click.command()
+@click.argument("globs", nargs=-1)
+@click.option("--json", "json_path", type=click.Path(path_type=Path))
+def main(globs: tuple[str, ...], json_path: Path | None) -> None:
+    """Print a row per problem."""
+    torch.set_num_threads(1)
+    registry = Registry()
+    found = {}
+    click.echo(f"{'problem':<40}" + "".join(f"{kind:>12}" for kind in KINDS))
+    for problem in registry.select(globs=globs or ("cublas/*",)):
+        found[problem] = shares(load_problem(registry.paths[problem]).overloads[0])
+        click.echo(f"{problem:<40}" + "".join(f"{share:12.3f}" for share in found[problem].values()))
+    if json_path is not None:
+        json_path.write_text(json.dumps(found))
+
+
+def shares(overload: Overload, kinds: Iterable[str] = ()) -> dict[str, float]:
+    """The largest share of the limit that each kind of implementation uses, where this machine has it."""
+    judge = OverloadJudge(overload, torch.device("cpu"))
+    generator = torch.Generator("cpu").manual_seed(0)
+    found: dict[str, float] = {}
+    for case in expand_cases(overload, "cpu", None, "rounding"):
+        if case.phase == "bench":
+            continue
+        call = judge.place(case, generator)
+        for kind in kinds or KINDS:
+            try:
+                outputs = KINDS[kind](judge, call)
+            except Unavailable:
+                continue
+            found[kind] = max(found.get(kind, 0.0), _share(judge, call, outputs))
+    return found
+
+
+def _share(judge: OverloadJudge, call: PlacedCall, outputs: Outputs) -> float:
+    largest = 0.0
+    for name, expected in judge.reference.expected(call.inputs.arguments(), judge.written).items():
+        got, wanted, live = outputs[name], expected, judge.live(call, name)
+        if live is not None:
+            got = torch.where(live, got, torch.zeros_like(got))
+            wanted = type(wanted)(torch.where(live, wanted.value, torch.zeros_like(wanted.value)), wanted.magnitude)
+        largest = max(largest, share_used(got, wanted, judge.limits(call.inputs.bound.case)))
+    return largest
+
+
+# --- implementations ---
+
+
+def library(judge: OverloadJudge, call: PlacedCall) -> Outputs:
+    """The baseline of a CPU, on memory laid out as a worker sees it."""
+    entry = load_baseline(judge.overload.baseline["cpu"], "cpu").call
+    arena = create_arena("cpu", call.end)
+    try:
+        for offset, image in call.inputs.images(arena.address):
+            arena.bytes_at(offset, image.numel()).copy_(image)
+        entry(*_passed(call, arena))
+        return {
+            name: chunk.view(arena.bytes_at(chunk.offset, chunk.image.numel())).clone()
+            for name, chunk in call.inputs.chunks.items()
+            if name in judge.written
+        }
+    finally:
+        arena.release()
+
+
+def _passed(call: PlacedCall, arena: Arena) -> list[Any]:
+    passed = []
+    for argument in call.inputs.bound.arguments:
+        placed = call.inputs.pointers.get(argument.name) or call.inputs.chunks.get(argument.name)
+        if placed is not None:
+            passed.append(tensor_at(arena, placed.place))
+        else:
+            passed.append(getattr(torch, argument.value) if argument.type.startswith("dtype") else argument.value)
+    return passed
+
+
+def rounded(judge: OverloadJudge, call: PlacedCall) -> Outputs:
+    arguments = call.inputs.arguments()
+    expected = judge.reference.expected(arguments, judge.written)
+    return {name: each.value.to(arguments[name].dtype) for name, each in expected.items()}
+
+
+def summed(block: int) -> Implementation:
+    """The reference in the problem's own arithmetic, with blocks of so many terms; 0 is a single block."""
+
+    def implementation(judge: OverloadJudge, call: PlacedCall) -> Outputs:
+        given = call.inputs.arguments()
+        compute = judge.limits(call.inputs.bound.case).compute
+        narrow = compute == "float16"
+        own = {name: value if narrow else _at_least_float32(value) for name, value in given.items()}
+        module, _, function = judge.overload.reference.partition(":")
+        owncode.make_importable()
+        with Summed(block):
+            found = getattr(importlib.import_module(module), function)(**own)
+        return {name: each.value.to(given[name].dtype) for name, each in found.items()}
+
+    return implementation
+
+
+def _at_least_float32(value: Any) -> Any:
+    is_narrow = isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16)
+    return value.float() if is_narrow else value
+
+
+class Summed(TorchFunctionMode):
+    """Products of matrices and sums of vectors, term by term in the tensors' own type."""
+
+    def __init__(self, block: int) -> None:
+        self.block = block
+        super().__init__()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _PRODUCTS:
+            left, right = args
+            return self._added(left.movedim(-1, 0)[..., None] * right.movedim(-2, 0)[..., None, :])
+        if func in _SUMS and len(args) == 1 and not kwargs:
+            return self._added(args[0])
+        return func(*args, **(kwargs or {}))
+
+    def _added(self, terms: torch.Tensor) -> torch.Tensor:
+        """The sum over the first dimension."""
+        blocks = terms.split(self.block or max(len(terms), 1)) if len(terms) else ()
+        return _one_by_one(torch.stack([_one_by_one(block) for block in blocks])) if blocks else terms.sum(0)
+
+
+def _one_by_one(terms: torch.Tensor) -> torch.Tensor:
+    """NumPy's running sum is in order and in the type that it is given, which no sum of PyTorch's promises."""
+    with np.errstate(all="ignore"):
+        return torch.from_numpy(np.asarray(np.add.accumulate(terms.resolve_conj().numpy(), axis=0)[-1]))
+
+
+KINDS: Final[dict[str, Implementation]] = {
+    "library": library, "rounded": rounded, "sequential": summed(0), "blocked": summed(BLOCK),
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
