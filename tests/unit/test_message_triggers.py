@@ -1,0 +1,521 @@
+"""Each message of kgbench comes up where it should: one trigger per number, through a command or a public function.
+
+A number of ``kgbench/messages.py`` without a trigger fails. Sessions that cannot begin are real ones; a small program
+stands in for the fork server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import shlex
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kgbench.cli import main
+from kgbench.errors import KgbenchError, MachineError
+from kgbench.expr import evaluate_reference
+from kgbench.harness import session as session_module
+from kgbench.harness.gpulock import GpuLock
+from kgbench.harness.session import Job, Session, Settings
+from kgbench.loader import load_problem
+from kgbench.messages import MESSAGES
+from kgbench.models import _layouts
+from kgbench.store import RunStore
+from kgbench.types import Outcome, Result
+from tests.unit.made_results import result
+from tests.unit.test_cli_run import FakeSession
+from tests.unit.test_loader import COMPLAINTS, GOOD, ROOT
+
+RUN = "20260102T030405Z-ab12cd"
+NVIDIA_SMI = """\
+#!/bin/sh
+echo "0, GPU-kgbench-test-0, NVIDIA H200, 143771, 580.82"
+echo "1, GPU-kgbench-test-1, NVIDIA H200, 143771, 580.82"
+"""
+
+
+@dataclass
+class Ground:
+    """An empty folder to stand in, and what a trigger may bend."""
+
+    here: Path
+    bend: pytest.MonkeyPatch
+
+    def file(self, path: str, text: str = "") -> Path:
+        written = self.here / path
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(text, encoding="utf-8")
+        return written
+
+    def problem(self, *changes: str, folder: str = "mine") -> None:
+        """``FOLDER/aten/scale.yaml``, right but for the changes: old, new, old, new …"""
+        text = GOOD
+        for old, new in zip(changes[::2], changes[1::2], strict=True):
+            assert old in text
+            text = text.replace(old, new, 1)
+        self.file(f"{folder}/aten/scale.yaml", text)
+
+    def run(self, run_id: str = RUN, **changes: Any) -> RunStore:
+        """A run of aten/softmax and aten/mm below runs/, with a result of the first; it is still being written."""
+        problems = [{"id": name, "kind": "compute", "sha256": "1"} for name in ("aten/softmax", "aten/mm")]
+        asked: dict[str, Any] = {key: [] for key in ("sources", "problems", "problem_dirs", "deadlines")}
+        asked |= {"model": "baseline", "device": "cpu", "require_sandbox": None, "folder": str(self.here)}
+        store = RunStore.create(self.here / "runs", run_id, {"problems": problems, "asked": asked, **changes}, seed="s")
+        store.append(result("aten/softmax", problem_sha256="1"))
+        return store
+
+    def ended(self, **changes: Any) -> Path:
+        store = self.run(**changes)
+        store.finish("finished", finished="2026-01-02T04:00:00+00:00", seed="s")
+        return store.path
+
+    def command(self, text: str) -> str:
+        """Exit code and what a command prints."""
+        done = CliRunner().invoke(main, shlex.split(text))
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return f"{done.exit_code}\n{done.output}"
+
+    def gpus(self) -> None:
+        """nvidia-smi lists two."""
+        self.file("bin/nvidia-smi", NVIDIA_SMI).chmod(0o755)
+        self.bend.setenv("PATH", f"{self.here / 'bin'}:/usr/bin:/bin")
+        self.bend.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    monkeypatch.chdir(tmp_path)
+    return Ground(tmp_path, monkeypatch)
+
+
+def _of_command(number: str, ground: Ground) -> str:
+    """What it prints; its exit code is that of the number's group."""
+    prepare, command = COMMANDS[number]
+    prepare(ground)
+    if number not in ("KGB301", "KGB302"):
+        for name in ("run", "check"):
+            ground.bend.setattr(f"kgbench.cli.{name}.check_machine", lambda: None)
+    shown = ground.command(command)
+    if number[:4] != "KGB6":
+        assert shown.startswith("3" if number.startswith("KGB3") else "2")
+    return shown
+
+
+def _of_bad_file(number: str, ground: Ground) -> str:
+    """test_loader.py reads all of them and compares every word."""
+    ground.bend.chdir(ROOT)
+    path = next((path for path, line in COMPLAINTS.items() if line.startswith(f"{number}: ")), None)
+    assert path, f"{number} has no trigger: add one here, or a file to tests/unit/bad_problems"
+    return ground.command(f"validate --no-run {path}")
+
+
+def _error(act: Callable[[], object]) -> str:
+    with pytest.raises(KgbenchError) as caught:
+        act()
+    return caught.value.printed
+
+
+# --- commands ---
+
+
+def _nothing(ground: Ground) -> None:
+    pass
+
+
+def _kernel(ground: Ground) -> None:
+    ground.file("k.py", "def helper(): ...\n")
+
+
+def _same_name(ground: Ground) -> None:
+    for source in ("aten", "vllm"):
+        ground.file(f"mine/{source}/same.yaml", GOOD.replace('"scale(', '"same('))
+    ground.file("same.py", "def same(): ...\n")
+
+
+def _unreadable_results(ground: Ground) -> None:
+    results = ground.ended() / "results.jsonl"
+    results.unlink()
+    results.mkdir()
+
+
+def _several_runs(ground: Ground) -> None:
+    ground.ended()
+    ground.ended(run_id="20260103T000000Z-ffffff")
+
+
+def _judged(ground: Ground) -> None:
+    """Commands judge without processes: everything is right and 0.83 times as fast."""
+    ground.bend.setattr(session_module, "Session", FakeSession)
+
+
+def _info(text: str) -> Callable[[Ground], None]:
+    return lambda ground: (ground.ended() / "run.json").write_text(text) and None
+
+
+def _results(text: str) -> Callable[[Ground], None]:
+    return lambda ground: (ground.ended() / "results.jsonl").write_text(text) and None
+
+
+def _interrupted(ground: Ground) -> None:
+    def interrupt(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    ground.bend.setattr("kgbench.cli.problems.load_summary", interrupt)
+
+
+COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
+    "KGB101": (_nothing, "list --kind computes"),
+    "KGB102": (_nothing, "lst"),
+    "KGB103": (_nothing, "run --model examples --deadline lunch=3"),
+    "KGB104": (_nothing, "run --model examples --deadline whole=3 --timeout 4"),
+    "KGB105": (_nothing, "run --model examples --timeout 0"),
+    "KGB106": (_nothing, "run --model examples --fast-at 0,x"),
+    "KGB107": (_nothing, "run --model examples --fail-under fast1=1"),
+    "KGB108": (_nothing, "run --model examples --device cpu --source aten --fail-under vllm:right=1"),
+    "KGB109": (_kernel, "check k.py --drawn-for mine"),
+    "KGB110": (_nothing, "mutants aten/t --mutant zeroes"),
+    "KGB111": (_nothing, "run --model examples --problems aten/t --device tpu"),
+    "KGB112": (Ground.gpus, "run --model examples --problems aten/t --device cuda:x"),
+    "KGB113": (_nothing, "show softmaxx"),
+    "KGB114": (_same_name, "show same --problem-dir mine"),
+    "KGB115": (_nothing, "list --problems 'x*y*z'"),
+    "KGB116": (_nothing, "list --source cudnn"),
+    "KGB117": (_nothing, "list --category ropes"),
+    "KGB118": (_nothing, "show add.Tenso"),
+    "KGB119": (_nothing, "new Mine scale"),
+    "KGB120": (_nothing, "new mine 1st"),
+    "KGB121": (_nothing, "new aten add"),
+    "KGB122": (lambda ground: ground.file("my_problems/mine/scale.yaml"), "new mine scale"),
+    "KGB123": (lambda ground: ground.file("file"), "new mine scale --out file"),
+    "KGB124": (lambda ground: (ground.here / "empty").mkdir(), "validate empty"),
+    "KGB125": (_nothing, "validate nowhere.yaml"),
+    "KGB126": (lambda ground: ground.file("mine/aten/scale.yaml"), "validate mine/aten/scale.yaml"),
+    "KGB127": (_nothing, "check none.py"),
+    "KGB128": (_same_name, "check same.py --problem-dir mine"),
+    "KGB129": (_kernel, "check k.py"),
+    "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
+    "KGB202": (_nothing, "list --problem-dir nowhere"),
+    "KGB204": (lambda ground: ground.file("mine/scale.yaml"), "list --problem-dir mine"),
+    "KGB205": (lambda ground: ground.file("mine/aten/scale.yaml", "doc: x\n"), "list --problem-dir mine"),
+    "KGB301": (lambda ground: ground.bend.setattr(sys, "platform", "darwin"), "run --model examples"),
+    "KGB302": (lambda ground: ground.bend.setattr(importlib.util, "find_spec", lambda name: None),
+               "run --model examples"),
+    "KGB303": (lambda ground: ground.bend.setattr(importlib.util, "find_spec", lambda name: None), "validate aten/t"),
+    "KGB305": (lambda ground: ground.bend.setenv("PATH", str(ground.here)),
+               "run --model examples --problems aten/t --device cuda"),
+    "KGB306": (Ground.gpus, "run --model examples --problems aten/t --device cuda:7"),
+    "KGB402": (lambda ground: ground.file("file"),
+               "run --model baseline --problems aten/t --device cpu --out file"),
+    "KGB403": (_unreadable_results, "run --resume last"),
+    "KGB404": (_nothing, "report last"),
+    "KGB405": (_several_runs, "report 2026"),
+    "KGB406": (_several_runs, "report 77"),
+    "KGB407": (_unreadable_results, "report last"),
+    "KGB408": (lambda ground: (ground.here / "plain").mkdir(), "report plain"),
+    "KGB409": (_info('{"format": '), "report last"),
+    "KGB410": (_info("[]"), "report last"),
+    "KGB411": (_info('{"format": 99}'), "report last"),
+    "KGB412": (_results("{}\n"), "report last"),
+    "KGB414": (Ground.ended, "show last/aten/mm"),
+    "KGB415": (Ground.ended, "show last/aten/softmax#9"),
+    "KGB416": (lambda ground: ground.ended(asked={}), "run --resume last"),
+    "KGB417": (Ground.ended, "run --resume last --seed again"),
+    "KGB418": (Ground.ended, "run --resume last --model examples"),
+    "KGB420": (lambda ground: ground.ended(problems=[{"id": "aten/gone"}]), "run --resume last"),
+    "KGB501": (_nothing, "run"),
+    "KGB502": (_nothing, "run --model clod"),
+    "KGB503": (_nothing, "run --model baseline:x"),
+    "KGB504": (_nothing, "run --model dir"),
+    "KGB505": (_nothing, "run --model dir:nowhere"),
+    "KGB506": (_kernel, "run --model dir:. --problems aten/t"),
+    "KGB507": (_kernel, "run --model k.py"),
+    "KGB508": (_nothing, "run --model examples:cuda"),
+    "KGB601": (_interrupted, "list"),
+    "KGB602": (_judged, "run --model baseline --problems aten/t --device cpu --fail-under fast_1=0.5"),
+    "KGB607": (_results('{"problem": "aten/mm"'), "report last"),
+    "KGB608": (lambda ground: (ground.ended() / "results.jsonl").unlink(), "report last"),
+    "KGB609": (Ground.run, "report last"),
+    "KGB610": (lambda ground: ground.ended(problems=[{"id": "aten/softmax", "kind": "compute", "sha256": "2"}]),
+               "report last"),
+}  # fmt: skip
+"""What there has to be, and the command."""
+
+
+# --- problem files ---
+
+CHANGES: dict[str, tuple[str, ...]] = {
+    "KGB206": ("summary: rows", r'summary: "\x72ows', "a number\nkind", 'a number"\nkind'),
+    "KGB212": ("category: elementwise", "category: elementwise  # EDIT: name a word to filter by"),
+    "KGB223": ("{factor: 2.0}", "{7: 2.0}"),
+    "KGB245": ("defaults:", "variables: {nan: m}\ndefaults:"),
+    "KGB247": ("aten:mul.Scalar", "multiply"),
+    "KGB249": ("ulps: 2", "ulps: 0"),
+    "KGB260": ('"(m, n)"', f'"(m, n + {"0 + " * 600}0)"'),
+    "KGB261": ('"(m, n)"', '"(m, n"'),
+    "KGB263": ('"(m, n)"', '"(m // 0, n)"'),
+    "KGB265": ('"(m, n)"', '"(m, -n)"'),
+}
+"""Edits of a file that is right, beside those in tests/unit/bad_problems."""
+
+
+def _folder_for_a_file(ground: Ground) -> str:
+    (ground.here / "aten" / "scale.yaml").mkdir(parents=True)
+    return _error(lambda: load_problem(ground.here / "aten" / "scale.yaml"))
+
+
+def _not_utf8(ground: Ground) -> str:
+    ground.file("mine/aten/scale.yaml").write_bytes(GOOD.replace("out =", "øut =").encode("latin-1"))
+    return ground.command("validate --no-run mine/aten/scale.yaml")
+
+
+def _with_reference(text: str) -> Callable[[Ground], str]:
+    def trigger(ground: Ground) -> str:
+        ground.problem("torch.mul(self, factor)", text)
+        return ground.command("validate mine/aten/scale.yaml")
+
+    return trigger
+
+
+# --- the machine ---
+
+
+def _no_process(ground: Ground) -> str:
+    ground.bend.setattr(sys, "executable", "/bin/false")
+    return ground.command("validate aten/t")
+
+
+def _lock_is_a_folder(ground: Ground) -> str:
+    lock = GpuLock("GPU-1", ground.here)
+    lock.path.mkdir()
+    return _error(lock.try_take)
+
+
+def _lock_comes_and_goes(ground: Ground) -> str:
+    def opened(path: Path, flags: int, mode: int = 0) -> int:
+        raise FileExistsError if flags & os.O_CREAT else FileNotFoundError
+
+    lock = GpuLock("GPU-1", ground.here)
+    with ground.bend.context() as bend:
+        bend.setattr("kgbench.harness.gpulock.os.open", opened)
+        return _error(lock.try_take)
+
+
+def _gpus_taken(busy: int) -> Callable[[Ground], str]:
+    """Two GPUs, of which somebody else has some."""
+
+    def trigger(ground: Ground) -> str:
+        ground.gpus()
+        ground.bend.setattr(session_module, "GpuLock", lambda uuid: GpuLock(uuid, ground.here))
+        others = [GpuLock(f"GPU-kgbench-test-{number}", ground.here) for number in range(busy)]
+        assert all(other.try_take() for other in others)
+        said: list[str] = []
+
+        def say(words: str) -> None:
+            said.append(words)
+            for other in others:
+                other.release()
+
+        session = Session(Settings(device="cuda", gpus=2, say=say))
+        session._take_devices()
+        session.close()
+        return "\n".join(said)
+
+    return trigger
+
+
+STAND_IN = """\
+#!{python}
+# What the coordinator hears from a fork server, and from the referees that it forks, without either.
+import os, select, socket, subprocess, sys, time
+from dataclasses import asdict
+from kgbench.harness.protocol import Channel
+from kgbench.harness.sandbox import Plan
+from kgbench.types import Outcome, Result
+HOW = {how!r}
+if HOW == "silent":
+    sys.exit("torch is broken")
+server = Channel(socket.socket(fileno=int(sys.argv[-1])), accepts_fds=True)
+plan = Plan((), False, False, filtered=True, reasons={{}})
+unfit = "it has 2 threads" if HOW == "threads" else ""
+server.send({{"ready": True, "versions": {{}}, "plan": plan.to_json(), "unfit": unfit}})
+referees, waiting, refused = [], [], HOW != "one seat"
+while True:
+    readable = select.select([server, *referees], [], [])[0]
+    if server in readable:
+        _, fds = server.receive_with_fds(5.0)
+        if HOW == "errors":
+            server.send({{"error": "too many threads"}})
+            continue
+        server.send({{"pid": subprocess.Popen(["sleep", "60"]).pid}})
+        begins = HOW != "no referee" and not (HOW == "one seat" and referees)
+        refused = refused or not begins
+        if begins:
+            referees.append(Channel(socket.socket(fileno=fds.pop(1))))
+            referees[-1].receive(5.0)
+            referees[-1].send({{"event": "ready", "facts": {{"versions": {{}}}}}})
+        for fd in fds:
+            os.close(fd)
+    for referee in (each for each in referees if each in readable):
+        job = referee.receive(5.0)["job"]
+        if HOW == "sick":
+            referee.send({{"event": "sick", "reason": "1 + 1 gave 3"}})
+            continue
+        waiting.append((referee, Result(job["problem_id"], "m", 0, Outcome.PASSED)))
+    for referee, answer in waiting if refused else ():
+        referee.send({{"event": "result", "result": answer.to_json()}})
+    waiting = [] if refused else waiting
+"""
+
+
+@contextlib.contextmanager
+def _session(ground: Ground, how: str, **settings: Any) -> Iterator[tuple[Session, list[str]]]:
+    """A real session on a fork server that behaves as ``how`` says, and what it tells."""
+    python = sys.executable
+    ground.file("python", STAND_IN.format(python=python, how=how)).chmod(0o755)
+    said: list[str] = []
+    with ground.bend.context() as bend:
+        bend.setattr(sys, "executable", str(ground.here / "python"))
+        with Session(Settings(device="cpu", say=said.append, **settings)) as session:
+            yield session, said
+
+
+def _session_fails(how: str, **settings: Any) -> Callable[[Ground], str]:
+    def trigger(ground: Ground) -> str:
+        with pytest.raises(MachineError) as caught, _session(ground, how, **settings):
+            pass
+        return caught.value.printed
+
+    return trigger
+
+
+def _servers_die(ground: Ground) -> str:
+    ground.bend.setattr(session_module, "MAX_SERVERS", 0)
+    return _session_fails("errors")(ground)
+
+
+JOB = Job("t.yaml", "aten/t", "m", 0, "def t(): ...\n")
+
+
+def _closed(ground: Ground) -> str:
+    with _session(ground, "right") as (session, _):
+        session.close()
+        return _error(lambda: session.evaluate(JOB))
+
+
+def _sick(ground: Ground) -> str:
+    """Both messages: the device is set aside, and no other one is left."""
+    with _session(ground, "sick") as (session, said):
+        return "\n".join([_error(lambda: session.evaluate(JOB)), *said])
+
+
+def _fewer_seats(ground: Ground) -> str:
+    with _session(ground, "one seat", jobs=2) as (session, said):
+        results: list[Result] = []
+        threads = [threading.Thread(target=lambda: results.append(session.evaluate(JOB))) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert [each.outcome for each in results] == [Outcome.PASSED] * 2
+        return "\n".join(said)
+
+
+# --- runs ---
+
+
+def _written_by_another(ground: Ground) -> str:
+    ground.bend.setattr("kgbench.cli.run.check_machine", lambda: None)
+    store = ground.run()
+    try:
+        return ground.command("run --resume last")
+    finally:
+        store.close()
+
+
+def _disk_full(ground: Ground) -> str:
+    store = ground.run()
+
+    def fail(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with ground.bend.context() as bend:
+        bend.setattr(os, "fsync", fail)
+        return _error(lambda: store.append(result("aten/mm")))
+
+
+def _from_elsewhere(ground: Ground) -> str:
+    ground.bend.setattr("kgbench.cli.run.check_machine", lambda: None)
+    folder = ground.here / "there"
+    ground.file("there/kernels/aten/t.py", "def t(): ...\n")
+    info = ground.ended() / "run.json"
+    data = json.loads(info.read_text())
+    data["asked"] |= {"model": "dir:kernels", "folder": str(folder)}
+    info.write_text(json.dumps(data))
+    return ground.command("run --resume last")
+
+
+def _kernelbench(ground: Ground) -> str:
+    return _error(lambda: _layouts.problem_named_by(Path("level_1_problem_1_sample_0_kernel.py"), ["aten/t"]))
+
+
+OTHERWISE: dict[str, Callable[[Ground], str]] = {
+    "KGB208": _folder_for_a_file,
+    "KGB209": _not_utf8,
+    "KGB264": lambda ground: _error(lambda: evaluate_reference("x + 1", {}, None)),
+    "KGB270": _with_reference("torch.cholesky_solve(self)"),
+    "KGB271": _with_reference("torch.sum(self)"),
+    "KGB272": _with_reference('"def reference(self, factor):\\n  import os\\n  os._exit(7)"'),
+    "KGB304": _no_process,
+    "KGB307": _lock_is_a_folder,
+    "KGB308": _lock_comes_and_goes,
+    "KGB309": _sick,
+    "KGB310": _session_fails("silent"),
+    "KGB311": _session_fails("threads"),
+    "KGB312": _session_fails("no referee"),
+    "KGB313": _servers_die,
+    "KGB314": _session_fails("errors"),
+    "KGB315": _session_fails("right", require_sandbox="full"),
+    "KGB316": _closed,
+    "KGB401": _written_by_another,
+    "KGB413": _disk_full,
+    "KGB419": _from_elsewhere,
+    "KGB509": _kernelbench,
+    "KGB603": _fewer_seats,
+    "KGB604": _sick,
+    "KGB605": _gpus_taken(2),
+    "KGB606": _gpus_taken(1),
+}
+"""What does not come of one command on one file."""
+
+NEED_TORCH = {
+    "KGB270", "KGB271", "KGB272", "KGB304", "KGB309", "KGB310", "KGB311", "KGB312", "KGB313", "KGB314", "KGB315",
+    "KGB316", "KGB603", "KGB604",
+}  # fmt: skip
+"""Their sessions and processes ask for torch before they begin."""
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(each, marks=[pytest.mark.torch] * (each in NEED_TORCH)) for each in MESSAGES]
+)
+def test_the_message_comes_up(number: str, ground: Ground) -> None:
+    if number in COMMANDS:
+        shown = _of_command(number, ground)
+    elif number in CHANGES:
+        ground.problem(*CHANGES[number])
+        shown = ground.command("validate --no-run mine/aten/scale.yaml")
+    elif number in OTHERWISE:
+        shown = OTHERWISE[number](ground)
+    else:
+        shown = _of_bad_file(number, ground)
+    assert re.search(rf"(^|kgbench: |Error: |wrong  ){number}: ", shown, re.MULTILINE), shown
