@@ -495,6 +495,9 @@ class Session:
             message = {"op": "referee", "device_uuid": place.device.uuid, "cache": self._cache.name}
             try:
                 reply = self._ask_server(message, fds)
+            except BaseException:
+                own_end.close()
+                raise
             finally:
                 for sock in (referee_end, referee_side, server_side):
                     sock.close()
