@@ -16,7 +16,15 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
-from kgbench.baselines.routines import complex_scalar, half_scalar, letters, real_scalar, status_name, version_text
+from kgbench.baselines.routines import (
+    complex_scalar,
+    half_scalar,
+    letters,
+    misfit,
+    real_scalar,
+    status_name,
+    version_text,
+)
 
 WORKSPACE_BYTES: Final = 32 * 1024 * 1024
 """What cuBLAS recommends on Hopper (cublasSetWorkspace); smaller ones forbid some of its kernels."""
@@ -152,7 +160,10 @@ def _caller(session: Session, name: str, signature: str) -> Callable[..., None]:
 
     def call(*arguments: Any) -> None:
         prepare(pointer_mode)
-        converted = [convert(value) for convert, value in zip(converters, arguments, strict=True)]
+        try:
+            converted = [convert(value) for convert, value in zip(converters, arguments, strict=True)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise misfit(name, error) from error
         status = function(handle, *converted)
         if status:
             check(status, name)

@@ -21,7 +21,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
-from kgbench.baselines.routines import complex_scalar, letters
+from kgbench.baselines.routines import complex_scalar, letters, misfit
 
 COLUMN_MAJOR: Final = 102
 _LARGEST_INT: Final = 2**31 - 1
@@ -72,7 +72,7 @@ def load(name: str, device_kind: str) -> Baseline:
     single = (signature[:-1] if is_batched else signature).translate(_ONE_MATRIX)
     kernel = _kernel(library, found[1].lower(), found[2], single)
     notes = {"symbol": f"{kernel.symbols}, once per matrix" if is_batched else kernel.symbols, "threads": "1"}
-    call = _batch_entry(kernel, signature) if is_batched else _entry(kernel)
+    call = _batch_entry(kernel, signature, name) if is_batched else _entry(kernel, name)
     return Baseline(call=call, library=_version(library), notes=notes)
 
 
@@ -95,16 +95,20 @@ def _version(library: ctypes.CDLL) -> str:
 # --- entries: the cuBLAS entry's arguments to those of a kernel ---
 
 
-def _entry(kernel: _Kernel) -> Callable[..., None]:
+def _entry(kernel: _Kernel, name: str) -> Callable[..., None]:
     function, converters = kernel.function, kernel.converters
 
     def call(*arguments: Any) -> None:
-        function(*(convert(value) for convert, value in zip(converters, arguments, strict=True)))
+        try:
+            values = [convert(value) for convert, value in zip(converters, arguments, strict=True)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise misfit(name, error) from error
+        function(*values)
 
     return call
 
 
-def _batch_entry(kernel: _Kernel, signature: str) -> Callable[..., None]:
+def _batch_entry(kernel: _Kernel, signature: str, name: str) -> Callable[..., None]:
     """A loop over the matrices of a batch: at addresses of their own (``a``), or a stride ``l`` apart.
 
     Also for strided batches, since cblas_zgemm_batch_strided of OpenBLAS 0.3.34 counts its strides in real numbers,
@@ -124,7 +128,10 @@ def _batch_entry(kernel: _Kernel, signature: str) -> Callable[..., None]:
         return [first + i * step for i in range(count)]
 
     def call(*arguments: Any) -> None:
-        values = [convert(arguments[position]) for convert, position in zip(converters, kept, strict=True)]
+        try:
+            values = [convert(arguments[position]) for convert, position in zip(converters, kept, strict=True)]
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise misfit(name, error) from error
         for matrices in zip(*(addresses(position, arguments) for position in pointers), strict=True):
             for place, address in zip(places, matrices, strict=True):
                 values[place] = address

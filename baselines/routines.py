@@ -110,6 +110,13 @@ def letters(name: str) -> str:
         raise ValueError(f"{name}: no signature is known; add its row to FAMILIES in baselines/routines.py") from None
 
 
+def misfit(name: str, error: Exception) -> ValueError:
+    """What is raised where the arguments of a call cannot be converted as the routine's row says."""
+    row = ROUTINES.get(name, "")
+    words = f"{name}: the entry's arguments do not fit '{row}', its row in baselines/routines.py"
+    return ValueError(f"{words}: {error}; correct the row, or name another routine as the problem's baseline")
+
+
 def status_name(status: int) -> str:
     """The constant's name for a status code, ``unknown status 99`` for one that the table lacks."""
     return STATUS.get(status, f"unknown status {status}")
