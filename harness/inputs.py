@@ -22,8 +22,15 @@ from kgbench.harness.reference import live_mask
 from kgbench.problem import Overload
 
 GUARD_BYTES: Final = 4096
-_FLOAT_POISON: Final = 0xFF
-"""All ones is NaN in every floating type."""
+_FLOAT_POISON: Final = {
+    torch.float64: (torch.int64, 0xFFF5A5A5A5A5A5A5 - (1 << 64)),
+    torch.float32: (torch.int32, 0xFFA5A5A5 - (1 << 32)),
+    torch.bfloat16: (torch.int16, 0xFFA5 - (1 << 16)),
+    torch.float16: (torch.int16, 0xFDA5 - (1 << 16)),
+}
+"""Signalling NaN, as bits: arithmetic quietens it, so that a kernel which only scales what it may not touch is seen."""
+_SMALL_FLOAT_POISON: Final = 0xFF
+"""NaN in the types of 8 bits."""
 _OTHER_POISON: Final = 0xA5
 
 
@@ -173,9 +180,13 @@ def itemsize(dtype: str) -> int:
 def poisoned(spec: TensorSpec, device: torch.device) -> torch.Tensor:
     """uint8 (guard + storage + guard,): the bytes of an argument of which nothing is defined yet."""
     dtype = getattr(torch, spec.dtype)
-    floating = dtype.is_floating_point or dtype.is_complex
     nbytes = 2 * GUARD_BYTES + spec.extent * itemsize(spec.dtype)
-    return torch.full((nbytes,), _FLOAT_POISON if floating else _OTHER_POISON, dtype=torch.uint8, device=device)
+    part = dtype.to_real() if dtype.is_complex else dtype
+    if part in _FLOAT_POISON:
+        bits, value = _FLOAT_POISON[part]
+        return torch.full((nbytes // bits.itemsize,), value, dtype=bits, device=device).view(torch.uint8)
+    value = _SMALL_FLOAT_POISON if dtype.is_floating_point else _OTHER_POISON
+    return torch.full((nbytes,), value, dtype=torch.uint8, device=device)
 
 
 def _image(

@@ -34,7 +34,7 @@ from kgbench.harness.mutant_facts import why_not
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
-from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock
+from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, LibraryTimes, Unmeasurable
 from kgbench.harness.turns import Page, Turns
 from kgbench.loader import load_problem
 from kgbench.problem import Overload, Problem
@@ -367,7 +367,8 @@ class Referee:
             evaluation.started + deadlines_for(evaluation.job.source, self.settings.deadlines).whole_s,
             self.turns,
         )
-        self._warm_library(evaluation, judge, library)
+        if not evaluation.job.library_times:
+            self._warm_library(evaluation, judge, library)
         try:
             for index, result in enumerate(evaluation.cases):
                 if result.overload != overload.name or result.phase != "bench":
@@ -375,7 +376,9 @@ class Referee:
                 report("bench", f"{overload.name} {result.id}".strip())
                 case = Case(result.id, result.overload, result.phase, result.dtype, result.variables)
                 begun = self.turns.now()
-                verdict, timing = self._time_case(evaluation, bench, case, worker)
+                known = evaluation.job.library_times.get(library_key(result))
+                known_times = None if known is None else LibraryTimes.from_json(known)
+                verdict, timing = self._time_case(evaluation, bench, case, worker, known_times)
                 seconds = result.seconds + self.turns.now() - begun
                 evaluation.cases[index] = replace(_case_result(case, verdict, seconds), timing=timing)
                 if verdict is not PASSED or self.library_worker is None:
@@ -405,10 +408,10 @@ class Referee:
                     evaluation.library.notes.setdefault("not right by our reference", f"{case.id}: {verdict.reason}")
 
     def _time_case(
-        self, evaluation: Evaluation, bench: Bench, case: Case, worker: Worker
+        self, evaluation: Evaluation, bench: Bench, case: Case, worker: Worker, known: LibraryTimes | None
     ) -> tuple[Verdict, Timing | None]:
         try:
-            return PASSED, bench.time_case(case, self.against)
+            return PASSED, self._measure(evaluation, bench, case, known)
         except BenchFailed as failure:
             return failure.verdict, None
         except WorkerFailed as failure:
@@ -420,6 +423,16 @@ class Referee:
             self._drop_library()
             self.library_problem = ""
             return PASSED, None
+
+    def _measure(self, evaluation: Evaluation, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing | None:
+        """The case's times, at the second attempt if need be; None, with a line in the log, where there are none."""
+        for attempt in (known, None):
+            try:
+                return bench.time_case(case, self.against, attempt)
+            except Unmeasurable as error:
+                reason = str(error)
+        evaluation.log += f"\nkgbench: case {case.id} has no time: {reason}"
+        return None
 
     def _budget(self) -> Budget:
         window_s = self.settings.deadlines.window_s
@@ -562,6 +575,11 @@ class Referee:
         )
 
 
+def library_key(case: CaseResult) -> str:
+    """Under which a bench case's library times are kept."""
+    return f"{case.overload}/{case.id}"
+
+
 def _case_result(case: Case, verdict: Verdict, seconds: float) -> CaseResult:
     return CaseResult(
         id=case.id,
@@ -685,7 +703,12 @@ def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> N
         # Whatever breaks here is ours; the coordinator records it as a harness error and starts us anew.
         coordinator.send({"event": "broken", "reason": traceback.format_exc()[-8000:]})
         raise SystemExit(1) from None
-    coordinator.send({"event": "result", "result": _strict(result.to_json())})
+    library_times = {
+        library_key(case): times.to_json()
+        for case in result.cases
+        if case.timing is not None and (times := LibraryTimes.from_timing(case.timing)) is not None
+    }
+    coordinator.send({"event": "result", "result": _strict(result.to_json()), "library_times": library_times})
 
 
 def _strict(value: Any) -> Any:

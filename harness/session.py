@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -41,6 +41,8 @@ GRACE_S: Final = 120.0
 GB_PER_SEAT: Final = 8.0
 """Of a GPU's memory: contexts, arenas and a bench case for referee, candidate and library."""
 MAX_SEATS: Final = 16
+LIBRARY_TIMES_S: Final = 300.0
+"""How long a library's times stand in for new ones: a device that gets warm gets slower."""
 MAX_SERVERS: Final = 20
 """Fork servers that may die in one session before it is given up."""
 
@@ -120,6 +122,18 @@ class _Place:
     alone: bool = False
     """Somebody has it, or waits to have it, for itself."""
     sick: str = ""
+    library_times: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
+    """By problem: when, and what its library took."""
+
+    def learn(self, problem_id: str, times: dict[str, Any]) -> None:
+        """Keep what was just measured beside a candidate."""
+        if times:
+            self.library_times[problem_id] = (time.monotonic(), times)
+
+    def known_times(self, problem_id: str) -> dict[str, Any]:
+        """What the library took on this device, if that is not long ago."""
+        taken, times = self.library_times.get(problem_id, (0.0, {}))
+        return times if time.monotonic() - taken < LIBRARY_TIMES_S else {}
 
 
 class Session:
@@ -251,6 +265,8 @@ class Session:
     def _judge(self, seat: _Seat, job: Job, on_event: OnEvent) -> Result:
         """Raises _Lost, _Stale, _Sick; the seat is free again, or gone."""
         asked = False
+        if job.source is not None:
+            job = replace(job, library_times=seat.place.known_times(job.problem_id))
         try:
             seat.channel.send({"job": asdict(job)})
             asked = True
@@ -279,6 +295,7 @@ class Session:
                 case "phase":
                     on_event(message["phase"], message["detail"])
                 case "result":
+                    seat.place.learn(message["result"]["problem"], message["library_times"])
                     return result_from_json(message["result"])
                 case "sick":
                     raise _Sick(message["reason"])

@@ -45,6 +45,8 @@ class Job:
     sample: int = 0
     source: str | None = None
     """The candidate's text; None for a trusted one."""
+    library_times: dict[str, Any] = field(default_factory=dict)
+    """Per ``overload/case``, what the library took beside an earlier candidate on the same device."""
     trusted: str | None = None
     """``baseline``, ``reference`` or ``mutant:NAME``: run this in the candidate's place. Only trusted code sets it."""
 

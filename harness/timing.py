@@ -21,7 +21,7 @@ import random
 import select
 import statistics
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import torch
@@ -53,6 +53,7 @@ MIN_PAIRS: Final = 6
 MAX_PAIRS: Final = 16
 TARGET_HALF_WIDTH: Final = 0.004
 FLUSH_BYTES: Final = 256 << 20
+LEAST_US: Final = 1e-3
 HOLD_S: Final = 1.0
 """How long a queued window may run with its worker stopped; no honest window of many calls is as long."""
 
@@ -76,6 +77,42 @@ class Clock:
     epoch: int = 0
 
 
+@dataclass(frozen=True)
+class LibraryTimes:
+    """What the library's windows of a case took beside an earlier candidate; stands in for new ones."""
+
+    windows: tuple[Window, ...]
+    """``window`` and ``single`` ones."""
+    overhead_us: float
+    call_us: float
+    queued: bool
+
+    @property
+    def calls(self) -> int:
+        return next(window.calls for window in self.windows if window.kind == "window")
+
+    @classmethod
+    def from_timing(cls, timing: Timing) -> LibraryTimes | None:
+        """None where it holds none of its own."""
+        mine = tuple(w for w in timing.windows if w.side == "library" and w.kind in ("window", "single"))
+        # The first was a probe where there is an odd one with fewer calls.
+        most = max((window.calls for window in mine), default=0)
+        mine = tuple(window for window in mine if window.kind == "single" or window.calls == most)
+        overheads = [window for window in timing.windows if window.kind == "overhead"]
+        if timing.library_shared or timing.library_call_us is None or not overheads:
+            return None
+        if {window.kind for window in mine} != {"window", "single"}:
+            return None
+        return cls(mine, least(overheads), timing.library_call_us, timing.queued)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> LibraryTimes:
+        return cls(**{**data, "windows": tuple(Window(**window) for window in data["windows"])})
+
+
 @dataclass
 class _Case:
     """What timing one case gathers."""
@@ -86,6 +123,9 @@ class _Case:
     verified: int = 0
     timed: int = 0
     queued: bool = True
+    known: LibraryTimes | None = None
+    replayed: dict[str, int] = field(default_factory=dict)
+    """Per kind of window, how many of the known ones were used."""
     prepared: dict[str, int] = field(default_factory=dict)
     """Per side, how many calls its worker has arguments for."""
     kept: list[tuple[PlacedCall, torch.Tensor]] = field(default_factory=list)
@@ -93,6 +133,10 @@ class _Case:
     offered: int = 0
     """How many calls were chosen to be kept; more than there is room for are kept by lot."""
     note: str = ""
+
+
+class Unmeasurable(Exception):
+    """The clock cannot tell this time from none: nobody's failure, and no time."""
 
 
 class BenchFailed(Exception):
@@ -139,11 +183,15 @@ class Bench:
         """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
         self.timing = False
         """It is this referee's turn."""
+        self.overhead_us = 0.0
 
-    def time_case(self, case: Case, against: str) -> Timing:
-        """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong."""
+    def time_case(self, case: Case, against: str, known: LibraryTimes | None = None) -> Timing:
+        """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong.
+
+        With ``known``, only the candidate is timed, in windows of as many calls.
+        """
         layout = WindowLayout(self.judge, self.judge.place(case, self.generator))
-        run = _Case(case, layout, queued=self.cuda)
+        run = _Case(case, layout, queued=self.cuda, known=known)
         most = max(1, min(MAX_CALLS, self.budget.memory_bytes // layout.stride))
         self._direct_calls(run, most)
         with self.turns.turn():
@@ -151,7 +199,10 @@ class Bench:
             try:
                 overhead = self._overhead(run)
                 call_us = self._direct_calls(run, most)
-                calls = self._choose_calls(run, most, call_us, overhead)
+                calls = self._known_calls(run)
+                if run.known is None:
+                    call_us |= self._direct_calls(run, most)
+                    calls = self._choose_calls(run, most, call_us, overhead)
                 pairs = self._pairs(run, calls, overhead, started)
                 singles = self._singles(run, overhead, pairs)
             finally:
@@ -205,6 +256,8 @@ class Bench:
         kind: str = "window",
     ) -> Window:
         """One window of one side while the candidate, if it is the other, is stopped; keeps a choice of its outputs."""
+        if name == "library" and run.known is not None and kind in ("window", "single"):
+            return self._replay(run, run.known, kind)
         side, clock, candidate = self.sides[name], self.clocks[name], self.sides["candidate"].handle
         queued = run.queued if queued is None else queued
         what = f"case {run.case.id}, timing"
@@ -299,9 +352,9 @@ class Bench:
 
     def _secure(self, run: _Case, side: Side, calls: int) -> None:
         """Copy all calls into the vault, in random order so that no call is known to have more time than another."""
-        assert side.arena is not None
         self.order = self.choose.sample(range(calls), calls)
         if calls:
+            assert side.arena is not None
             stride = run.layout.stride
             rows = side.arena.bytes_at(0, calls * stride).view(torch.int64).view(calls, -1)
             order = torch.tensor(self.order, device=self.judge.device)
@@ -351,13 +404,37 @@ class Bench:
         """Time per call with its launch in µs, after a first round that compiles, autotunes and fills caches."""
         calls = min(most, WARM_CALLS)
         call_us = {}
-        for name in self.sides:
+        if run.known is not None:
+            call_us["library"] = run.known.call_us
+        for name in self._timed_sides(run):
             self._prepare(run, name, calls)
             if not self.timing:
                 self._window(run, name, calls, run.layout.draw(calls, self.generator), queued=False, kind="warm")
             window = self._window(run, name, calls, run.layout.draw(calls, self.generator), queued=False, kind="warm")
             call_us[name] = window.done_us / calls
         return call_us
+
+    def _timed_sides(self, run: _Case) -> list[str]:
+        return [name for name in self.sides if run.known is None or name == "candidate"]
+
+    def _known_calls(self, run: _Case) -> int:
+        """As many calls as the known windows have; where the candidate cannot queue them, nothing is known."""
+        known = run.known
+        if known is None:
+            return 0
+        run.queued = known.queued
+        if run.queued and not self._can_queue(run, known.calls):
+            run.known, run.queued = None, False
+        return known.calls
+
+    def _replay(self, run: _Case, known: LibraryTimes, kind: str) -> Window:
+        """The next known window of the library, as it would be with what a window costs now."""
+        windows = [window for window in known.windows if window.kind == kind]
+        number = run.replayed.get(kind, 0)
+        run.replayed[kind] = number + 1
+        window = windows[number % len(windows)]
+        shift = self.overhead_us - known.overhead_us
+        return replace(window, done_us=window.done_us + shift, secured_us=window.secured_us + shift)
 
     def _choose_calls(self, run: _Case, most: int, call_us: dict[str, float], overhead: float) -> int:
         """How many calls fill a window, and whether they can be queued."""
@@ -376,7 +453,8 @@ class Bench:
     def _can_queue(self, run: _Case, calls: int) -> bool:
         """Whether both sides can queue this many calls without waiting for the device."""
         inputs = run.layout.draw(calls, self.generator)
-        for name, side in self.sides.items():
+        for name in self._timed_sides(run):
+            side = self.sides[name]
             self._prepare(run, name, calls)
             self._settle(name)
             inputs.fill(side)
@@ -403,6 +481,10 @@ class Bench:
             found, known = least(windows), self.turns.page.quiet_us
             if not known or found < known:
                 self.turns.page.quiet_us = found
+            if not self.cuda:
+                # Cores are shared with whatever else this machine does, so the shortest ever is the true one.
+                found = min(found, known or found)
+            self.overhead_us = found
             if not self.cuda or not known or found < QUIET_FACTOR * known + QUIET_US:
                 return found
             if time.monotonic() > deadline:
@@ -411,7 +493,7 @@ class Bench:
 
     def _pairs(self, run: _Case, calls: int, overhead: float, started: float) -> list[tuple[Window, Window]]:
         """Alternating windows in ABBA order, both of a pair on the same values, until the interval is narrow."""
-        for name in self.sides:
+        for name in self._timed_sides(run):
             self._prepare(run, name, calls)
         pairs: list[tuple[Window, Window]] = []
         while len(pairs) < MAX_PAIRS:
@@ -452,7 +534,7 @@ class Bench:
         call_us: dict[str, float],
         against: str,
     ) -> Timing:
-        overhead = least([window for window in run.windows if window.kind == "overhead"])
+        overhead = self.overhead_us
         logs = log_ratios(pairs, overhead)
         library = statistics.median(per_call(a, overhead) for a, _ in pairs)
         candidate = statistics.median(per_call(b, overhead) for _, b in pairs)
@@ -466,6 +548,9 @@ class Bench:
             scored_by, shift = "secured", math.log((candidate + late_us) / candidate)
             candidate += late_us
             note = f"outputs were there {late_us:.1f} µs per call later than the mark said"
+        if min(library, candidate) <= LEAST_US:
+            # A ratio of what cannot be seen would be no finding, however large it is.
+            raise Unmeasurable(f"windows of {run.windows[-1].calls} calls took no longer than one without calls")
         noise = null_noise("cuda" if self.cuda else "cpu", library)
         ratio, low, high = interval([value - shift for value in logs], noise)
         return Timing(
@@ -484,6 +569,7 @@ class Bench:
             note=note,
             windows=tuple(window for window in run.windows if window.kind != "warm"),
             against=against,
+            library_shared=run.known is not None,
         )
 
 
@@ -494,7 +580,7 @@ def least(windows: list[Window]) -> float:
 
 def per_call(window: Window, overhead_us: float) -> float:
     """Device time of one call in µs; at least a nanosecond, so that a ratio exists."""
-    return max((window.done_us - overhead_us) / window.calls, 1e-3)
+    return max((window.done_us - overhead_us) / window.calls, LEAST_US)
 
 
 def log_ratios(pairs: list[tuple[Window, Window]], overhead_us: float) -> list[float]:

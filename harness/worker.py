@@ -209,6 +209,8 @@ class Stub:
 
     def _place_outputs(self, outputs: Any, offset: int, capacity: int) -> None:
         """Copy returned tensors one after the other into the output region; what does not fit is left out."""
+        if capacity == 0:
+            return
         arena, end = self._arena(), offset + capacity
         for output in _as_tuple(outputs):
             if type(output) is not torch.Tensor or output.device.type != self.device_kind:

@@ -91,6 +91,8 @@ class Timing:
     outputs_timed: int = 0
     note: str = ""
     windows: tuple[Window, ...] = ()
+    library_shared: bool = False
+    """The library was timed beside an earlier candidate of the problem in the same session, not beside this one."""
     against: str = "library"
     """``library``, or ``fallback`` where the library does not run here."""
 

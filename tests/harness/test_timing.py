@@ -98,6 +98,21 @@ def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session) ->
     assert {window.side for timing in timings for window in timing.windows} == {"library", "candidate"}
 
 
+def test_the_library_is_timed_once_for_all_candidates_of_a_problem() -> None:
+    with Session(Settings(device="cpu", jobs=1, hidden=answer_dirs())) as session:
+        results = [judge(session, text) for text in (HONEST, HONEST, SLOW)]
+        job = Job(str(problems_dir() / "aten/add.yaml"), "aten/add", "baseline", trusted="baseline")
+        results.append(session.evaluate(job))
+    shared = [{case.timing.library_shared for case in result.cases if case.timing} for result in results]
+    # The library against itself is what the clock is measured with, so it is never shared.
+    assert shared == [{False}, {True}, {True}, {False}]
+    first, second = ([case.timing for case in result.cases if case.timing] for result in results[:2])
+    for alone, later in zip(first, second, strict=True):
+        assert 0.2 < later.library_us / alone.library_us < 5
+        assert {window.kind for window in later.windows if window.side == "library"} == {"overhead"}
+    assert max(ratios(results[2])) < 0.5
+
+
 def test_a_slow_kernel_is_scored_slow(timed: Session) -> None:
     result = judge(timed, SLOW)
     assert result.outcome is Outcome.PASSED, result.reason
