@@ -66,7 +66,7 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
 
 
 def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
-    """How much of the limit an output uses, the most at any element or in the root mean square; infinite where wrong."""
+    """How much of the limit an output uses at its worst element or in the root mean square; infinite where wrong."""
     if compare("", got, expected, limits) is not None:
         return math.inf
     if got.numel() == 0 or _is_exact(got, limits):
