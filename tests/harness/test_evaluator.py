@@ -50,23 +50,19 @@ def test_many_threads_share_it_and_nothing_leaks(evaluator: Evaluator) -> None:
     evaluator.check("aten/t", RIGHT)
     own = psutil.Process()
 
-    def measure() -> tuple[int, int]:
-        deadline = time.monotonic() + 5.0
-        while len(left := processes.descendants(os.getpid())) > 8 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return len(left), own.num_fds()
-
     with ThreadPoolExecutor(20) as pool:
         assert {r.outcome for r in pool.map(lambda _: evaluator.check("aten/t", RIGHT), range(20))} == {Outcome.PASSED}
-        _, descriptors = measure()
-        wanted = [Outcome.PASSED if i % 2 else Outcome.WRONG_VALUE for i in range(40)]
+        time.sleep(1.0)
+        others, descriptors = len(processes.descendants(os.getpid())), own.num_fds()
         texts = [RIGHT if i % 2 else WRONG for i in range(40)]
         got = [result.outcome for result in pool.map(lambda text: evaluator.check("aten/t", text), texts)]
-    assert [outcome is Outcome.PASSED for outcome in got] == [outcome is Outcome.PASSED for outcome in wanted]
-    # Fork server, two referees with a library worker and its keeper each.
-    left, now = measure()
-    assert left <= 8
-    assert now <= descriptors
+    assert [outcome is Outcome.PASSED for outcome in got] == [bool(i % 2) for i in range(40)]
+    # The second referee may have got its library worker, with its keeper, only now.
+    deadline = time.monotonic() + 10.0
+    while len(left := processes.descendants(os.getpid())) > others + 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(left) <= others + 2
+    assert own.num_fds() <= descriptors
 
 
 def test_an_interrupt_ends_one_check_and_the_next_one_works(evaluator: Evaluator) -> None:
