@@ -11,15 +11,20 @@ import contextlib
 import importlib
 import importlib.util
 import os
+import secrets
 import select
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from kgbench.harness import keeper, processes, sandbox
+from kgbench.harness.keeper import folder_prefix
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
 from kgbench.harness.sandbox import cgroup
 
@@ -36,6 +41,8 @@ class ForkServer:
     def __init__(self, coordinator: Channel, cgroup_folder: str) -> None:
         self.coordinator = coordinator
         self.cgroup_folder = cgroup_folder
+        self.token = secrets.token_hex(4)
+        """Tells its workers' folders from those of others who share the machine's temporary folder."""
         self.channels: dict[Channel, int] = {coordinator: os.getpid()}
         """Who asks, with its pid."""
         self.keepers: set[int] = set()
@@ -67,7 +74,8 @@ class ForkServer:
             os.setsid()
             if is_referee:
                 _become_referee(message, fds)
-            keeper.run_keeper(Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1]), message["spec"])
+            spec = {**message["spec"], "server": self.token}
+            keeper.run_keeper(Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1]), spec)
         if is_referee:
             self.channels[Channel(socket.socket(fileno=fds.pop(0)), accepts_fds=True)] = pid
         for fd in fds:
@@ -88,11 +96,11 @@ class ForkServer:
     def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
             while True:
-                pid, _ = os.waitpid(-1, os.WNOHANG)
+                pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     break
-                if pid in self.keepers and self.cgroup_folder:
-                    cgroup.remove(self.cgroup_folder, pid)
+                if pid in self.keepers and status:
+                    self._clear_after(pid)
                 self.keepers.discard(pid)
                 self.referees.discard(pid)
         # A keeper that was killed from inside leaves orphans; they are this process's children now.
@@ -100,6 +108,13 @@ class ForkServer:
             if child not in self.keepers and child not in self.referees:
                 processes.signal_tree(child, signal.SIGKILL)
                 processes.signal_one(child, signal.SIGKILL)
+
+    def _clear_after(self, keeper: int) -> None:
+        """Remove what a keeper that was killed could not."""
+        if self.cgroup_folder:
+            cgroup.remove(self.cgroup_folder, keeper)
+        for folder in Path(tempfile.gettempdir()).glob(f"{folder_prefix(self.token, keeper)}*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _become_referee(message: Message, fds: list[int]) -> NoReturn:

@@ -105,8 +105,10 @@ class WorkerHandle:
     def alive(self) -> bool:
         """Whether no end has been announced so far; does not wait."""
         if self.exit is None and select.select([self.control], [], [], 0)[0]:
-            with contextlib.suppress(ChannelClosed):
+            try:
                 self._read_control()
+            except ChannelClosed:
+                self._await_exit()
         return self.exit is None
 
     def freeze(self) -> None:

@@ -35,7 +35,7 @@ class Keeper:
         self.control = control
         self.limits = spec["limits"]
         self.spec = spec
-        self.folder = Path(tempfile.mkdtemp(prefix="kgbench-worker-")).resolve()
+        self.folder = Path(tempfile.mkdtemp(prefix=folder_prefix(spec["server"], os.getpid()))).resolve()
         self.group: Group | None = None
         self.tail: deque[bytes] = deque()
         self.tail_bytes = self.output_bytes = 0
@@ -160,6 +160,11 @@ class Keeper:
                 return status
             time.sleep(0.002)
         return status
+
+
+def folder_prefix(server: str, keeper: int) -> str:
+    """How the name of a worker's folder begins; by this the fork server finds it when the keeper was killed."""
+    return f"kgbench-worker-{server}-{keeper}-"
 
 
 def _become_worker(

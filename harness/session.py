@@ -105,6 +105,8 @@ class _Seat:
     channel: Channel
     problem_id: str = ""
     """Judged last: its library and oracle are warm here."""
+    alone: bool = False
+    """It has its device for itself until it is given back."""
 
 
 @dataclass(eq=False)
@@ -306,9 +308,9 @@ class Session:
 
     def _take(self, job: Job, alone: bool) -> _Seat:
         """A seat for the job: a warm one, an idle one, a new one, or the first that becomes free."""
+        if alone:
+            return self._take_alone(job)
         with self._changed:
-            if alone:
-                return self._take_alone(job)
             while True:
                 self._check_open()
                 places = [place for place in self._places if not place.sick and not place.alone]
@@ -347,21 +349,44 @@ class Session:
         return seat
 
     def _take_alone(self, job: Job) -> _Seat:
-        """An idle seat of a device on which nobody else is at work, and nobody begins until it is given back."""
+        """A seat of a device on which nobody else is at work, and nobody begins until it is given back."""
+        with self._changed:
+            place = self._reserve()
+            if place.idle:
+                seat = self._occupy(place.idle[0])
+                seat.alone = True
+                return seat
+            number = 0
+            place.numbers.add(number)
+        try:
+            seat = self._open_seat(job, place, number)
+        except BaseException:
+            with self._changed:
+                place.alone = False
+                self._changed.notify_all()
+            raise
+        seat.alone = True
+        return seat
+
+    def _reserve(self) -> _Place:
+        """A device on which nobody is at work any more; marked, so that nobody begins."""
         while True:
             self._check_open()
             place = next((each for each in self._places if not each.sick and not each.alone), None)
-            if place is not None:
-                break
-            self._changed.wait()
-        place.alone = True
-        while place.busy or len(place.idle) < len(place.numbers):
-            self._changed.wait()
-            self._check_open()
-        if not place.idle:
+            if place is None:
+                self._changed.wait()
+                continue
+            place.alone = True
+            try:
+                while not place.sick and len(place.idle) < len(place.numbers):
+                    self._changed.wait()
+                    self._check_open()
+                if not place.sick:
+                    return place
+            except BaseException:
+                place.alone = False
+                raise
             place.alone = False
-            return self._take(job, alone=False)
-        return self._occupy(place.idle[0])
 
     def _occupy(self, seat: _Seat) -> _Seat:
         seat.place.idle.remove(seat)
@@ -373,15 +398,26 @@ class Session:
             if seat in seat.place.busy:
                 seat.place.busy.remove(seat)
                 seat.place.idle.append(seat)
-            self._end_alone(seat.place)
+            self._end_alone(seat)
             self._changed.notify_all()
 
-    def _end_alone(self, place: _Place) -> None:
-        if place.alone and not place.busy:
-            place.alone = False
+    def _end_alone(self, seat: _Seat) -> None:
+        if seat.alone:
+            seat.alone = seat.place.alone = False
 
     def _discard(self, seat: _Seat) -> None:
         """The referee is lost, or nobody knows what it is doing. Whatever it had stopped goes on."""
+        self._forget(seat)
+        with self._changed:
+            for seats in (seat.place.busy, seat.place.idle):
+                if seat in seats:
+                    seats.remove(seat)
+            seat.place.numbers.discard(seat.number)
+            self._end_alone(seat)
+            self._changed.notify_all()
+
+    def _forget(self, seat: _Seat) -> None:
+        """End a referee; its number stays taken."""
         seat.channel.close()
         processes.signal_one(seat.pid, signal.SIGKILL)
         with self._page_lock:
@@ -389,13 +425,6 @@ class Session:
                 with seat.place.page.locked():
                     seat.place.page.clear(seat.number)
                     seat.place.page.set_going()
-        with self._changed:
-            for seats in (seat.place.busy, seat.place.idle):
-                if seat in seats:
-                    seats.remove(seat)
-            seat.place.numbers.discard(seat.number)
-            self._end_alone(seat.place)
-            self._changed.notify_all()
 
     def _set_aside(self, seat: _Seat, reason: str) -> None:
         """No further candidate goes to a sick device; what is still being judged there finds out by itself."""
@@ -447,7 +476,18 @@ class Session:
         return max(1, min(cores, memory, MAX_SEATS))
 
     def _start_server(self) -> None:
-        """A fork server. Raises MachineError."""
+        """A fork server; one that does not start is replaced once. Raises MachineError."""
+        try:
+            self._try_server()
+        except _Lost:
+            self._stop_server()
+            try:
+                self._try_server()
+            except _Lost as error:
+                raise MachineError("KGB310", str(error)) from None
+
+    def _try_server(self) -> None:
+        """Raises _Lost when it is not ready in time, and MachineError."""
         self._servers += 1
         server_end, own_end = pair()
         command = [sys.executable, "-m", "kgbench.harness.forkserver", str(server_end.fileno())]
@@ -474,9 +514,8 @@ class Session:
                 self.facts.setdefault("not imported", {})[message["missing"]] = message["reason"]
                 message = self._server.receive(START_S)
         except (ChannelClosed, ChannelTimeout, ProtocolError) as error:
-            raise MachineError(
-                "KGB310", f"the fork server did not start: {error}{self._last_words('forkserver')}"
-            ) from None
+            words = f"the fork server did not start: {error}{self._last_words('forkserver')}"
+            raise _Lost(words) from None
         if message["unfit"]:
             raise MachineError("KGB311", f"the fork server is not fit to fork: {message['unfit']}")
         plan = Plan.from_json(message["plan"])
@@ -504,7 +543,20 @@ class Session:
             processes.signal_one(pid, signal.SIGKILL)
 
     def _start_seat(self, place: _Place, number: int) -> tuple[_Seat, dict[str, Any]]:
-        """A referee and what it says about its device. Raises MachineError."""
+        """A referee and what it says about its device; one that does not start is replaced once.
+
+        Raises MachineError.
+        """
+        with contextlib.suppress(_Lost):
+            return self._try_seat(place, number)
+        self._check_open()
+        try:
+            return self._try_seat(place, number)
+        except _Lost as error:
+            raise MachineError("KGB312", str(error)) from None
+
+    def _try_seat(self, place: _Place, number: int) -> tuple[_Seat, dict[str, Any]]:
+        """Raises _Lost when the referee is not ready in time, and MachineError."""
         own_end, referee_end = pair()
         server_side, referee_side = pair()
         with self._server_lock, self._log("referee") as log:
@@ -534,13 +586,13 @@ class Session:
             seat.channel.send({"settings": settings.to_json(), "plan": self._plan})
             answer = seat.channel.receive(START_S)
         except BaseException as error:
-            self._discard(seat)
+            self._forget(seat)
             if isinstance(error, ChannelClosed | ChannelTimeout | ProtocolError):
-                raise MachineError("KGB312", f"a referee did not start: {error}{self._last_words('referee')}") from None
+                raise _Lost(f"a referee did not start: {error}{self._last_words('referee')}") from None
             raise
         if answer.get("event") != "ready":
-            self._discard(seat)
-            raise MachineError("KGB312", f"a referee did not start: {answer.get('reason')}")
+            self._forget(seat)
+            raise _Lost(f"a referee did not start: {answer.get('reason')}")
         facts: dict[str, Any] = answer["facts"]
         return seat, facts
 
@@ -583,12 +635,14 @@ class Session:
     @contextlib.contextmanager
     def _log(self, name: str) -> Any:
         """What a process of ours prints goes here."""
-        path = Path(os.devnull)
-        if self.settings.log_dir is not None:
-            self.settings.log_dir.mkdir(parents=True, exist_ok=True)
-            path = self.settings.log_dir / f"{name}.log"
-        with path.open("ab") as file:
-            yield file
+        with contextlib.ExitStack() as stack:
+            file = None
+            if self.settings.log_dir is not None:
+                # On a full disk the run is not ended for a log; the next result that cannot be kept says it.
+                with contextlib.suppress(OSError):
+                    self.settings.log_dir.mkdir(parents=True, exist_ok=True)
+                    file = stack.enter_context((self.settings.log_dir / f"{name}.log").open("ab"))
+            yield file or stack.enter_context(open(os.devnull, "ab"))
 
     def _last_words(self, name: str) -> str:
         if self.settings.log_dir is None:

@@ -22,8 +22,9 @@ from kgbench.harness import processes
 MAX_REFEREES: Final = 64
 _KEEPERS: Final = 6
 _WORDS: Final = 16
-"""64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, then its keepers."""
-_PID, _STARTING, _STOPPED_NS, _FIRST_KEEPER = 0, 1, 2, 3
+"""64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, since when it is stopped now
+(0 while it runs), then its keepers."""
+_PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_KEEPER = 0, 1, 2, 3, 4
 _HEADER: Final = 8
 _TURNS_NS, _QUIET_NS, _STOPPING_NS = 0, 1, 2
 _STARTING_DEADLINE_S: Final = 10.0
@@ -65,21 +66,38 @@ class Page:
     def clear(self, referee: int) -> None:
         """Forget a referee that has ended."""
         words = self.slot(referee)
-        words[_PID] = words[_STARTING] = 0
+        words[_PID] = words[_STARTING] = words[_SINCE_NS] = 0
         for index in range(_KEEPERS):
             words[_FIRST_KEEPER + index] = 0
 
+    def pid(self, referee: int) -> int:
+        return self.slot(referee)[_PID]
+
     def keepers(self, referee: int) -> list[int]:
-        return [pid for pid in self.slot(referee)[_FIRST_KEEPER : _FIRST_KEEPER + _KEEPERS] if pid]
+        return [pid for pid in self.all_keepers(referee) if pid]
+
+    def all_keepers(self, referee: int) -> list[int]:
+        """By place, 0 where there is none; a referee's first is its library's, unless that died."""
+        return list(self.slot(referee)[_FIRST_KEEPER : _FIRST_KEEPER + _KEEPERS])
 
     def set_going(self) -> None:
-        """Continue everything that is listed here, whoever stopped it."""
+        """Continue everything that is listed here, whoever stopped it. Only for who holds the lock."""
         for referee in range(MAX_REFEREES):
-            pid = self.slot(referee)[_PID]
-            if pid:
-                _signal(pid, signal.SIGCONT)
-            for keeper in self.keepers(referee):
-                processes.signal_tree(keeper, signal.SIGCONT)
+            self.go_on(referee)
+
+    def stopped(self, referee: int) -> None:
+        """Note that a referee stands still from now on."""
+        self.slot(referee)[_SINCE_NS] = time.monotonic_ns()
+
+    def go_on(self, referee: int) -> None:
+        """Continue a referee with its workers; the time that it lost is noted."""
+        words = self.slot(referee)
+        if words[_SINCE_NS]:
+            words[_STOPPED_NS] += time.monotonic_ns() - words[_SINCE_NS]
+            words[_SINCE_NS] = 0
+        for keeper in self.keepers(referee):
+            processes.signal_tree(keeper, signal.SIGCONT)
+        _signal(words[_PID], signal.SIGCONT)
 
     @property
     def timed_s(self) -> float:
@@ -152,46 +170,41 @@ class Turns:
             begun_ns = time.monotonic_ns()
             # Part of the wait was spent stopped and is counted there.
             self._waited_ns += begun_ns - asked_ns - (self._mine[_STOPPED_NS] - stopped_ns)
-            stopped: list[tuple[int, int]] = []
+            stopped: list[int] = []
             try:
                 self._stop_others(stopped)
                 self.page.words[_STOPPING_NS] += time.monotonic_ns() - begun_ns
                 yield
             finally:
-                for referee, since_ns in stopped:
-                    self._continue(referee, since_ns)
+                for referee in stopped:
+                    self.page.go_on(referee)
                 self.page.words[_TURNS_NS] += time.monotonic_ns() - begun_ns
 
-    def _stop_others(self, stopped: list[tuple[int, int]]) -> None:
-        """Stop all other referees, then their workers; adds who and when to ``stopped`` as it goes."""
+    def _stop_others(self, stopped: list[int]) -> None:
+        """Stop all other referees, then their workers; adds who to ``stopped`` as it goes."""
         deadline = time.monotonic() + _STARTING_DEADLINE_S
         waiting = [each for each in range(MAX_REFEREES) if each != self.referee and self.page.slot(each)[_PID]]
         while waiting:
             for referee in waiting:
                 _signal(self.page.slot(referee)[_PID], signal.SIGSTOP)
             processes.await_stopped([self.page.slot(referee)[_PID] for referee in waiting])
-            since_ns, late = time.monotonic_ns(), time.monotonic() > deadline
+            late = time.monotonic() > deadline
             starting = [each for each in waiting if self.page.slot(each)[_STARTING] and not late]
-            stopped += [(referee, since_ns) for referee in waiting if referee not in starting]
+            for referee in set(waiting).difference(starting):
+                self.page.stopped(referee)
+                stopped.append(referee)
             for referee in starting:
                 # Its new worker would run on, since nobody but it knows of it yet.
                 _signal(self.page.slot(referee)[_PID], signal.SIGCONT)
             if starting:
                 time.sleep(0.0005)
             waiting = starting
-        processes.stop_trees([keeper for referee, _ in stopped for keeper in self.page.keepers(referee)])
-
-    def _continue(self, referee: int, since_ns: int) -> None:
-        words = self.page.slot(referee)
-        words[_STOPPED_NS] += time.monotonic_ns() - since_ns
-        for keeper in self.page.keepers(referee):
-            processes.signal_tree(keeper, signal.SIGCONT)
-        if words[_PID]:
-            _signal(words[_PID], signal.SIGCONT)
+        processes.stop_trees([keeper for referee in stopped for keeper in self.page.keepers(referee)])
 
 
 def _signal(pid: int, number: int) -> None:
-    processes.signal_one(pid, number)
+    if pid:  # 0 would mean this process and all of its group
+        processes.signal_one(pid, number)
 
 
 def _page_bytes() -> int:

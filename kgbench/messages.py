@@ -205,7 +205,6 @@ MESSAGES: Final[dict[str, Message]] = {
     ),
     "KGB312": Message(
         "A referee did not start.", "Its reason is named; often memory, on the GPU or in RAM.",
-        "it died, or said why it cannot",
     ),
     "KGB313": Message("Fork servers died again and again.", "Look at the system's log: memory is the usual cause."),
     "KGB314": Message("The fork server does not answer.", "Its last words are named; often the machine is full."),
