@@ -85,10 +85,11 @@ class RunStore:
 
         Raises StoreError when the folder cannot be made or written.
         """
-        path, made_out = out / run_id, not out.exists()
+        path, made_out, made = out / run_id, not out.exists(), False
         try:
             out.mkdir(parents=True, exist_ok=True)
             path.mkdir(mode=0o700)  # a worker has a uid of its own where it can, and must not read seeds or results
+            made = True
             (path / "candidates").mkdir()
             (path / "logs").mkdir()
             info = {"format": FORMAT, "id": run_id, "status": "running", "finished": None, **info}
@@ -96,6 +97,8 @@ class RunStore:
             store._add_segment(seed, info.get("started"), info.get("command"))
             _sync_directory(out)
         except OSError as error:
+            if made:
+                _remove(path, and_parent=made_out)
             raise StoreError(
                 "KGB402", f"{path}: cannot write a run here: {_words(error)}; give another folder with --out DIR"
             ) from error
@@ -116,7 +119,7 @@ class RunStore:
         return store
 
     def begin(self, changes: Mapping[str, Any], *, seed: str, started: str, command: Sequence[str]) -> None:
-        """Goes on with a run that was reopened, with a new seed. Raises StoreError."""
+        """Goes on with a run that was reopened, with a new seed. Raises StoreError, WriteError on a full disk."""
         self._before = self.info
         segments = [
             {**each, "status": "killed"} if each["status"] == "running" else each
@@ -126,12 +129,15 @@ class RunStore:
             self._info = {**self._info, **changes, "status": "running", "finished": None, "segments": segments}
             self._add_segment(seed, started, command)
         except OSError as error:
+            os.close(self._results_fd)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise self._failure(self.path / RUN_FILE, error) from error
             raise StoreError("KGB403", f"{self.path}: cannot be written: {_words(error)}") from error
 
     def _add_segment(self, seed: str, started: str | None, command: Sequence[str] | None) -> None:
         new = {"started": started, "finished": None, "status": "running", "command": command}
         new |= {"seed_sha256": sha256(seed), "seed": None}
-        self.update({"segments": [*self._info.get("segments", ()), new]})
+        self._write_info({"segments": [*self._info.get("segments", ()), new]})
 
     @property
     def info(self) -> dict[str, Any]:
@@ -142,7 +148,13 @@ class RunStore:
         return self.path / "logs"
 
     def update(self, changes: Mapping[str, Any]) -> None:
-        """Merges ``changes`` into run.json. Raises OSError; the old file then stands as it was."""
+        """Merges ``changes`` into run.json. Raises WriteError; the old file then stands as it was."""
+        try:
+            self._write_info(changes)
+        except OSError as error:
+            raise self._failure(self.path / RUN_FILE, error) from error
+
+    def _write_info(self, changes: Mapping[str, Any]) -> None:
         self._info = {**self._info, **changes}
         write_atomically(self.path / RUN_FILE, json_text(self._info, indent=2) + "\n")
 
@@ -181,10 +193,7 @@ class RunStore:
         os.close(self._results_fd)
         if self._before is not None:
             return
-        shutil.rmtree(self.path, ignore_errors=True)
-        if self._made_out:
-            with contextlib.suppress(OSError):
-                self.path.parent.rmdir()
+        _remove(self.path, and_parent=self._made_out)
 
     def finish(self, status: str, *, finished: str, seed: str) -> None:
         """Closes the run: its status (``finished``, ``interrupted``, ``failed``), when, and now the seed itself."""
@@ -192,8 +201,6 @@ class RunStore:
         last = {**last, "status": status, "finished": finished, "seed": seed}
         try:
             self.update({"status": status, "finished": finished, "segments": [*earlier, last]})
-        except OSError as error:
-            raise self._failure(self.path / RUN_FILE, error) from error
         finally:
             os.close(self._results_fd)
 
@@ -202,8 +209,6 @@ class RunStore:
         try:
             if finished and self._info.get("status") != "finished":
                 self.update({"status": "finished"})
-        except OSError as error:
-            raise self._failure(self.path / RUN_FILE, error) from error
         finally:
             os.close(self._results_fd)
 
@@ -392,6 +397,14 @@ def _sync_directory(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _remove(path: Path, *, and_parent: bool) -> None:
+    """A run that never began, and the folder of runs where it was made for it."""
+    shutil.rmtree(path, ignore_errors=True)
+    if and_parent:
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
 
 
 def _words(error: OSError) -> str:
