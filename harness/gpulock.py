@@ -42,7 +42,7 @@ class GpuLock:
         self._fd = fd
         with contextlib.suppress(OSError):
             os.ftruncate(fd, 0)
-            words = {"pid": os.getpid(), "user": getpass.getuser(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+            words = {"pid": os.getpid(), "user": _user(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
             os.pwrite(fd, json.dumps(words).encode(), 0)
         return True
 
@@ -88,3 +88,10 @@ class GpuLock:
                 "KGB307", f"{self.path}: cannot lock the GPU: {words}; ask its owner to remove it"
             ) from error
         raise MachineError("KGB308", f"{self.path}: cannot lock the GPU: the file comes and goes; try again")
+
+
+def _user() -> str:
+    """Their name; in a container a user may have none."""
+    with contextlib.suppress(OSError, KeyError):
+        return getpass.getuser()
+    return str(os.geteuid())
