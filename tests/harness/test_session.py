@@ -1,0 +1,128 @@
+"""A session whose device, reference or memory fails: who is told what, and what goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kgbench.errors import MachineError
+from kgbench.harness import processes
+from kgbench.harness.session import Job, Session, Settings
+from kgbench.paths import problems_dir
+from kgbench.store import read_run
+from kgbench.types import Outcome, Result
+from tests.harness.living import PROBLEM, RIGHT, Field, ended, wait_until
+
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
+
+T: Final = "def t(self):\n    return self.t()\n"
+SLOW: Final = f"import time\ntime.sleep(1.5)\n{T}"
+RAISES: Final = "def t(self):\n    raise RuntimeError('an illegal memory access was encountered')\n"
+PROBE: Final = """\
+def probe(start, device):
+    worker = start()
+    try:
+        return f"it says 2 + 2 = {worker.handle.request({'op': 'probe'}, 30.0, 'probing')['sum'] * 0 + 5}"
+    finally:
+        worker.close()
+"""
+Event = tuple[str, str, float]
+
+
+def job(source: str, sample: int = 0) -> Job:
+    return Job(str(problems_dir() / "aten/t.yaml"), "aten/t", "test", sample, source)
+
+
+def test_sick_device_is_set_aside_and_what_was_at_work_there_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_probe.py").write_text(PROBE, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    before, said = set(processes.descendants(os.getpid())), []
+    begun = threading.Event()
+    settings = Settings(device="cpu", jobs=2, timing=False, probe="own_probe:probe", say=said.append)
+    with Session(settings) as session, ThreadPoolExecutor(1) as pool:
+        assert session.evaluate(job(T)).outcome is Outcome.PASSED
+        slow = pool.submit(session.evaluate, job(SLOW, 1), lambda phase, _: begun.set() if phase == "import" else None)
+        assert begun.wait(60.0)
+        with pytest.raises(MachineError, match=r"no device is left that works: .*it says 2 \+ 2 = 5"):
+            session.evaluate(job(RAISES, 2))
+        assert slow.result().outcome is Outcome.PASSED
+        with pytest.raises(MachineError, match="no device is left"):
+            session.evaluate(job(T, 3))
+    assert len(said) == 1
+    assert "is set aside: it says 2 + 2 = 5" in said[0]
+    assert set(processes.descendants(os.getpid())) - before == set()
+
+
+@pytest.mark.slow
+def test_broken_reference_is_a_harness_error_of_its_own_problem_only(tmp_path: Path) -> None:
+    field = Field.make(tmp_path, (RIGHT,))
+    text = PROBLEM.replace('"torch.mul(self, factor)"', '"own_reference:reference"').replace("scale(", "broken(")
+    (tmp_path / "problems/mine/broken.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "problems/own_reference.py").write_text(
+        "def reference(self, factor):\n    raise RuntimeError('the reference is broken')\n", encoding="utf-8"
+    )
+    (tmp_path / "kernels/mine/broken.py").write_text(RIGHT.replace("scale", "broken"), encoding="utf-8")
+    done = ended(field.begin())
+    assert done.returncode == 1, done.stderr
+    found = {result.problem: result for result in field.only_run().results}
+    assert {name: result.outcome for name, result in found.items()} == {
+        "mine/broken": Outcome.HARNESS_ERROR,
+        "mine/scale": Outcome.PASSED,
+    }
+    assert "the reference is broken" in found["mine/broken"].reason
+    info = json.loads((read_run(field.runs()[0]).path / "run.json").read_text(encoding="utf-8"))
+    assert info["status"] == "finished"
+    assert field.left_over() == []
+
+
+def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() -> None:
+    """The candidate that lacks memory has it once its neighbour is gone; here, once that much time has passed."""
+    events: dict[str, list[Event]] = {"slow": [], "hungry": [], "third": []}
+
+    def listen(name: str) -> Callable[[str, str], None]:
+        return lambda phase, detail: events[name].append((phase, detail, time.monotonic()))
+
+    def seen(name: str, phase: str) -> bool:
+        return any(each[0] == phase for each in events[name])
+
+    def judged(name: str, source: str, sample: int) -> tuple[Result, float]:
+        return session.evaluate(job(source, sample), listen(name)), time.monotonic()
+
+    with Session(Settings(device="cpu", jobs=3, timing=False)) as session, ThreadPoolExecutor(3) as pool:
+        # All three seats are there, so that nobody waits for one to start.
+        assert {each.outcome for each in pool.map(session.evaluate, [job(SLOW, n) for n in range(3)])} == {"passed"}
+        slow = pool.submit(judged, "slow", f"import time\ntime.sleep(3.0)\n{T}", 3)
+        assert wait_until(lambda: seen("slow", "import"), 30.0)
+        hungry_source = (
+            "import time\n"
+            f"if time.time() < {time.time() + 2.5}:\n    raise MemoryError('no room beside others')\n"
+            f"time.sleep(0.5)\n{T}"
+        )
+        hungry = pool.submit(judged, "hungry", hungry_source, 4)
+        assert wait_until(lambda: seen("hungry", "again"), 30.0)
+        third = pool.submit(judged, "third", T, 5)
+        results = {name: future.result() for name, future in (("slow", slow), ("hungry", hungry), ("third", third))}
+    assert {name: result.outcome for name, (result, _) in results.items()} == dict.fromkeys(results, Outcome.PASSED)
+    again = next(index for index, each in enumerate(events["hungry"]) if each[0] == "again")
+    alone_since = events["hungry"][again + 1][2]
+    assert results["slow"][1] <= alone_since + 0.05
+    assert results["hungry"][1] <= events["third"][0][2] + 0.05
+
+
+def test_out_of_memory_alone_is_the_candidates_own() -> None:
+    events: list[str] = []
+    source = f"raise MemoryError('never enough')\n{T}"
+    with Session(Settings(device="cpu", jobs=2, timing=False)) as session:
+        result = session.evaluate(job(source), lambda phase, _: events.append(phase))
+    assert result.outcome is Outcome.OUT_OF_MEMORY
+    assert "again" not in events
