@@ -51,7 +51,7 @@ def test_sick_device_is_set_aside_and_what_was_at_work_there_is_kept(
     settings = Settings(device="cpu", jobs=2, timing=False, probe="own_probe:probe", say=said.append)
     with Session(settings) as session, ThreadPoolExecutor(1) as pool:
         assert session.evaluate(job(T)).outcome is Outcome.PASSED
-        slow = pool.submit(session.evaluate, job(SLOW, 1), lambda phase, _: begun.set() if phase == "import" else None)
+        slow = pool.submit(session.evaluate, job(SLOW, 1), lambda phase, _: begun.set())
         assert begun.wait(60.0)
         with pytest.raises(MachineError, match=r"no device is left that works: .*it says 2 \+ 2 = 5"):
             session.evaluate(job(RAISES, 2))
@@ -92,9 +92,6 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() ->
     def listen(name: str) -> Callable[[str, str], None]:
         return lambda phase, detail: events[name].append((phase, detail, time.monotonic()))
 
-    def seen(name: str, phase: str) -> bool:
-        return any(each[0] == phase for each in events[name])
-
     def judged(name: str, source: str, sample: int) -> tuple[Result, float]:
         return session.evaluate(job(source, sample), listen(name)), time.monotonic()
 
@@ -102,14 +99,14 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() ->
         # All three seats are there, so that nobody waits for one to start.
         assert {each.outcome for each in pool.map(session.evaluate, [job(SLOW, n) for n in range(3)])} == {"passed"}
         slow = pool.submit(judged, "slow", f"import time\ntime.sleep(3.0)\n{T}", 3)
-        assert wait_until(lambda: seen("slow", "import"), 30.0)
+        assert wait_until(lambda: events["slow"], 30.0)
         hungry_source = (
             "import time\n"
             f"if time.time() < {time.time() + 2.5}:\n    raise MemoryError('no room beside others')\n"
             f"time.sleep(0.5)\n{T}"
         )
         hungry = pool.submit(judged, "hungry", hungry_source, 4)
-        assert wait_until(lambda: seen("hungry", "again"), 30.0)
+        assert wait_until(lambda: any(phase == "again" for phase, *_ in events["hungry"]), 30.0)
         third = pool.submit(judged, "third", T, 5)
         results = {name: future.result() for name, future in (("slow", slow), ("hungry", hungry), ("third", third))}
     assert {name: result.outcome for name, (result, _) in results.items()} == dict.fromkeys(results, Outcome.PASSED)
