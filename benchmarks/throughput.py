@@ -72,7 +72,9 @@ def measure(files: dict[str, Path], count: int, jobs: int, gpus: int, device: st
             "wrong": sorted({f"{r.problem}: {r.reason[:300]}" for r in results if r.outcome is not Outcome.PASSED}),
             "wall_s": wall_s,
             "s_per_candidate": wall_s / count,
-            "timed_share": session.timed_s / wall_s,
+            "timed_share": session.timed_s / (wall_s * len(session.facts["devices"])),
+            "stopping_share": session.stopping_s / (wall_s * len(session.facts["devices"])),
+            "library_shared": _share([c.timing.library_shared for r in results for c in r.cases if c.timing]),
             "phase_s": {name: statistics.fmean(r.seconds.get(name, 0.0) for r in results) for name in _PHASES},
             "host_mb": peaks.host_mb,
             "device_mb": peaks.device_mb,
@@ -91,6 +93,10 @@ def measure(files: dict[str, Path], count: int, jobs: int, gpus: int, device: st
 
 
 _PHASES = ("library", "start", "import", "check", "bench", "waited", "total")
+
+
+def _share(flags: list[bool]) -> float:
+    return sum(flags) / len(flags) if flags else 0.0
 
 
 def _judge(session: Session, number: int, item: tuple[str, Path]) -> Result:
@@ -147,7 +153,8 @@ def words(row: dict[str, Any]) -> str:
     return (
         f"{row['gpus']} x {row['device']}, {row['jobs']} jobs each: {row['candidates']} candidates "
         f"({row['right']} right) in {row['wall_s']:.1f} s, {row['s_per_candidate']:.2f} s each; timing "
-        f"{row['timed_share']:.0%} of the wall; mean phases in s: {phases}; peak {row['host_mb']:.0f} MB host, "
+        f"{row['timed_share']:.0%} of the wall ({row['stopping_share']:.0%} stopping others), library times shared by "
+        f"{row['library_shared']:.0%} of the cases; mean phases in s: {phases}; peak {row['host_mb']:.0f} MB host, "
         f"{row['device_mb']:.0f} MB device"
     )
 

@@ -38,7 +38,7 @@ from kgbench.types import Outcome, Result, result_from_json
 START_S: Final = 180.0
 GRACE_S: Final = 120.0
 """How far past a candidate's whole deadline the referee itself may be silent."""
-GB_PER_SEAT: Final = 8.0
+GB_PER_SEAT: Final = 12.0
 """Of a GPU's memory: contexts, arenas and a bench case for referee, candidate and library."""
 MAX_SEATS: Final = 16
 LIBRARY_TIMES_S: Final = 300.0
@@ -198,6 +198,11 @@ class Session:
     def jobs(self) -> int:
         """How many candidates may be at work at once, on all devices together."""
         return sum(place.most for place in self._places if not place.sick)
+
+    @property
+    def stopping_s(self) -> float:
+        """Of ``timed_s``, what it took until everybody else stood still."""
+        return 0.0 if self._ended else sum(place.page.stopping_s for place in self._places)
 
     @property
     def timed_s(self) -> float:

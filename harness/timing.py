@@ -39,6 +39,7 @@ MAX_CALLS: Final = 128
 """A CUDA channel takes about a thousand launches before it blocks; a call may be several."""
 QUEUE_DEADLINE_S: Final = 3.0
 WARM_CALLS: Final = 3
+WARM_BYTES: Final = 512 << 20
 SINGLE_STEPS: Final = 4
 VERIFY_S: Final = 0.01
 """Mean time per window for judging outputs: several of a cheap operator's, some windows' of a dear one."""
@@ -402,7 +403,8 @@ class Bench:
 
     def _direct_calls(self, run: _Case, most: int) -> dict[str, float]:
         """Time per call with its launch in µs, after a first round that compiles, autotunes and fills caches."""
-        calls = min(most, WARM_CALLS)
+        # Outside the turn others have warm-up windows in the device's memory, too.
+        calls = max(1, min(most, WARM_CALLS, WARM_BYTES // run.layout.stride))
         call_us = {}
         if run.known is not None:
             call_us["library"] = run.known.call_us
