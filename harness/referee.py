@@ -31,6 +31,7 @@ from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, de
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, warm_up
 from kgbench.harness.languages import deadlines_for, lacking, machine_of
 from kgbench.harness.mutant_facts import why_not
+from kgbench.harness.peaks import peaks
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
@@ -129,6 +130,7 @@ class Referee:
             "name": name,
             "memory_gb": self.memory_gb,
             "versions": {"torch": torch.__version__, "cuda": torch.version.cuda},
+            "peaks": peaks(self.device) if self.settings.number == 0 and self.settings.timing else None,
         }
 
     def evaluate(self, job: Job, report: Report) -> Result:

@@ -68,7 +68,7 @@ DRAWS: Final[dict[str, tuple[int, int]]] = {
 }  # fmt: skip
 """Fewest and most arguments of each way to draw values; ``harness/inputs.py`` has the functions."""
 
-CASE_VARIABLES: Final[dict[str, Any]] = {"values": "default", "exact": False, "nan_ok": False}
+CASE_VARIABLES: Final[dict[str, Any]] = {"values": "default", "exact": False, "unjudged": False}
 """Variables with a meaning of their own that every case has, and what they are when a case does not set them."""
 
 INDEX_NAMES: Final = ("i", "j", "k", "l")
@@ -396,7 +396,7 @@ def _case_values(node: Node) -> dict[str, Any]:
             child.choice(tuple(ITEMSIZE))
         if name == "values":
             child.text()
-        if name in ("exact", "nan_ok"):
+        if name in ("exact", "unjudged"):
             child.boolean()
     return values
 

@@ -20,7 +20,7 @@ from kgbench import scores
 from kgbench.errors import numbered
 from kgbench.scores import THRESHOLDS, Estimate, Row, Selected
 from kgbench.store import StoredRun
-from kgbench.types import CaseResult, Mismatch, Outcome, Result
+from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result
 
 ABSENT: Final = "–"
 _LOG_LINES: Final = 4
@@ -342,7 +342,8 @@ def _footnotes(report: Report) -> Iterable[str]:
     if any(row.not_evaluated for row in report.rows):
         yield "Problems that were not evaluated count as not right."
     yield from report.notes
-    libraries = sorted({result.library.name for result in report.results if result.library and result.library.name})
+    libraries = sorted({_library_words(result.library) for result in report.results if result.library})
+    libraries = [words for words in libraries if words]
     yield f"device: {device_words(info.get('device') or {})}"
     if info.get("wall_s"):
         yield f"evaluation: {_share_timed(info)}"
@@ -351,6 +352,12 @@ def _footnotes(report: Report) -> Iterable[str]:
         yield f"libraries: {', '.join(libraries)}"
     yield f"sandbox: {_sandbox(report)}"
     yield f"results: {report.where}"
+
+
+def _library_words(library: Library) -> str:
+    """Its name, and the math mode that it ran in where it has one."""
+    mode = library.notes.get("math_mode")
+    return f"{library.name} ({mode})" if library.name and mode else library.name
 
 
 def _share_timed(info: Mapping[str, Any]) -> str:

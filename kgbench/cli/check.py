@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from kgbench.policy import Hint
     from kgbench.problem import Cost, Problem
 
+_REAL: Final = {"complex64": "float32", "complex128": "float64"}
 MOST_HINTS: Final = 5
 _TOP_LEVEL: Final = re.compile(r"^(?:def\s+(\w+)|(\w+)\s*=[^=])", re.MULTILINE)
 
@@ -184,6 +185,20 @@ def achieved(case: CaseResult, cost: Cost | None) -> dict[str, float] | None:
     return {"gb_per_s": moved * per_us, "gflop_per_s": flops * per_us}
 
 
+def roofline_share(
+    case: CaseResult, rates: Mapping[str, float] | None, peaks: Mapping[str, Any] | None
+) -> float | None:
+    """Which share of the device's measured bandwidth or arithmetic the candidate reaches, whichever is larger."""
+    if not rates or not peaks:
+        return None
+    # A product of 16-bit matrices may be a case of dtype float32: the fastest dtype that the case names counts.
+    named = {_REAL.get(str(name), str(name)) for name in (case.dtype, *case.variables.values())}
+    roofs = [float(gflop_per_s) for name, gflop_per_s in peaks["gflop_per_s"].items() if name in named]
+    shares = [rates["gb_per_s"] / float(peaks["gb_per_s"])]
+    shares += [rates["gflop_per_s"] / max(roofs)] if roofs else []
+    return max(shares)
+
+
 def hint_lines(found: Sequence[Hint]) -> Iterable[str]:
     """What the text seems to leave to a library, which may be wrong and decides nothing."""
     from kgbench.report import plain
@@ -205,6 +220,7 @@ def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[
             "variables": case.variables,
             "timing": {name: value for name, value in asdict(case.timing).items() if name != "windows"},
             "achieved": achieved(case, _cost(problem, case)),
+            "roofline_share": roofline_share(case, achieved(case, _cost(problem, case)), facts.get("peaks")),
         }
         for case in _timed(result)
         if case.timing is not None
@@ -233,33 +249,38 @@ def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], fil
     report.print_line(console, Text(_count_right(result)), indent=2)
     if _timed(result):
         console.print()
-        console.print(speed_table(result, problem))
+        console.print(speed_table(result, problem, facts.get("peaks")))
     console.print()
     for line in _footnotes(result, facts):
         report.print_line(console, Text(report.plain(line)), indent=0)
 
 
-def speed_table(result: Result, problem: Problem | None) -> Table:
+def speed_table(result: Result, problem: Problem | None, peaks: Mapping[str, Any] | None = None) -> Table:
     """One line per bench case."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("bench case", overflow="fold")
-    for name in ("library\nµs", "yours\nµs", "speedup", "GB/s", "GFLOP/s"):
+    roof = ("of the\nroofline",) if peaks else ()
+    for name in ("library\nµs", "yours\nµs", "speedup", "GB/s", "GFLOP/s", *roof):
         table.add_column(name, justify="right", no_wrap=True)
     for case in _timed(result):
-        table.add_row(*_speed_cells(case, achieved(case, _cost(problem, case)), result.interpreted))
+        rates = achieved(case, _cost(problem, case))
+        cells = _speed_cells(case, rates, roofline_share(case, rates, peaks), result.interpreted)
+        table.add_row(*cells[: len(table.columns)])
     return table
 
 
-def _speed_cells(case: CaseResult, rates: Mapping[str, float] | None, interpreted: bool) -> Sequence[str]:
+def _speed_cells(
+    case: CaseResult, rates: Mapping[str, float] | None, share: float | None, interpreted: bool
+) -> Sequence[str]:
     from kgbench.report import ABSENT, ratio_text
 
     assert case.timing is not None
     name = f"{case.overload} {case.id.removeprefix('bench-')}".strip()
     if interpreted:
-        return (name, _figure(case.timing.library_us), *[ABSENT] * 4)
+        return (name, _figure(case.timing.library_us), *[ABSENT] * 5)
     ratio, low, high = (ratio_text(value) for value in (case.timing.ratio, case.timing.low, case.timing.high))
     figures = (rates["gb_per_s"], rates["gflop_per_s"]) if rates else ()
     return (
@@ -268,6 +289,7 @@ def _speed_cells(case: CaseResult, rates: Mapping[str, float] | None, interprete
         _figure(case.timing.candidate_us),
         f"{ratio}x [{low}, {high}]" + (" *" if case.timing.against == "fallback" else ""),
         *(map(_figure, figures) if figures else (ABSENT, ABSENT)),
+        ABSENT if share is None else f"{share:.0%}",
     )
 
 

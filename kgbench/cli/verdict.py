@@ -139,7 +139,7 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
         say(_case_lines(result.cases), 2)
     if scores.timed_cases(result):
         console.print()
-        console.print(speed_table(result, problem))
+        console.print(speed_table(result, problem, (stored.info.get("device") or {}).get("peaks")))
     say(("", *_facts(stored, result, problem)))
     log = result.log_tail.splitlines()[-LOG_LINES:]
     if log:

@@ -82,7 +82,7 @@ def test_variables_hold_defaults_derived_and_reserved_ones(overload: Overload) -
     case = expand_cases(overload, "cpu", None, "seed")[2]
     assert case.variables == {
         "ta": "N", "pad": 2, "alpha": 1, "to": None, "bias": True, "offset": 1, "m": 4, "k": 2, "dtype": "float16",
-        "itemsize": 2, "values": "integers", "exact": False, "nan_ok": False, "lda": 6, "twice": 12,
+        "itemsize": 2, "values": "integers", "exact": False, "unjudged": False, "lda": 6, "twice": 12,
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from click.testing import Result as CliResult
 
 from kgbench.cli import check as module
 from kgbench.cli import main
-from kgbench.cli.check import achieved, defined_names, problem_of
+from kgbench.cli.check import achieved, defined_names, problem_of, roofline_share
 from kgbench.errors import UsageError
 from kgbench.harness import session as session_module
 from kgbench.harness.settings import Deadlines, Job
@@ -93,6 +93,16 @@ def test_right_kernel_ends_with_0_and_its_speed(tmp_path: Path, session: type[Fa
     assert "speedup against the library: 0.83x [0.81, 0.85]" in done.stdout
     assert "roofline" not in done.stdout
     assert done.stderr.startswith("judging ")
+
+
+def test_roofline_share_is_of_the_nearer_roof(tmp_path: Path, session: type[FakeSession]) -> None:
+    peaks = {"gb_per_s": 100, "gflop_per_s": {"float32": 1000, "float16": 10_000}}
+    case = session.answer(Job("", "aten/softmax", "m")).cases[0]
+    assert roofline_share(case, {"gb_per_s": 80.0, "gflop_per_s": 50.0}, peaks) == 0.8
+    assert roofline_share(case, {"gb_per_s": 1.0, "gflop_per_s": 500.0}, peaks) == 0.5
+    mixed = dataclasses.replace(case, variables={**case.variables, "inputs": "float16"})
+    assert roofline_share(mixed, {"gb_per_s": 1.0, "gflop_per_s": 500.0}, peaks) == 0.05
+    assert roofline_share(case, {"gb_per_s": 80.0, "gflop_per_s": 50.0}, None) is None
 
 
 def test_wrong_kernel_ends_with_1_the_first_mismatch_and_a_guess(tmp_path: Path, session: type[FakeSession]) -> None:
