@@ -1,48 +1,57 @@
-"""Runs the hostile and broken kernels of tests/candidates/adversaries and prints what each one got.
+"""Runs the hostile and broken kernels of tests/candidates side by side and prints what each one got.
 
-python -m benchmarks.misbehaviour [--device auto] [--json FILE]
+python -m benchmarks.misbehaviour [--device auto] [--jobs N] [--mutants] [--json FILE]
 """
 
 from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import click
 
 from kgbench.harness.session import Deadlines, Job, Session, Settings
 from kgbench.paths import answer_dirs, problems_dir
-from tests.harness.candidates import adversaries
+from tests.harness.candidates import KnownCandidate, adversaries, mutants
 
 SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)
+
+LIMITS = {"memory_bytes": 4 << 30, "output_bytes": 16 << 20, "processes": 64}
 
 
 @click.command()
 @click.option("--device", default="auto", show_default=True)
+@click.option("--jobs", default=0, help="How many at once.  [default: what cores and memory allow]")
+@click.option("--mutants", "with_mutants", is_flag=True, help="Also the wrong kernels of tests/candidates/mutants.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path))
-def main(device: str, json_path: Path | None) -> None:
+def main(device: str, jobs: int, with_mutants: bool, json_path: Path | None) -> None:
     """Judge every adversary; the last column says whether it got the outcome that its header names."""
-    rows = []
-    settings = Settings(device=device, deadlines=SHORT, hidden=answer_dirs())
-    with Session(settings) as session:
-        for known in adversaries():
-            if known.device not in ("any", session.facts["kind"]):
-                print(f"{known.id:45s} not run: needs {known.device}")
-                continue
-            begun = time.monotonic()
-            path = problems_dir() / f"{known.problem_id}.yaml"
-            result = session.evaluate(Job(str(path), known.problem_id, "adversary", source=known.path.read_text()))
-            seconds = time.monotonic() - begun
-            right = result.outcome in known.outcomes
-            first = result.reason.splitlines()[0][:90] if result.reason else ""
-            print(
-                f"{known.id:45s} {result.outcome:14s} {seconds:5.1f} s {'ok ' if right else 'NOT '} {first}", flush=True
-            )
-            rows.append({"candidate": known.id, "outcome": result.outcome, "reason": result.reason, "right": right})
+    settings = Settings(device, jobs=jobs, deadlines=SHORT, hidden=answer_dirs(), limits=LIMITS, say=print)
+    known = [*adversaries(), *(mutants() if with_mutants else ())]
+    with Session(settings) as session, ThreadPoolExecutor(session.jobs) as pool:
+        fitting = [each for each in known if each.device in ("any", session.facts["kind"])]
+        for each in known:
+            if each not in fitting:
+                print(f"{each.id:45s} not run: needs {each.device}")
+        rows = list(pool.map(lambda each: judge(session, each), fitting))
     print(f"{sum(row['right'] for row in rows)} of {len(rows)} got the outcome they name")
     if json_path is not None:
         json_path.write_text(json.dumps(rows))
+
+
+def judge(session: Session, known: KnownCandidate) -> dict[str, Any]:
+    """One kernel; prints its line."""
+    begun = time.monotonic()
+    path = problems_dir() / f"{known.problem_id}.yaml"
+    result = session.evaluate(Job(str(path), known.problem_id, known.id, source=known.path.read_text()))
+    seconds = time.monotonic() - begun
+    right = result.outcome in known.outcomes
+    first = result.reason.splitlines()[0][:90] if result.reason else ""
+    print(f"{known.id:45s} {result.outcome:14s} {seconds:5.1f} s {'ok ' if right else 'NOT '} {first}", flush=True)
+    return {"candidate": known.id, "outcome": result.outcome, "reason": result.reason, "right": right}
 
 
 if __name__ == "__main__":
