@@ -15,6 +15,7 @@ import click
 
 from kgbench.harness.session import Deadlines, Job, Session, Settings
 from kgbench.paths import answer_dirs, problems_dir
+from kgbench.report import plain
 from tests.harness.candidates import KnownCandidate, adversaries, mutants
 
 SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)
@@ -49,7 +50,7 @@ def judge(session: Session, known: KnownCandidate) -> dict[str, Any]:
     result = session.evaluate(Job(str(path), known.problem_id, known.id, source=known.path.read_text()))
     seconds = time.monotonic() - begun
     right = result.outcome in known.outcomes
-    first = result.reason.splitlines()[0][:90] if result.reason else ""
+    first = plain(result.reason.splitlines()[0][:90]) if result.reason else ""
     print(f"{known.id:45s} {result.outcome:14s} {seconds:5.1f} s {'ok ' if right else 'NOT '} {first}", flush=True)
     return {"candidate": known.id, "outcome": result.outcome, "reason": result.reason, "right": right}
 
