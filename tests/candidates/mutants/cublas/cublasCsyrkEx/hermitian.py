@@ -1,5 +1,6 @@
 # outcome: wrong value
 # breaks: It conjugates the second factor, as cherk does.
+# device: cpu
 
 import torch
 

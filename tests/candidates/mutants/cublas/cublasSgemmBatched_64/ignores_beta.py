@@ -1,5 +1,6 @@
 # outcome: wrong value
 # breaks: It leaves beta * C out.
+# device: cpu
 
 import ctypes
 

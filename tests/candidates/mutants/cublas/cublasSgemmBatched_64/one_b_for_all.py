@@ -1,5 +1,6 @@
 # outcome: wrong value
 # breaks: It multiplies every matrix by the first B.
+# device: cpu
 
 import ctypes
 

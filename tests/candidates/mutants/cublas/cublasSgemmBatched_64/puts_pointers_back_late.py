@@ -1,5 +1,6 @@
 # outcome: input changed
 # breaks: It is right and leaves an address of its own in the array of C.
+# device: cpu
 
 import ctypes
 

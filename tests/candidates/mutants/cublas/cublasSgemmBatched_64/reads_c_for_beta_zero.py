@@ -1,5 +1,6 @@
 # outcome: wrong value
 # breaks: It multiplies C by a beta of 0, NaN included.
+# device: cpu
 
 import ctypes
 

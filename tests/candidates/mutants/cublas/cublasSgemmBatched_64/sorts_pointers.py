@@ -1,5 +1,6 @@
 # outcome: wrong value | input changed
 # breaks: It sorts the pointers to C where they lie.
+# device: cpu
 
 import ctypes
 

@@ -1,5 +1,6 @@
 # outcome: wrong value
 # breaks: It rounds A and B to the ten bits of TF32.
+# device: cpu
 
 import ctypes
 

@@ -1,5 +1,6 @@
 # outcome: wrong value | input changed
 # breaks: It takes uplo for that of the transposed C.
+# device: cpu
 
 import torch
 
