@@ -40,11 +40,10 @@ def main(checks: int, in_flight: int, device: str, problem: str, timing: bool, j
         done = 0
         for target in (checks // 10, checks):
             begun = time.monotonic()
-            results = list(
-                pool.map(lambda number: evaluator.check(problem, f"{text}\n# {number}\n"), range(done, target))
-            )
+            texts = (f"{text}\n# {number}\n" for number in range(done, target))
+            checked = pool.map(lambda each: evaluator.check(problem, each), texts)
+            wrong = [result.reason for result in checked if result.outcome is not Outcome.PASSED]
             seconds = time.monotonic() - begun
-            wrong = [result.reason for result in results if result.outcome is not Outcome.PASSED]
             time.sleep(SETTLED_S)
             rows.append(_state(target, (target - done) / seconds, wrong))
             print(json.dumps(rows[-1]), flush=True)

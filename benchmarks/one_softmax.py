@@ -1,9 +1,10 @@
 """How long does one kernel take, from nothing to a verdict: a softmax, at least 5 checks and 100 timed calls.
 
-    python -m benchmarks.one_softmax [--shape 4096x4096] [--device auto] [--json FILE]
+    python -m benchmarks.one_softmax [--shape 4096x4096] [--candidates 100 --jobs 8] [--device auto] [--json FILE]
 
 Everything is counted: starting processes and the device, compiling the kernel, drawing inputs, judging outputs and
-timing it beside the library. A second evaluation in the same session shows what starting took.
+timing it beside the library. A second evaluation in the same session shows what starting took. With --candidates, so
+many of them are judged in a session of their own, --jobs at once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,18 @@ import yaml
 
 from kgbench.harness.session import Job, Session, Settings
 from kgbench.paths import examples_dir, problems_dir
+from kgbench.types import Outcome
 
 CHECKS = 5
 
 
 @click.command()
 @click.option("--shape", default="4096x4096", show_default=True)
+@click.option("--candidates", default=0, show_default=True)
+@click.option("--jobs", default=8, show_default=True)
 @click.option("--device", default="auto", show_default=True)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write everything measured here.")
-def main(shape: str, device: str, json_path: Path | None) -> None:
+def main(shape: str, candidates: int, jobs: int, device: str, json_path: Path | None) -> None:
     """Measure one evaluation."""
     rows, columns = (int(part) for part in shape.split("x"))
     text = (examples_dir() / "aten/softmax.py").read_text()
@@ -56,8 +61,33 @@ def main(shape: str, device: str, json_path: Path | None) -> None:
                 )
                 print(json.dumps(found[-1]), flush=True)
                 begun = time.monotonic()
+        if candidates:
+            found.append(_many(path, text, candidates, jobs, device))
+            print(json.dumps(found[-1]), flush=True)
     if json_path is not None:
         json_path.write_text(json.dumps(found, indent=1))
+
+
+def _many(path: Path, text: str, candidates: int, jobs: int, device: str) -> dict[str, Any]:
+    """So many candidates, several at once."""
+    begun = time.monotonic()
+    with Session(Settings(device=device, jobs=jobs)) as session, ThreadPoolExecutor(jobs) as pool:
+        ready = time.monotonic()
+        work = [Job(str(path), "aten/softmax", "many", n, f"{text}\n# {n}\n") for n in range(candidates)]
+        results = list(pool.map(session.evaluate, work))
+        ended = time.monotonic()
+        timings = [case.timing for result in results for case in result.cases if case.timing]
+        return {
+            "candidates": candidates,
+            "jobs": jobs,
+            "right": sum(result.outcome is Outcome.PASSED for result in results),
+            "wall_s": round(ended - begun, 1),
+            "start_s": round(ready - begun, 1),
+            "timing_share": round(session.timed_s / (ended - ready), 3),
+            "library_shared": round(sum(timing.library_shared for timing in timings) / max(len(timings), 1), 2),
+            "candidate_us": [round(timing.candidate_us, 2) for timing in timings],
+            "ratio": [round(timing.ratio, 4) for timing in timings],
+        }
 
 
 def _problem(folder: Path, rows: int, columns: int) -> Path:

@@ -514,6 +514,9 @@ class Referee:
             handle.kill()
             # No candidate code has run yet, so this is ours.
             raise HarnessFailed(f"worker did not start: {failure.reason}\n{failure.log}") from None
+        finally:
+            # Both sides have mapped it.
+            os.close(page.fd)
         return Worker(handle, Side(handle, self.device.type, 0), Clock(page))
 
     def _interpreted(self, job: Job) -> bool:
