@@ -7,14 +7,13 @@ undefined (padding, the other triangle, outputs before they are written) is pois
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
 
-from kgbench import owncode
+from kgbench.baselines.registry import load_function
 from kgbench.cases import BoundCase, TensorSpec
 from kgbench.harness.arena import ALIGNMENT_BYTES, TensorPlace, round_up
 from kgbench.harness.protocol import encode_scalar
@@ -32,6 +31,8 @@ _FLOAT_POISON: Final = {
 _SMALL_FLOAT_POISON: Final = 0xFF
 """NaN in the types of 8 bits."""
 _OTHER_POISON: Final = 0xA5
+ONE_BY_ONE: Final = ("arange", "distinct", "permutation")
+"""Draws whose values depend on the shape as a whole."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator
             offset = round_up(offset + pointers[argument.name].nbytes, ALIGNMENT_BYTES)
     inputs = CallInputs(bound, chunks, offset, 0, pointers)
     if overload.prepare is not None:
-        prepare_function(overload.prepare)(inputs.arguments(), bound.case.variables, generator)
+        load_function(overload.prepare)(inputs.arguments(), bound.case.variables, generator)
     return inputs
 
 
@@ -169,12 +170,13 @@ def writable(chunk: Chunk, variables: dict[str, Any]) -> torch.Tensor:
     mask = torch.zeros(spec.extent, dtype=torch.bool, device=device)
     if spec.access != "read":
         view = mask.as_strided(spec.shape, spec.strides, spec.offset)
-        _store(view, torch.ones_like(view) if spec.live is None else live_mask(spec.live, view, variables), spec)
+        live = torch.ones_like(view) if spec.live is None else live_mask(spec.live, view, variables)
+        _store(view[None], live[None], spec)
     return mask
 
 
 def itemsize(dtype: str) -> int:
-    return int(torch.empty(0, dtype=getattr(torch, dtype)).element_size())
+    return int(getattr(torch, dtype).itemsize)
 
 
 def poisoned(spec: TensorSpec, device: torch.device) -> torch.Tensor:
@@ -192,26 +194,41 @@ def poisoned(spec: TensorSpec, device: torch.device) -> torch.Tensor:
 def _image(
     spec: TensorSpec, variables: dict[str, Any], generator: torch.Generator, device: torch.device
 ) -> torch.Tensor:
-    dtype = getattr(torch, spec.dtype)
     image = poisoned(spec, device)
-    if spec.access == "write" or spec.extent == 0:
-        return image
-    # Expanded dimensions hold one value each.
-    shape = tuple(1 if stride == 0 else size for size, stride in zip(spec.shape, spec.strides, strict=True))
-    view = _logical(image, spec, shape)
-    values = draw(spec.draw.name, spec.draw.arguments, shape, dtype, generator)
-    if spec.live is not None:
-        values = torch.where(live_mask(spec.live, view, variables), values, view)
-    _store(view, values, spec)
+    if is_drawn(spec):
+        draw_into(_logical(image, spec, drawn_shape(spec))[None], spec, variables, generator)
     return image
 
 
-def _store(view: torch.Tensor, values: torch.Tensor, spec: TensorSpec) -> None:
-    """Write values by logical index into a view of storage."""
-    if spec.slots:
-        view[list(spec.slots)] = values
+def is_drawn(spec: TensorSpec) -> bool:
+    """Whether a call is given values in it, and not poison alone."""
+    return spec.access != "write" and spec.extent > 0
+
+
+def drawn_shape(spec: TensorSpec) -> tuple[int, ...]:
+    """The argument's shape, with one value in each expanded dimension."""
+    return tuple(1 if stride == 0 else size for size, stride in zip(spec.shape, spec.strides, strict=True))
+
+
+def draw_into(views: torch.Tensor, spec: TensorSpec, variables: dict[str, Any], generator: torch.Generator) -> None:
+    """Draw one argument of several calls. ``views``: (calls, *drawn_shape(spec)), within their poisoned storage."""
+    calls, *shape = views.shape
+    name, arguments = spec.draw.name, spec.draw.arguments
+    if name in ONE_BY_ONE:
+        values = torch.stack([draw(name, arguments, tuple(shape), views.dtype, generator) for _ in range(calls)])
     else:
-        view.copy_(values)
+        values = draw(name, arguments, tuple(views.shape), views.dtype, generator)
+    if spec.live is not None:
+        values = torch.where(live_mask(spec.live, views[0], variables), values, views)
+    _store(views, values, spec)
+
+
+def _store(views: torch.Tensor, values: torch.Tensor, spec: TensorSpec) -> None:
+    """Write values by logical index into views of storage, one for each call in front."""
+    if spec.slots:
+        views[:, list(spec.slots)] = values
+    else:
+        views.copy_(values)
 
 
 def _steps(chunk: Chunk, device: torch.device) -> torch.Tensor:
@@ -230,14 +247,6 @@ def _scalar(value: Any, type_text: str) -> Any:
     if type_text.startswith("dtype") and value is not None:
         return {"dtype": value}
     return encode_scalar(value)
-
-
-def prepare_function(path: str) -> Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]:
-    module, _, name = path.partition(":")
-    owncode.make_importable()
-    function: Callable[[dict[str, Any], dict[str, Any], torch.Generator], None]
-    function = getattr(importlib.import_module(module), name)
-    return function
 
 
 # --- draws: name -> function of (shape, dtype, generator, *arguments) -> tensor of that shape and dtype ---

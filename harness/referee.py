@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
-import importlib
 import os
 import random
 import resource
@@ -25,6 +24,7 @@ from typing import Any, Final
 
 import torch
 
+from kgbench.baselines.registry import load_function
 from kgbench.cases import Case, choose_preset, expand_cases
 from kgbench.harness.arena import ControlPage
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
@@ -174,8 +174,7 @@ class Referee:
             return ""
         if self.settings.probe == DEVICE_PROBE and self.device.type == "cpu":
             return ""
-        module, _, name = self.settings.probe.partition(":")
-        answer: str = getattr(importlib.import_module(module), name)(lambda: self._start("library"), self.device)
+        answer: str = load_function(self.settings.probe)(lambda: self._start("library"), self.device)
         return answer
 
     def close(self) -> None:
@@ -320,8 +319,7 @@ class Referee:
         key = (judge.overload.name, case.id)
         call = self.calls.get(key)
         if call is None:
-            seed = self._problem_seed(problem, f"{judge.overload.name}/{case.id}")
-            call = judge.place(case, torch.Generator(device=self.device).manual_seed(int(seed[:15], 16)))
+            call = judge.place(case, self._seeded(self._problem_seed(problem, f"{judge.overload.name}/{case.id}")))
             if call.end <= CACHED_CALL_BYTES:
                 call = replace(call, remembers=True)
                 self.calls[key] = call
@@ -539,8 +537,10 @@ class Referee:
         return hashlib.sha256(f"{self.settings.seed}/{problem.id}/{purpose}".encode()).hexdigest()
 
     def _generator(self, job: Job, purpose: str) -> torch.Generator:
-        generator = torch.Generator(device=self.device)
-        return generator.manual_seed(int(self._seed(job, purpose)[:15], 16))
+        return self._seeded(self._seed(job, purpose))
+
+    def _seeded(self, seed: str) -> torch.Generator:
+        return torch.Generator(device=self.device).manual_seed(int(seed[:15], 16))
 
     def _result(self, evaluation: Evaluation) -> Result:
         problem, job = evaluation.problem, evaluation.job

@@ -199,10 +199,9 @@ class Bench:
             self.timing, started = True, time.monotonic()
             try:
                 overhead = self._overhead(run)
-                call_us = self._direct_calls(run, most)
                 calls = self._known_calls(run)
+                call_us = self._direct_calls(run, most)
                 if run.known is None:
-                    call_us |= self._direct_calls(run, most)
                     calls = self._choose_calls(run, most, call_us, overhead)
                 pairs = self._pairs(run, calls, overhead, started)
                 singles = self._singles(run, overhead, pairs)

@@ -11,21 +11,20 @@ from typing import Final
 
 import torch
 
+from kgbench.baselines.registry import load_function
 from kgbench.harness.inputs import (
     GUARD_BYTES,
     Chunk,
     PointerArray,
-    draw,
+    draw_into,
+    drawn_shape,
+    is_drawn,
     itemsize,
     poisoned,
-    prepare_function,
 )
 from kgbench.harness.judge import OverloadJudge, PlacedCall, Side
-from kgbench.harness.reference import live_mask
 from kgbench.problem import Overload
 
-ONE_BY_ONE: Final = ("arange", "distinct", "permutation")
-"""Draws whose values depend on the shape as a whole."""
 TOGETHER_BYTES: Final = 256 << 20
 """At most so much is drawn at once: intermediate values take several times as much."""
 
@@ -46,15 +45,15 @@ class WindowLayout:
         rows = self.template.expand(calls, self.stride).clone()
         variables = self.first.inputs.bound.case.variables
         for chunk in self.first.inputs.chunks.values():
-            spec = chunk.spec
-            if spec.access == "write" or spec.extent == 0:
+            if not is_drawn(chunk.spec):
                 continue
             together = max(1, TOGETHER_BYTES // max(chunk.image.numel(), 1))
             for begin in range(0, calls, together):
-                self._fill(chunk, rows[begin : begin + together], variables, generator)
+                views = self._views(chunk, rows[begin : begin + together])
+                draw_into(views, chunk.spec, variables, generator)
         inputs = WindowInputs(self, rows)
         if self.overload.prepare is not None:
-            prepare = prepare_function(self.overload.prepare)
+            prepare = load_function(self.overload.prepare)
             for i in range(calls):
                 prepare(inputs.call(i).inputs.arguments(), variables, generator)
         return inputs
@@ -69,27 +68,12 @@ class WindowLayout:
         row[self.first.out_offset :] = 0xFF
         return row
 
-    def _fill(self, chunk: Chunk, rows: torch.Tensor, variables: dict[str, object], generator: torch.Generator) -> None:
-        """Draw one argument of all these calls. ``rows``: uint8 (calls, stride)."""
-        spec, calls = chunk.spec, len(rows)
-        dtype = getattr(torch, spec.dtype)
-        # Expanded dimensions hold one value each.
-        shape = tuple(1 if stride == 0 else size for size, stride in zip(spec.shape, spec.strides, strict=True))
-        size = itemsize(spec.dtype)
-        storage = rows.view(dtype)
+    def _views(self, chunk: Chunk, rows: torch.Tensor) -> torch.Tensor:
+        """One argument of all these calls. ``rows``: uint8 (calls, stride)."""
+        spec, size = chunk.spec, itemsize(chunk.spec.dtype)
+        storage = rows.view(getattr(torch, spec.dtype))
         start = storage.storage_offset() + (chunk.offset + GUARD_BYTES) // size + spec.offset
-        view = storage.as_strided((calls, *shape), (self.stride // size, *spec.strides), start)
-        if spec.draw.name in ONE_BY_ONE:
-            each = [draw(spec.draw.name, spec.draw.arguments, shape, dtype, generator) for _ in range(calls)]
-            values = torch.stack(each)
-        else:
-            values = draw(spec.draw.name, spec.draw.arguments, (calls, *shape), dtype, generator)
-        if spec.live is not None:
-            values = torch.where(live_mask(spec.live, view[0], variables), values, view)
-        if spec.slots:
-            view[:, list(spec.slots)] = values
-        else:
-            view.copy_(values)
+        return storage.as_strided((len(rows), *drawn_shape(spec)), (self.stride // size, *spec.strides), start)
 
 
 class WindowInputs:

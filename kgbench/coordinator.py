@@ -12,7 +12,7 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -271,7 +271,7 @@ def _info(plan: Plan) -> dict[str, Any]:
         "seed_is_secret": plan.seed_is_secret,
         "deadlines": asdict(plan.deadlines),
         "machine": _machine(),
-        "packages": _packages(),
+        "packages": installed_versions(_PACKAGES),
         "device": None,
         "problem_set_sha256": _problem_set_hash(plan.problems),
         "problems": problems,
@@ -293,10 +293,10 @@ def _machine() -> dict[str, Any]:
     }
 
 
-def _packages() -> dict[str, str]:
-    """Versions of what is installed, from its metadata: nothing is imported."""
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of those that are installed, from their metadata: nothing is imported."""
     versions = {}
-    for name in _PACKAGES:
+    for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return versions

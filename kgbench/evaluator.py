@@ -18,7 +18,7 @@ from kgbench import owncode, scores
 from kgbench.harness.session import Session, Settings
 from kgbench.harness.settings import Deadlines, Job
 from kgbench.loader import Registry, load_problem
-from kgbench.paths import answer_dirs, problems_dir
+from kgbench.paths import hidden_dirs, problems_dir
 from kgbench.problem import Problem
 from kgbench.types import Result
 
@@ -87,7 +87,7 @@ class Evaluator:
                 gpus=gpus,
                 jobs=jobs,
                 deadlines=deadlines,
-                hidden=tuple(sorted({*answer_dirs(), *folders})),
+                hidden=hidden_dirs(*folders),
                 timing=timing,
                 require_sandbox=require_sandbox,
                 say=say or _to_stderr,

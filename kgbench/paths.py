@@ -30,5 +30,10 @@ def answer_dirs() -> tuple[Path, ...]:
     return (problems_dir(), _examples(), (_PACKAGE / "baselines").resolve())
 
 
+def hidden_dirs(*own: Path | str) -> tuple[Path, ...]:
+    """What no candidate of a session may see: the package's answers, and the user's own folders of them."""
+    return tuple(sorted({*answer_dirs(), *(Path(folder).resolve() for folder in own)}))
+
+
 def _examples() -> Path:
     return (_PACKAGE / "examples").resolve()

@@ -334,10 +334,9 @@ def _drawn_for(text: str | None, seed: str | None, own: str) -> tuple[str, int]:
 
 
 def _hidden(problem: Problem, problem_dirs: Sequence[Path]) -> tuple[Path, ...]:
-    from kgbench.paths import answer_dirs
+    from kgbench.paths import hidden_dirs
 
-    own = (problem.path.parent, *problem_dirs, Path("runs"))
-    return tuple(sorted({*answer_dirs(), *(path.resolve() for path in own)}))
+    return hidden_dirs(problem.path.parent, *problem_dirs, "runs")
 
 
 def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[str, Any]]:

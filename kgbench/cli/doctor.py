@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,11 +67,12 @@ def doctor(problem_dirs: tuple[Path, ...], device: str, out: Path, as_json: bool
 
 def examine(problems: Sequence[Problem], device: str, out: Path) -> dict[str, Any]:
     """Everything that is printed, JSON-ready."""
+    from kgbench.coordinator import installed_versions
     from kgbench.harness.devices import nvidia_gpus
 
     facts, why_not = _facts(device)
     kind = facts.get("kind", "cpu")
-    versions = {**_packages(), **facts.get("versions", {})}
+    versions = {**installed_versions(_PACKAGES), **facts.get("versions", {})}
     answers = _ask_libraries(problems, facts) if facts else {}
     libraries = library_rows(answers)
     missing = {row["name"]: row["reason"] for row in libraries if not row["library"]}
@@ -205,15 +205,6 @@ def _facts(device: str) -> tuple[Mapping[str, Any], str]:
             return dict(session.facts), ""
     except MachineError as error:
         return {}, error.printed
-
-
-def _packages() -> dict[str, str]:
-    """Versions of what is installed, from its metadata."""
-    versions = {}
-    for name in _PACKAGES:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
-    return versions
 
 
 def _ask_libraries(problems: Sequence[Problem], facts: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

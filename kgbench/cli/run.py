@@ -28,7 +28,7 @@ from kgbench.cli.report import breaks, fail_under_option, fast_at_option, json_o
 from kgbench.cli.resume import done_in, reopened, selected_by
 from kgbench.errors import UsageError, shown_path
 from kgbench.harness.settings import SANDBOX_LEVELS
-from kgbench.paths import answer_dirs
+from kgbench.paths import hidden_dirs
 from kgbench.types import Outcome
 
 if TYPE_CHECKING:
@@ -276,5 +276,4 @@ def _run(plan: Plan, asked: Mapping[str, Any], gpus: int, jobs: int, reopened: R
 def _hidden(plan: Plan) -> tuple[Path, ...]:
     """What no candidate may read: problems with their tolerances, baselines, references, others' answers, results."""
     own = {problem.path.resolve().parent for problem in plan.problems}
-    given = {Path(folder) for folder in plan.asked["problem_dirs"]}
-    return tuple(sorted({plan.out.resolve(), *answer_dirs(), *own, *given}))
+    return hidden_dirs(plan.out, *own, *plan.asked["problem_dirs"])
