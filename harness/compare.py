@@ -6,12 +6,14 @@ unit roundoff of the arithmetic and ``L`` the number of terms summed:
 - accumulate: ``|e| <= eps * max(96, 12 sqrt(L)) * max(m, |r|)`` per element, and
   ``rms(e) <= eps * max(16, 2 sqrt(L)) * rms(max(m, |r|))`` over the output;
 - rounding: ``|e| <= 2 eps * ulps * max(m, |r|)``;
+- quantize: where the reference gives real numbers for an output of integers or fp8, any code that is nearest to a
+  number within ``2 eps * ulps * max(m, |r|)`` of ``r``, saturated; integers for integers are exact, the rest rounding;
 - exact: equal.
 
-A 16-bit output is allowed one unit in its last place on top. Where the reference itself has no more precision than
-the output (float64, complex128) the limit is doubled. NaN must be where the reference has NaN, infinities must have
-its sign, and -0 equals 0. The factors are measured: honest float32 products, summed in any order, use at most 18 %
-of the limit on zero-mean data, and TF32 exceeds it 13 to 240 times.
+An output of 16 or fewer bits is allowed one unit in its last place on top. Where the reference itself has no more
+precision than the output (float64, complex128) the limit is doubled. NaN must be where the reference has NaN,
+infinities must have its sign, and -0 equals 0. The factors are measured: honest float32 products, summed in any order,
+use at most 18 % of the limit on zero-mean data, and TF32 exceeds it 13 to 240 times.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from typing import Final
 import torch
 
 from kgbench.baselines.expected import Expected
+from kgbench.harness.codes import FP8, is_grid, nearest_codes, saturated, steps, stored_as, widened
 from kgbench.types import Mismatch
 
-_SIXTEEN_BIT: Final = (torch.float16, torch.bfloat16)
+_NARROW: Final = (torch.float16, torch.bfloat16, *FP8)
 _RMS_NEEDS_ELEMENTS: Final = 64
 
 
@@ -37,7 +40,7 @@ class Limits:
     length: float = 1.0
     ulps: float = 4.0
     compute: str | None = None
-    """dtype of the arithmetic; None is float32 for 16-bit and float32 outputs, else the output's own."""
+    """dtype of the arithmetic; None is float32 for outputs of up to 32 bits, else the output's own."""
     exact: bool = False
 
     def element_factor(self) -> float:
@@ -56,9 +59,12 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
     value = expected.value
     if got.numel() == 0:
         return None
+    if _is_quantized(got, value, limits):
+        codes = _codes(got, expected, limits)
+        return _mismatch(name, got, value, codes.wrong, codes.limit)
     if _is_exact(got, limits):
-        wanted = value.to(got.dtype)
-        wrong = ~((got == wanted) | (_isnan(got) & _isnan(wanted)))
+        actual, wanted = widened(got), widened(stored_as(value, got.dtype))
+        wrong = ~((actual == wanted) | (_isnan(actual) & _isnan(wanted)))
         return _mismatch(name, got, value, wrong, None)
     errors = _errors(got, expected, limits)
     mismatch = _mismatch(name, got, errors.value, errors.wrong, errors.limit)
@@ -69,10 +75,14 @@ def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
     """How much of the limit an output uses at its worst element or in the root mean square; infinite where wrong."""
     if compare("", got, expected, limits) is not None:
         return math.inf
-    if got.numel() == 0 or _is_exact(got, limits):
+    if got.numel() == 0:
+        return 0.0
+    if _is_quantized(got, expected.value, limits):
+        return _codes(got, expected, limits).share
+    if _is_exact(got, limits):
         return 0.0
     errors = _errors(got, expected, limits)
-    usable = errors.finite & torch.isfinite(got)
+    usable = errors.finite & torch.isfinite(widened(got))
     share = float((errors.error / errors.limit)[usable].max()) if bool(usable.any()) else 0.0
     rms, allowed = _rms(errors, limits)
     return max(share, rms / allowed if allowed else 0.0)
@@ -93,6 +103,38 @@ class _Errors:
     eps: float
 
 
+@dataclass(frozen=True)
+class _Codes:
+    """Every code's limit, and how much of the slack for rounding the worst one uses."""
+
+    wrong: torch.Tensor
+    limit: torch.Tensor
+    share: float
+
+
+def _is_quantized(got: torch.Tensor, value: torch.Tensor, limits: Limits) -> bool:
+    codes = got.dtype in FP8 or is_grid(got.dtype)
+    return limits.rule == "quantize" and not limits.exact and codes and value.is_floating_point()
+
+
+def _codes(got: torch.Tensor, expected: Expected, limits: Limits) -> _Codes:
+    value, actual = expected.value.to(torch.float64), got.to(torch.float64)
+    finite = torch.isfinite(value)
+    slack = 2.0 * limits.ulps * _unit_roundoff(got.dtype, limits) * _scale(value, expected.magnitude, finite)
+    low, high = nearest_codes(value - slack, value + slack, got.dtype)
+    # What NaN becomes as an integer is undefined.
+    nan = torch.isnan(value) & (torch.isnan(actual) if got.is_floating_point() else True)
+    clamped = saturated(value, got.dtype)
+    half = steps(clamped, got.dtype) / 2
+    used = ((actual - clamped).abs() - half).clamp(min=0)[finite & (slack > 0)]
+    share = used / slack[finite & (slack > 0)]
+    return _Codes(
+        wrong=~(nan | ((actual >= low) & (actual <= high))),
+        limit=half + slack,
+        share=float(share.max().clamp(max=1)) if share.numel() else 0.0,
+    )
+
+
 def _is_exact(got: torch.Tensor, limits: Limits) -> bool:
     return limits.exact or limits.rule == "exact" or not (got.is_floating_point() or got.is_complex())
 
@@ -100,15 +142,17 @@ def _is_exact(got: torch.Tensor, limits: Limits) -> bool:
 def _errors(got: torch.Tensor, expected: Expected, limits: Limits) -> _Errors:
     wide = torch.complex128 if got.is_complex() else torch.float64
     value, actual = expected.value.to(wide), got.to(wide)
-    scale = value.abs() if expected.magnitude is None else torch.maximum(expected.magnitude, value.abs())
     finite = torch.isfinite(value)
-    scale = torch.where(torch.isfinite(scale), scale, torch.where(finite, value.abs(), torch.zeros_like(scale)))
+    scale = _scale(value, expected.magnitude, finite)
     eps, rounding = _units(got.dtype, value, limits)
     limit = eps * limits.element_factor() * scale + rounding
     error = (actual - value).abs()
-    # A value that rounds to infinity in the output's type may be infinite there.
-    overflow = finite & ~torch.isfinite(value.to(got.dtype))
-    same = (actual == value) | (_isnan(actual) & _isnan(value)) | (overflow & (got == value.to(got.dtype)))
+    # A value that rounds to infinity in the output's type may be infinite there, or the largest where it saturates.
+    stored = stored_as(value, got.dtype).to(wide)
+    overflow = finite & (
+        ~torch.isfinite(stored) | (saturated(value, got.dtype) != value if got.dtype in FP8 else False)
+    )
+    same = (actual == value) | (_isnan(actual) & _isnan(value)) | (overflow & (actual == stored))
     wrong = ~(same | (finite & torch.isfinite(actual) & (error <= limit)))
     return _Errors(value, scale, finite & ~overflow, error, rounding, limit, wrong, eps)
 
@@ -116,16 +160,28 @@ def _errors(got: torch.Tensor, expected: Expected, limits: Limits) -> _Errors:
 def _units(dtype: torch.dtype, value: torch.Tensor, limits: Limits) -> tuple[float, torch.Tensor]:
     """Unit roundoff of the arithmetic, and what rounding to the output's type may add per element."""
     info = torch.finfo(dtype)
-    compute = getattr(torch, limits.compute) if limits.compute else (torch.float32 if dtype in _SIXTEEN_BIT else dtype)
-    eps = torch.finfo(compute).eps / 2
+    eps = _unit_roundoff(dtype, limits)
     # Below this the output's own spacing is the error.
     tiny = info.smallest_normal * info.eps
     rounding = torch.full_like(value.abs(), tiny)
-    if dtype in _SIXTEEN_BIT:
+    if dtype in _NARROW:
         rounding = rounding + info.eps * value.abs()
     if dtype in (torch.float64, torch.complex128):
         eps *= 2
     return eps, rounding
+
+
+def _unit_roundoff(dtype: torch.dtype, limits: Limits) -> float:
+    """Of the arithmetic behind an output of this dtype."""
+    own = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
+    compute = getattr(torch, limits.compute) if limits.compute else torch.float32 if own in _NARROW else own
+    return float(torch.finfo(compute).eps) / 2
+
+
+def _scale(value: torch.Tensor, magnitude: torch.Tensor | None, finite: torch.Tensor) -> torch.Tensor:
+    """What an element's limit is a multiple of."""
+    scale = value.abs() if magnitude is None else torch.maximum(magnitude, value.abs())
+    return torch.where(torch.isfinite(scale), scale, torch.where(finite, value.abs(), torch.zeros_like(scale)))
 
 
 def _rms(errors: _Errors, limits: Limits) -> tuple[float, float]:

@@ -16,6 +16,7 @@ import torch
 from kgbench.baselines.registry import load_function
 from kgbench.cases import BoundCase, TensorSpec
 from kgbench.harness.arena import ALIGNMENT_BYTES, TensorPlace, round_up
+from kgbench.harness.codes import FP8, stored_as
 from kgbench.harness.protocol import encode_scalar
 from kgbench.harness.reference import live_mask
 from kgbench.problem import Overload
@@ -259,7 +260,8 @@ def draw(
     if name not in DRAWS:
         raise ValueError(f"unknown draw '{name}'; there are {', '.join(sorted(DRAWS))}")
     values: torch.Tensor = DRAWS[name](shape, dtype, generator, *arguments)
-    return values.to(dtype)
+    # What a value beyond fp8's range becomes differs between versions of torch.
+    return stored_as(values, dtype) if dtype in FP8 else values.to(dtype)
 
 
 def _normal(shape: Any, dtype: torch.dtype, generator: torch.Generator, mean: float = 0.0, std: float = 1.0) -> Any:

@@ -205,7 +205,7 @@ class OverloadJudge:
             got = outputs[name]
             live = self.live(call, name)
             if live is not None:
-                got, wanted = got.masked_fill(~live, 0), wanted.masked(live)
+                got, wanted = torch.where(live, got, torch.zeros_like(got)), wanted.masked(live)
             mismatch = compare(name, got, wanted, self.limits(call.inputs.bound.case))
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, _mismatch_words(mismatch), mismatch)

@@ -285,7 +285,8 @@ def _writes_around(call: Call) -> None:
         around = torch.ones(extent, dtype=torch.bool, device=view.device)
         live = call.hints.live(name, call.arguments[name])
         around.as_strided(view.shape, view.stride(), 0)[call.hints.slots(name)] = ~live
-        view.as_strided((extent,), (1,), view.storage_offset()).masked_fill_(around, 0)
+        flat = view.as_strided((extent,), (1,), view.storage_offset())
+        flat.copy_(torch.where(around, torch.zeros_like(flat), flat))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import torch
 from kgbench import owncode
 from kgbench.baselines.expected import Expected
 from kgbench.expr import Expr, evaluate_reference
+from kgbench.harness.codes import stored_as
 
 Views = Mapping[str, Any]
 """Per tensor argument ``[shape, strides, offset, live, variables, slots]``: its logical view of a passed storage."""
@@ -109,9 +110,9 @@ def typed_outputs(
     outputs = function.expected(given, hints.written)
     if hints.written:
         # Copies: a reference may answer with an argument itself, which another output overwrites.
-        return {name: outputs[name].value.to(arguments[name].dtype, copy=True) for name in hints.written}
+        return {name: stored_as(outputs[name].value, arguments[name].dtype) for name in hints.written}
     dtypes = zip(outputs.items(), hints.returns, strict=True)
-    return {name: item.value.to(getattr(torch, dtype), copy=True) for (name, item), dtype in dtypes}
+    return {name: stored_as(item.value, getattr(torch, dtype)) for (name, item), dtype in dtypes}
 
 
 def upcast(value: Any) -> Any:

@@ -17,7 +17,7 @@ KINDS: Final = ("compute", "view", "creation", "random", "sync")
 SOURCES: Final = ("aten", "vllm", "cublas")
 """The benchmark's. A user's folder may hold others, named as SOURCE_NAME says."""
 SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
-RULES: Final = ("accumulate", "rounding", "exact")
+RULES: Final = ("accumulate", "rounding", "quantize", "exact")
 PHASES: Final = ("check", "fuzz", "bench")
 PRESETS: Final = ("cpu", "gpu24", "gpu80", "gpu140")
 
@@ -98,7 +98,7 @@ class Tolerance:
     length: Expr | None = None
     """accumulate: number of terms summed for one output element."""
     ulps: float = 4.0
-    """rounding: units in the last place of the compute dtype."""
+    """rounding and quantize: units in the last place of the compute dtype."""
     compute: Expr | None = None
     """dtype of the arithmetic, an expression; default float32 for 16-bit and float32, else the dtype itself."""
 

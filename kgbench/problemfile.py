@@ -509,8 +509,9 @@ def _tolerance(node: Node) -> Tolerance:
     rule = fields["rule"].choice(RULES)
     if rule == "accumulate" and "length" not in fields:
         node.fail("KGB222", "'length' is missing", "add 'length: …', the number of terms summed for one output element")
-    for key, owner in (("length", "accumulate"), ("ulps", "rounding")):
-        if key in fields and rule != owner:
+    for key, owners in (("length", ("accumulate",)), ("ulps", ("rounding", "quantize"))):
+        if key in fields and rule not in owners:
+            owner = "' or '".join(owners)
             fields[key].fail("KGB224", f"belongs to rule '{owner}', and the rule is '{rule}'", "remove it")
     ulps = fields["ulps"].number() if "ulps" in fields else 4.0
     if ulps <= 0:

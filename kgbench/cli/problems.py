@@ -221,7 +221,7 @@ def _fuzz_lines(overload: Overload) -> Iterator[str]:
 def _tolerance(overload: Overload) -> str:
     tolerance = overload.tolerance
     length = f" over {tolerance.length.text} terms" if tolerance.length is not None else ""
-    ulps = f" within {tolerance.ulps:g} ulps" if tolerance.rule == "rounding" else ""
+    ulps = f" within {tolerance.ulps:g} ulps" if tolerance.rule in ("rounding", "quantize") else ""
     compute = f", computed in {tolerance.compute.text}" if tolerance.compute is not None else ""
     return f"{tolerance.rule}{length}{ulps}{compute}"
 

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch")
 
 from kgbench.baselines.expected import Expected  # noqa: E402
+from kgbench.harness.codes import stored_as  # noqa: E402
 from kgbench.harness.compare import Limits, compare  # noqa: E402
 
 NAN, INF = float("nan"), float("inf")
@@ -95,3 +96,117 @@ def test_a_mismatch_says_where_and_how_much() -> None:
     assert (found.output, found.index, found.got, found.wanted) == ("out", (2, 3), "0", "1.5")
     assert found.wrong_share == 1 / 20
     assert found.shape == (4, 5)
+
+
+QUANTIZE = Limits("quantize", ulps=4, compute="float32")
+E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
+
+
+def is_right(code: float, value: float, dtype: torch.dtype, magnitude: float | None = None) -> bool:
+    scale = None if magnitude is None else torch.tensor([magnitude], dtype=torch.float64)
+    expected = Expected(torch.tensor([value], dtype=torch.float64), scale)
+    return compare("q", torch.tensor([code]).to(dtype), expected, QUANTIZE) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "dtype", "right"),
+    [
+        (2, 2.5, torch.int8, True),  # of a tie both
+        (3, 2.5, torch.int8, True),
+        (-2, -2.5, torch.int8, True),
+        (2, 2.4999, torch.int8, True),
+        (3, 2.4999, torch.int8, False),
+        (3, 2.4999999, torch.int8, True),  # a tie to float32
+        (4, 3.2, torch.int8, False),  # one step off, far from a tie
+        (2, 3.2, torch.int8, False),
+        (127, 127.9, torch.int8, True),
+        (127, 1e9, torch.int8, True),
+        (126, 1e9, torch.int8, False),
+        (-128, -1e9, torch.int8, True),
+        (-127, -1e9, torch.int8, False),
+        (127, INF, torch.int8, True),
+        (126, INF, torch.int8, False),
+        (-128, -INF, torch.int8, True),
+        (5, NAN, torch.int8, True),
+        (0, -3.0, torch.uint8, True),
+        (255, 255.4, torch.uint8, True),
+        (254, 255.4, torch.uint8, False),
+        (70001, 70000.6, torch.int32, True),
+        (70000, 70000.6, torch.int32, False),
+        (1.0, 1.0, E4M3, True),
+        (1.125, 1.0625, E4M3, True),
+        (1.0, 1.0625, E4M3, True),
+        (1.125, 1.06, E4M3, False),
+        (1.0, 0.97, E4M3, True),  # nearer than 0.9375
+        (0.9375, 0.97, E4M3, False),
+        (448, 1e6, E4M3, True),
+        (416, 1e6, E4M3, False),
+        (448, INF, E4M3, True),
+        (NAN, 1e6, E4M3, False),
+        (NAN, NAN, E4M3, True),
+        (0, NAN, E4M3, False),
+        (2.0**-9, 1.4 * 2.0**-9, E4M3, True),  # denormals stand a step of 2^-9 apart
+        (2.0**-8, 1.4 * 2.0**-9, E4M3, False),
+        (0, 0.4 * 2.0**-9, E4M3, True),
+        (2.0**-9, 0.4 * 2.0**-9, E4M3, False),
+        (-1.875, -1.9, E4M3, True),
+        (-2.0, -1.9, E4M3, False),
+        (57344, 1e6, E5M2, True),
+        (INF, 1e6, E5M2, False),
+        (-57344, -INF, E5M2, True),
+        (1.25, 1.125, E5M2, True),
+        (1.25, 1.12, E5M2, False),
+        (2.0**-16, 1.4 * 2.0**-16, E5M2, True),
+        (2.0**-15, 1.4 * 2.0**-16, E5M2, False),
+    ],
+)
+def test_a_code_is_right_that_is_nearest_to_what_rounding_may_leave(
+    code: float, value: float, dtype: torch.dtype, right: bool
+) -> None:
+    assert is_right(code, value, dtype) is right
+
+
+def test_a_code_s_slack_is_a_multiple_of_the_magnitude() -> None:
+    assert not is_right(3, 2.499, torch.int8)
+    assert is_right(3, 2.499, torch.int8, magnitude=5000)
+
+
+def test_every_fp8_code_is_its_own_nearest_and_its_neighbour_is_wrong() -> None:
+    for dtype in (E4M3, E5M2):
+        codes = torch.arange(256, dtype=torch.uint8).view(dtype).to(torch.float64)
+        codes = codes[torch.isfinite(codes)].unique()
+        assert compare("q", codes.to(dtype), Expected(codes), QUANTIZE) is None
+        found = compare("q", codes[1:].to(dtype), Expected(codes[:-1]), QUANTIZE)
+        assert found is not None
+        assert found.wrong_share == 1.0
+
+
+def test_beside_codes_floats_round_and_whole_numbers_are_exact() -> None:
+    scale = Expected(torch.tensor([3.0], dtype=torch.float64))
+    assert compare("s", torch.tensor([3.0 + 2**-21]), scale, QUANTIZE) is None
+    assert compare("s", torch.tensor([3.0 + 2**-17]), scale, QUANTIZE) is not None
+    words = Expected(torch.tensor([7]))
+    assert compare("w", torch.tensor([7], dtype=torch.int32), words, QUANTIZE) is None
+    assert compare("w", torch.tensor([8], dtype=torch.int32), words, QUANTIZE) is not None
+
+
+@pytest.mark.parametrize("dtype", [E4M3, E5M2])
+@pytest.mark.parametrize("rule", ["exact", "rounding"])
+def test_fp8_is_judged_by_the_other_rules_too(dtype: torch.dtype, rule: str) -> None:
+    value = torch.tensor([0.0, 1.0, NAN, -448.0, 2.0**-9], dtype=torch.float64)
+    got = value.to(dtype)
+    assert compare("x", got, Expected(value), Limits(rule)) is None
+    wrong = got.clone()
+    wrong[1] = torch.tensor(1.5).to(dtype)
+    found = compare("x", wrong, Expected(value), Limits(rule))
+    assert found is not None
+    assert (found.index, found.got, found.dtype) == ((1,), "1.5", str(dtype).removeprefix("torch."))
+    assert compare("x", value.nan_to_num(nan=0.0).to(dtype), Expected(value), Limits(rule)) is not None
+
+
+def test_what_is_stored_saturates_in_every_version_of_torch() -> None:
+    value = torch.tensor([1e9, -1e9, INF, 2.5, -300.0], dtype=torch.float64)
+    assert stored_as(value, E4M3).to(torch.float64).tolist() == [448, -448, 448, 2.5, -288]
+    assert stored_as(value, E5M2).to(torch.float64).tolist() == [57344, -57344, 57344, 2.5, -320]
+    assert stored_as(value, torch.int8).tolist() == [127, -128, 127, 2, -128]
+    assert stored_as(torch.tensor([300]), torch.uint8).tolist() == [44]
