@@ -137,7 +137,7 @@ def test_triton_is_for_linux_only() -> None:
 
 
 def test_extras_of_the_readme_exist() -> None:
-    assert set(PYPROJECT["project"]["optional-dependencies"]) == {"torch", "cuda12", "cuda13", "cpp", "vllm"}
+    assert set(PYPROJECT["project"]["optional-dependencies"]) == {"torch", "cuda12", "cuda13", "cpp", "vllm", "opinfo"}
 
 
 def test_changelog_top_version_is_the_packages() -> None:
