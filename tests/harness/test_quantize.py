@@ -25,7 +25,12 @@ arguments:
   out: {access: write, shape: "(m, n)", strides: "(n + pad, 1)", live: "j > 0"}
   scales: {access: write, shape: "(m,)", dtype: "float32"}
   self: {access: read, shape: "(m, n)", dtype: "float32", draw: "normal()"}
-  other: {access: read, shape: "(m, n)", dtype: "float8_e4m3fn", strides: "(n + pad, 1)", draw: {default: "normal(0, 200)", special: "special()"}}
+  other:
+    access: read
+    shape: "(m, n)"
+    dtype: "float8_e4m3fn"
+    strides: "(n + pad, 1)"
+    draw: {default: "normal(0, 200)", special: "special()"}
 cases:
   check:
     - {m: 5, n: 33, pad: 0}
