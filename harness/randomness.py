@@ -1,0 +1,302 @@
+"""Tests whether numbers are independent and uniform on (0, 1), with a false-alarm rate that is stated. Pure.
+
+A battery of tests, each with an equal share of ``FALSE_ALARMS``, the most that honest numbers may fail a battery. A
+run asks for some thousand batteries at most, so that it accuses an honest kernel less than once in a million runs.
+Limits are tail bounds that hold for every number of samples (Hoeffding, Dvoretzky-Kiefer-Wolfowitz), or quantiles of
+the limiting distribution where there are so many samples that those hold far out; a test that needs more samples than
+there are is left out. ``benchmarks/false_alarms.py`` measures how near honest generators come.
+
+Where an honest output may differ a little from its distribution (``allowance``, the largest difference of the
+distribution functions), limits are that much wider.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+FALSE_ALARMS: Final = 1e-10
+"""Per battery."""
+UNALIKE_BITS: Final = 64.0
+"""Outputs with so many random bits are never alike by chance."""
+WINDOW_BITS: Final = 96.0
+"""The same for any two of the windows of one battery."""
+FINE_BITS: Final = 18.0
+"""Elements with so many random bits are expected to have a resolution of more than 2**-20 of their range."""
+MIXING: Final = 0x9E3779B97F4A7C15 - (1 << 64)
+CELLS: Final = 256
+SIDE: Final = 16
+PER_CELL: Final = 100
+SMALLEST_BLOCK: Final = 64
+LEAST_BLOCKS: Final = 64
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One or more outputs of the same distribution, one behind the other."""
+
+    uniform: torch.Tensor
+    """float64 (n,): independent and uniform on (0, 1), if all is well."""
+    codes: torch.Tensor
+    """int64 (n,): the bits of the values that they were made from."""
+    bits: torch.Tensor
+    """float64 (n,): at least ``-log2`` of the chance that a value comes out alike twice."""
+    beside: torch.Tensor | None = None
+    """float64 (n,): what the numbers may not depend on."""
+    allowance: float = 0.0
+
+    def __len__(self) -> int:
+        return self.uniform.numel()
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a test found and from where on it fails."""
+
+    value: float
+    limit: float
+    words: str = ""
+    """What is wrong if it is."""
+
+    @property
+    def share(self) -> float:
+        """How much of the limit is used; over 1 where the numbers fail."""
+        return self.value / self.limit if math.isfinite(self.value) else math.inf
+
+
+def first_failure(numbers: Numbers) -> str:
+    """What is wrong with the numbers, as words, by the first test that they fail; empty when they pass."""
+    for name, score in scores(numbers).items():
+        if score.share > 1 or math.isnan(score.value):
+            return f"{score.words} ({name}: {score.value:.4g}, limit {score.limit:.4g}, {len(numbers)} samples)"
+    return ""
+
+
+def scores(numbers: Numbers) -> dict[str, Score]:
+    """Every test that the samples are enough for."""
+    chance = FALSE_ALARMS / len(TESTS)
+    found = {name: test(numbers, chance) for name, test in TESTS.items()}
+    return {name: score for name, score in found.items() if score is not None}
+
+
+def alike(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether two outputs' codes are the same."""
+    return bool(torch.equal(first, second))
+
+
+def codes_of(values: torch.Tensor) -> torch.Tensor:
+    """int64 (n,): the bits of each value of a real tensor, in row-major order."""
+    flat = values.contiguous().reshape(-1)
+    if flat.dtype == torch.bool:
+        return flat.to(torch.int64)
+    integer = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[flat.element_size()]
+    return flat.view(integer).to(torch.int64)
+
+
+# --- limits ---
+
+
+def deviations(chance: float) -> float:
+    """How many standard deviations a sub-Gaussian variable passes, to either side, at most by this chance."""
+    return math.sqrt(2 * math.log(2 / chance))
+
+
+def surprise(chi_square: float, freedom: int) -> float:
+    """-log10 of the chance that chi-square is as far out, to the side on which it lies."""
+    pair = torch.tensor([freedom / 2, chi_square / 2], dtype=torch.float64)
+    above, below = torch.special.gammaincc(*pair), torch.special.gammainc(*pair)
+    smaller = min(float(above), float(below))
+    return -math.log10(smaller) if smaller > 0 else math.inf
+
+
+def _chi_square(counts: torch.Tensor, expected: float, freedom: int, chance: float, words: str) -> Score:
+    value = float(((counts.to(torch.float64) - expected) ** 2).sum() / expected)
+    return Score(surprise(value, freedom), -math.log10(chance / 2), words)
+
+
+# --- tests: None where there are too few samples ---
+
+
+def _mean(numbers: Numbers, chance: float) -> Score | None:
+    count = len(numbers)
+    if count < 16:
+        return None
+    mean, scale = float(numbers.uniform.mean()), math.sqrt(12 * count)
+    words = f"the values are too {'large' if mean > 0.5 else 'small'} on average"
+    return Score(abs(mean - 0.5) * scale, deviations(chance) + numbers.allowance * scale, words)
+
+
+def _variance(numbers: Numbers, chance: float) -> Score | None:
+    count = len(numbers)
+    if count < 1000:
+        return None
+    variance, scale = float((numbers.uniform - 0.5).square().mean()), math.sqrt(180 * count)
+    words = f"the values vary too {'much' if variance > 1 / 12 else 'little'}"
+    return Score(abs(variance - 1 / 12) * scale, deviations(chance) + numbers.allowance / 2 * scale, words)
+
+
+def _kolmogorov_smirnov(numbers: Numbers, chance: float) -> Score | None:
+    count = len(numbers)
+    if count < 16:
+        return None
+    ordered = numbers.uniform.sort().values
+    steps = torch.arange(count + 1, dtype=torch.float64, device=ordered.device) / count
+    distance = float(torch.maximum(steps[1:] - ordered, ordered - steps[:-1]).max())
+    limit = math.sqrt(math.log(2 / chance) / 2) + numbers.allowance * math.sqrt(count)
+    return Score(distance * math.sqrt(count), limit, "the values do not have the distribution")
+
+
+def _bins(numbers: Numbers, chance: float) -> Score | None:
+    """Chi-square on 256 bins; where there is an allowance, the worst of 16 instead."""
+    count = len(numbers)
+    if count < CELLS * PER_CELL:
+        return None
+    words = "some values are too frequent, others too rare"
+    if not numbers.allowance:
+        return _chi_square(_counts(numbers.uniform, CELLS), count / CELLS, CELLS - 1, chance, words)
+    expected = count / SIDE
+    scale = math.sqrt(expected * (1 - 1 / SIDE))
+    worst = float((_counts(numbers.uniform, SIDE) - expected).abs().max()) / scale
+    return Score(worst, deviations(chance / SIDE) + 2 * numbers.allowance * count / scale, words)
+
+
+def _pairs(numbers: Numbers, chance: float) -> Score | None:
+    """Neighbours against each other: chi-square on 16 x 16 bins."""
+    halves = numbers.uniform[: len(numbers) // 2 * 2].reshape(-1, 2)
+    if len(halves) < SIDE * SIDE * PER_CELL or numbers.allowance:
+        return None
+    cells = _cell(halves[:, 0], SIDE) * SIDE + _cell(halves[:, 1], SIDE)
+    counts = torch.bincount(cells, minlength=SIDE * SIDE)
+    return _chi_square(counts, len(halves) / SIDE**2, SIDE**2 - 1, chance, "neighbours depend on each other")
+
+
+def _beside(numbers: Numbers, chance: float) -> Score | None:
+    """Values against what they may not depend on, by its rank: chi-square on 16 x 16 bins."""
+    count = len(numbers) // SIDE * SIDE
+    if numbers.beside is None or count < SIDE * SIDE * PER_CELL or numbers.allowance:
+        return None
+    order = numbers.beside[:count].argsort(stable=True)
+    group = torch.arange(count, device=order.device) // (count // SIDE)
+    cells = group * SIDE + _cell(numbers.uniform[order], SIDE)
+    counts = torch.bincount(cells, minlength=SIDE * SIDE)
+    words = "some of the elements have another distribution than their arguments ask for"
+    return _chi_square(counts, count / SIDE**2, SIDE * (SIDE - 1), chance, words)
+
+
+def _lags(numbers: Numbers, chance: float) -> Score | None:
+    """The correlation of the values with themselves at every lag: neighbours, rows, blocks that come again."""
+    return _worst_lag(numbers.uniform, 256, chance, "at lag {}")
+
+
+def _spreads(numbers: Numbers, chance: float) -> Score | None:
+    """The same for how far the values are from the middle, which sees what comes again mirrored."""
+    return _worst_lag((numbers.uniform - 0.5).square(), 4096, chance, "in size, at lag {}")
+
+
+def _worst_lag(values: torch.Tensor, least: int, chance: float, where: str) -> Score | None:
+    """Lags at which at least so many pairs are left."""
+    count = values.numel()
+    if count < 2 * least:
+        return None
+    centred = values - values.mean()
+    size = 1 << (2 * count - 1).bit_length()
+    spectrum = torch.fft.rfft(centred, n=size)
+    sums = torch.fft.irfft(spectrum.abs().square(), n=size)[1 : count - least]
+    pairs = torch.arange(count - 1, least, -1, device=values.device, dtype=torch.float64)
+    variance = max(float(centred.square().mean()), 1e-12)
+    worst = (sums.abs() / (variance * pairs.sqrt())).max(dim=0)
+    words = f"values depend on each other {where.format(int(worst.indices) + 1)}"
+    return Score(float(worst.values), deviations(chance / len(sums)), words)
+
+
+def _blocks(numbers: Numbers, chance: float) -> Score | None:
+    """Means of blocks of 64, 256, 1024 … elements: they vary as means of so many do, no more and no less."""
+    size, worst, sizes = SMALLEST_BLOCK, (0.0, 0), 0
+    values = numbers.uniform - numbers.uniform.mean()
+    variance = max(float(values.square().mean()), 1e-12)
+    while (blocks := len(numbers) // size) >= LEAST_BLOCKS:
+        means = values[: blocks * size].reshape(blocks, size).mean(dim=1)
+        value = float((means - means.mean()).square().sum()) * size / variance
+        worst, sizes, size = max(worst, (surprise(value, blocks - 1), size)), sizes + 1, size * 4
+    if not sizes:
+        return None
+    words = f"blocks of {worst[1]} elements do not vary as random ones do"
+    return Score(worst[0], -math.log10(chance / 2 / sizes), words)
+
+
+def _repeats(numbers: Numbers, chance: float) -> Score | None:
+    """Windows of values that come twice, at a place that is a multiple of their length."""
+    count, total = len(numbers), float(numbers.bits.sum())
+    if total < 2 * WINDOW_BITS:
+        return None
+    width = max(4, 1 << max(0, math.ceil(math.log2(count * 128.0 / total))))
+    windows = numbers.codes[: count // width * width].reshape(-1, width)
+    bits = numbers.bits[: count // width * width].reshape(-1, width).sum(dim=1)
+    chosen = (bits >= WINDOW_BITS).nonzero()[:, 0]
+    if len(chosen) < 2:
+        return None
+    hashes = _hashes(windows[chosen])
+    order = hashes.argsort()
+    first, second = chosen[order[:-1]], chosen[order[1:]]
+    candidates = (hashes[order[:-1]] == hashes[order[1:]]).nonzero()[:, 0]
+    same = candidates[(windows[first[candidates]] == windows[second[candidates]]).all(dim=1)]
+    words = ""
+    if len(same):
+        places = sorted(int(each[same[0]]) * width for each in (first, second))
+        words = f"elements {places[0]} and {places[1]} each begin the same {width} values"
+    return Score(float(len(same)), 0.5, words)
+
+
+def _resolution(numbers: Numbers, chance: float) -> Score | None:
+    """Pairs of equal values among fine ones: as few as numbers of 22 bits have, with room for four times as many."""
+    count = len(numbers)
+    if count < 2000 or float(numbers.bits.min()) < FINE_BITS:
+        return None
+    times = torch.unique(numbers.codes, return_counts=True)[1].to(torch.float64)
+    pairs = float((times * (times - 1) / 2).sum())
+    words = f"only {times.numel()} different values among {count}: the numbers have too few bits"
+    return Score(pairs, 4 * count * (count - 1) / 2 / 2**22 + 30, words)
+
+
+TESTS: Final[dict[str, Callable[[Numbers, float], Score | None]]] = {
+    "repeated values": _repeats,
+    "mean": _mean,
+    "variance": _variance,
+    "Kolmogorov-Smirnov": _kolmogorov_smirnov,
+    "chi-square": _bins,
+    "resolution": _resolution,
+    "by argument": _beside,
+    "block means": _blocks,
+    "neighbours": _pairs,
+    "correlation": _lags,
+    "correlated spread": _spreads,
+}
+"""By name, in the order in which their words are shown."""
+
+
+def _cell(values: torch.Tensor, cells: int) -> torch.Tensor:
+    return (values * cells).to(torch.int64).clamp_(0, cells - 1)
+
+
+def _counts(values: torch.Tensor, cells: int) -> torch.Tensor:
+    return torch.bincount(_cell(values, cells), minlength=cells)
+
+
+def _hashes(windows: torch.Tensor) -> torch.Tensor:
+    """int64 (windows,): equal for equal rows, and seldom for others."""
+    mixed = torch.zeros(len(windows), dtype=torch.int64, device=windows.device)
+    for column in windows.unbind(dim=1) if windows.shape[1] <= 64 else _folded(windows):
+        mixed = (mixed ^ column) * MIXING
+        mixed = mixed ^ (mixed >> 29)
+    return mixed
+
+
+def _folded(windows: torch.Tensor) -> list[torch.Tensor]:
+    """Long rows as 64 columns: sums with weights that depend on the place."""
+    width = windows.shape[1]
+    weights = torch.arange(1, 2 * width, 2, device=windows.device) * MIXING
+    return list((windows * weights).reshape(len(windows), 64, width // 64).sum(dim=2).unbind(dim=1))
