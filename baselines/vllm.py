@@ -54,6 +54,59 @@ OPERATORS: Final = {
         "str kv_cache_dtype, Tensor k_scale, Tensor v_scale, int tp_rank, int blocksparse_local_blocks, "
         "int blocksparse_vert_stride, int blocksparse_block_size, int blocksparse_head_sliding_step",
     ),
+    "fused_add_rms_norm": Operator(
+        "_C::fused_add_rms_norm", "Tensor input, Tensor residual, Tensor weight, float epsilon"
+    ),
+    "shuffle_rows": Operator("_moe_C::shuffle_rows", "Tensor input_tensor, Tensor dst2src_map, Tensor output_tensor"),
+    "permute_cols": Operator("_C::permute_cols", "Tensor A, Tensor perm"),
+    "apply_repetition_penalties_cuda": Operator(
+        "_C::apply_repetition_penalties_",
+        "Tensor logits, Tensor prompt_mask, Tensor output_mask, Tensor repetition_penalties",
+    ),
+    "hadacore_transform": Operator("_C::hadacore_transform", "Tensor x, bool inplace"),
+    "convert_fp8": Operator(
+        "_C_cache_ops::convert_fp8", "Tensor dst_cache, Tensor src_cache, float scale, str kv_cache_dtype"
+    ),
+    "static_scaled_int8_quant": Operator(
+        "_C::static_scaled_int8_quant", "Tensor result, Tensor input, Tensor scale, Tensor? azp"
+    ),
+    "dynamic_scaled_int8_quant": Operator(
+        "_C::dynamic_scaled_int8_quant", "Tensor result, Tensor input, Tensor scale, Tensor? azp"
+    ),
+    "static_scaled_fp8_quant": Operator("_C::static_scaled_fp8_quant", "Tensor result, Tensor input, Tensor scale"),
+    "dynamic_scaled_fp8_quant": Operator("_C::dynamic_scaled_fp8_quant", "Tensor result, Tensor input, Tensor scale"),
+    "dynamic_per_token_scaled_fp8_quant": Operator(
+        "_C::dynamic_per_token_scaled_fp8_quant", "Tensor result, Tensor input, Tensor scale, Tensor? scale_ub"
+    ),
+    "rms_norm_dynamic_per_token_quant": Operator(
+        "_C::rms_norm_dynamic_per_token_quant",
+        "Tensor result, Tensor input, Tensor weight, Tensor scale, float epsilon, Tensor? scale_ub, Tensor? residual",
+    ),
+    "rms_norm_per_block_quant": Operator(
+        "_C::rms_norm_per_block_quant",
+        "Tensor result, Tensor input, Tensor weight, Tensor scale, float epsilon, Tensor? scale_ub, Tensor? residual, "
+        "int group_size, bool is_scale_transposed",
+    ),
+    "fused_qk_norm_rope": Operator(
+        "_C::fused_qk_norm_rope",
+        "Tensor qkv, int num_heads_q, int num_heads_k, int num_heads_v, int head_dim, float eps, Tensor q_weight, "
+        "Tensor k_weight, Tensor cos_sin_cache, bool is_neox, Tensor position_ids",
+    ),
+    "selective_scan_fwd": Operator(
+        "_C::selective_scan_fwd",
+        "Tensor u, Tensor delta, Tensor A, Tensor B, Tensor C, Tensor? D_, Tensor? z_, Tensor? delta_bias_, "
+        "bool delta_softplus, Tensor? query_start_loc, Tensor? cache_indices, Tensor? has_initial_state, "
+        "Tensor ssm_states, int null_block_id, int block_size, Tensor? block_idx_first_scheduled_token, "
+        "Tensor? block_idx_last_scheduled_token, Tensor? initial_state_idx, Tensor? cu_chunk_seqlen, "
+        "Tensor? last_chunk_indices",
+    ),
+    "convert_vertical_slash_indexes": Operator(
+        "_C::convert_vertical_slash_indexes",
+        # The schema does name the lengths of the keys q_seqlens, too.
+        "Tensor block_count, Tensor block_offset, Tensor column_count, Tensor column_index, Tensor q_seqlens, "
+        "Tensor q_seqlens, Tensor vertical_indexes, Tensor slash_indexes, int context_size, int block_size_M, "
+        "int block_size_N, bool causal",
+    ),
 }
 
 

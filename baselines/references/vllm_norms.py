@@ -1,0 +1,419 @@
+"""References, prepared inputs and fallbacks of vLLM problems about rows: norms, quantisation, shuffles, scans, indexes.
+
+The reference functions take their entry's parameters by name, floating tensors as float64. ``prepare_*`` finish drawn
+inputs in place. ``*_fallback`` have the entries' own signatures and dtypes and are timed where vLLM does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import torch
+
+from kgbench.baselines.expected import Expected
+
+Expectations = dict[str, Expected]
+
+FP8_MAX: Final = 448.0
+"""Largest finite number of float8_e4m3fn."""
+SMALLEST_SCALES: Final = {"int8": 2.0**-23, "fp8": 1 / (FP8_MAX * 512)}
+"""What vLLM's fused norms and its fp8 scales per token never go below."""
+
+
+# --- rows as they are ---
+
+
+def fused_add_rms_norm(
+    input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float
+) -> Expectations:
+    """residual += input; input = residual / sqrt(mean(residual²) + epsilon) * weight."""
+    total = input + residual
+    return {"input": Expected(_normalised(total, epsilon) * weight), "residual": Expected(total)}
+
+
+def fused_add_rms_norm_fallback(
+    input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float
+) -> None:
+    """``fused_add_rms_norm`` in float32, rounded once per output."""
+    residual.add_(input)
+    input.copy_(_normalised(residual.float(), epsilon) * weight)
+
+
+def _normalised(rows: torch.Tensor, epsilon: float) -> torch.Tensor:
+    return rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + epsilon)
+
+
+def shuffle_rows(input_tensor: torch.Tensor, dst2src_map: torch.Tensor, **_: Any) -> Expectations:
+    """output_tensor[i] = input_tensor[dst2src_map[i]]."""
+    return {"output_tensor": Expected(input_tensor[dst2src_map.long()])}
+
+
+def shuffle_rows_fallback(input_tensor: torch.Tensor, dst2src_map: torch.Tensor, output_tensor: torch.Tensor) -> None:
+    """``shuffle_rows`` by one gather."""
+    torch.index_select(input_tensor, 0, dst2src_map, out=output_tensor)
+
+
+def permute_cols(A: torch.Tensor, perm: torch.Tensor) -> torch.Tensor:
+    """Column j of the result is column perm[j] of A."""
+    return A[:, perm.long()]
+
+
+def permute_cols_fallback(A: torch.Tensor, perm: torch.Tensor) -> torch.Tensor:
+    """``permute_cols`` by one gather."""
+    return torch.index_select(A, 1, perm)
+
+
+def apply_repetition_penalties(
+    logits: torch.Tensor,
+    prompt_mask: torch.Tensor,
+    output_mask: torch.Tensor,
+    repetition_penalties: torch.Tensor,
+) -> Expectations:
+    """Logits of tokens seen in prompt or output: divided by their row's penalty where positive, else multiplied."""
+    penalty = repetition_penalties.unsqueeze(-1)
+    penalised = torch.where(logits > 0, logits / penalty, logits * penalty)
+    return {"logits": Expected(torch.where(prompt_mask | output_mask, penalised, logits))}
+
+
+def apply_repetition_penalties_fallback(
+    logits: torch.Tensor,
+    prompt_mask: torch.Tensor,
+    output_mask: torch.Tensor,
+    repetition_penalties: torch.Tensor,
+) -> None:
+    """``apply_repetition_penalties`` in the logits' dtype."""
+    penalty = repetition_penalties.unsqueeze(-1)
+    penalised = torch.where(logits > 0, logits / penalty, logits * penalty)
+    logits.copy_(torch.where(prompt_mask | output_mask, penalised, logits))
+
+
+def hadacore_transform(x: torch.Tensor, inplace: bool) -> Expected:
+    """Rows times the Hadamard matrix of Sylvester's order, over the root of their length.
+
+    The scale of an error is the row's root mean square: kernels round between the steps of the transform.
+    """
+    return Expected(_hadamard(x), x.square().mean(-1, keepdim=True).sqrt().expand_as(x))
+
+
+def hadacore_transform_fallback(x: torch.Tensor, inplace: bool = True) -> torch.Tensor:
+    """``hadacore_transform`` by butterflies in float32."""
+    return x.copy_(_hadamard(x.float()))
+
+
+def _hadamard(rows: torch.Tensor) -> torch.Tensor:
+    size, half, mixed = rows.shape[-1], 1, rows
+    while half < size:
+        first, second = mixed.reshape(*rows.shape[:-1], -1, 2, half).unbind(-2)
+        mixed = torch.stack((first + second, first - second), -2)
+        half *= 2
+    return mixed.reshape(rows.shape) / size**0.5
+
+
+# --- codes ---
+
+
+def convert_fp8_quantize(src_cache: torch.Tensor, scale: float, **_: Any) -> Expectations:
+    """The real numbers src / scale of which the codes are made."""
+    return {"dst_cache": Expected(src_cache / scale)}
+
+
+def convert_fp8_dequantize(src_cache: torch.Tensor, scale: float, **_: Any) -> Expectations:
+    """What the codes stand for, times scale."""
+    return {"dst_cache": Expected(src_cache * scale)}
+
+
+def convert_fp8_fallback(dst_cache: torch.Tensor, src_cache: torch.Tensor, scale: float, kv_cache_dtype: str) -> None:
+    """Both directions of ``convert_fp8`` in float32."""
+    if dst_cache.dtype == torch.float8_e4m3fn:
+        dst_cache.copy_((src_cache.float() / scale).clamp(-FP8_MAX, FP8_MAX))
+    else:
+        dst_cache.copy_(src_cache.float() * scale)
+
+
+def static_scaled_int8_quant(
+    input: torch.Tensor, scale: torch.Tensor, azp: torch.Tensor | None, **_: Any
+) -> Expectations:
+    """The real numbers input / scale (+ azp)."""
+    return {"result": _shifted(input / scale, azp)}
+
+
+def static_scaled_int8_quant_fallback(
+    result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor, azp: torch.Tensor | None
+) -> None:
+    """``static_scaled_int8_quant`` in float32."""
+    result.copy_(_int8(input.float() / scale, azp))
+
+
+def dynamic_scaled_int8_quant(input: torch.Tensor, azp: torch.Tensor | None, **_: Any) -> Expectations:
+    """Each row's scale, its zero point where one is asked for, and the real numbers input / scale (+ azp)."""
+    if azp is None:
+        scale = input.abs().amax(-1, keepdim=True) / 127
+        return {"result": Expected(_over(input, scale)), "scale": Expected(scale)}
+    low, high = input.aminmax(dim=-1, keepdim=True)
+    scale = (high - low) / 255
+    zero = torch.round(-128 - low / scale)
+    return {"result": _shifted(input / scale, zero), "scale": Expected(scale), "azp": Expected(zero.to(torch.int32))}
+
+
+def dynamic_scaled_int8_quant_fallback(
+    result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor, azp: torch.Tensor | None
+) -> None:
+    """``dynamic_scaled_int8_quant`` in float32."""
+    rows = input.float()
+    if azp is None:
+        scale.copy_(rows.abs().amax(-1, keepdim=True) / 127)
+        result.copy_(_int8(_over(rows, scale), None))
+        return
+    low, high = rows.aminmax(dim=-1, keepdim=True)
+    scale.copy_((high - low) / 255)
+    azp.copy_(torch.round(-128 - low / scale))
+    result.copy_(_int8(rows / scale, azp))
+
+
+def prepare_zero_points(
+    tensors: Mapping[str, torch.Tensor], variables: Mapping[str, Any], generator: torch.Generator
+) -> None:
+    """Move the largest element of each row whose zero point would lie halfway between two integers, or nearly so."""
+    if not variables["asymmetric"]:
+        return
+    rows = tensors["input"]
+    for _ in range(8):
+        wide = rows.double()
+        low, high = wide.aminmax(dim=-1, keepdim=True)
+        zero = -128 - 255 * low / (high - low)
+        tied = ((zero - zero.floor()) - 0.5).abs() < 2e-3
+        largest = wide.argmax(-1, keepdim=True)
+        moved = torch.where(tied, high + 0.0625 * (high - low), high)
+        rows.scatter_(-1, largest, moved.to(rows.dtype))
+
+
+def prepare_zero_row(
+    tensors: Mapping[str, torch.Tensor], variables: Mapping[str, Any], generator: torch.Generator
+) -> None:
+    """Clear the middle row of the input where the case says ``zero_row``."""
+    if variables["zero_row"]:
+        tensors["input"][tensors["input"].shape[0] // 2] = 0
+
+
+def _over(rows: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """rows / scale; 0 where the scale is 0."""
+    return torch.where(scale == 0, 0.0, rows / scale)
+
+
+def _shifted(codes: torch.Tensor, zero: torch.Tensor | None) -> Expected:
+    """Codes with a zero point; their error scale is that of both terms."""
+    return Expected(codes) if zero is None else Expected(codes + zero, codes.abs() + zero.abs())
+
+
+def _int8(codes: torch.Tensor, zero: torch.Tensor | None) -> torch.Tensor:
+    rounded = codes.round() if zero is None else codes.round() + zero
+    return rounded.clamp(-128, 127)
+
+
+def static_scaled_fp8_quant(input: torch.Tensor, scale: torch.Tensor, **_: Any) -> Expectations:
+    """The real numbers input / scale with one scale per tensor, row, column or rectangle."""
+    return {"result": Expected(input / _spread(scale, input.shape))}
+
+
+def static_scaled_fp8_quant_fallback(result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor) -> None:
+    """``static_scaled_fp8_quant`` in float32."""
+    result.copy_((input.float() / _spread(scale, input.shape)).clamp(-FP8_MAX, FP8_MAX))
+
+
+def _spread(scale: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """A scale per element, from one per rectangle; scale: (1,) or (rows / height, columns / width)."""
+    if scale.dim() == 1:
+        return scale
+    rows, columns = shape[0] // scale.shape[0], shape[1] // scale.shape[1]
+    return scale.repeat_interleave(rows, 0).repeat_interleave(columns, 1)
+
+
+def dynamic_scaled_fp8_quant(input: torch.Tensor, **_: Any) -> Expectations:
+    """scale = max |input| / 448 and the real numbers input / scale."""
+    scale = input.abs().amax() / FP8_MAX
+    return {"result": Expected(input / scale), "scale": Expected(scale.reshape(1))}
+
+
+def dynamic_scaled_fp8_quant_fallback(result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor) -> None:
+    """``dynamic_scaled_fp8_quant`` in float32."""
+    scale.copy_(input.abs().amax().float() / FP8_MAX)
+    result.copy_((input.float() / scale).clamp(-FP8_MAX, FP8_MAX))
+
+
+def dynamic_per_token_scaled_fp8_quant(input: torch.Tensor, scale_ub: torch.Tensor | None, **_: Any) -> Expectations:
+    """Per row scale = max(min(max |row|, scale_ub) / 448, 1 / (448 * 512)), and the real numbers input / scale."""
+    scale = _token_scale(input.abs().amax(-1, keepdim=True), scale_ub, "fp8")
+    return {"result": Expected(input / scale), "scale": Expected(scale)}
+
+
+def dynamic_per_token_scaled_fp8_quant_fallback(
+    result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor, scale_ub: torch.Tensor | None
+) -> None:
+    """``dynamic_per_token_scaled_fp8_quant`` in float32."""
+    scale.copy_(_token_scale(input.abs().amax(-1, keepdim=True).float(), scale_ub, "fp8"))
+    result.copy_((input.float() / scale).clamp(-FP8_MAX, FP8_MAX))
+
+
+def _token_scale(largest: torch.Tensor, scale_ub: torch.Tensor | None, codes: str) -> torch.Tensor:
+    """The scale of what is at most ``largest``; codes: int8 or fp8."""
+    if scale_ub is not None:
+        largest = torch.minimum(largest, scale_ub)
+    return (largest / (127 if codes == "int8" else FP8_MAX)).clamp(min=SMALLEST_SCALES[codes])
+
+
+def rms_norm_dynamic_per_token_quant(
+    result: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    epsilon: float,
+    scale_ub: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    **_: Any,
+) -> Expectations:
+    """The norm of input (+ residual) times weight as codes, one scale per row."""
+    return _norm_quant(result, input, weight, epsilon, scale_ub, residual, input.shape[-1])
+
+
+def rms_norm_per_block_quant(
+    result: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    epsilon: float,
+    scale_ub: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    group_size: int,
+    **_: Any,
+) -> Expectations:
+    """The norm of input (+ residual) times weight as codes, one scale per row and ``group_size`` columns."""
+    return _norm_quant(result, input, weight, epsilon, scale_ub, residual, group_size)
+
+
+def _norm_quant(
+    result: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    epsilon: float,
+    scale_ub: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    group: int,
+) -> Expectations:
+    total = input if residual is None else input + residual
+    groups = (_normalised(total, epsilon) * weight).unflatten(-1, (-1, group))
+    # fp8 arrives as float64, int8 as it is.
+    codes = "fp8" if result.is_floating_point() else "int8"
+    scale = _token_scale(groups.abs().amax(-1), scale_ub, codes)
+    expected = {"result": Expected((groups / scale.unsqueeze(-1)).flatten(-2)), "scale": Expected(scale)}
+    return expected if residual is None else expected | {"residual": Expected(total)}
+
+
+def rms_norm_dynamic_per_token_quant_fallback(
+    result: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    scale: torch.Tensor,
+    epsilon: float,
+    scale_ub: torch.Tensor | None,
+    residual: torch.Tensor | None,
+) -> None:
+    """``rms_norm_dynamic_per_token_quant`` in float32."""
+    _norm_quant_fallback(result, input, weight, scale, epsilon, scale_ub, residual, input.shape[-1])
+
+
+def rms_norm_per_block_quant_fallback(
+    result: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    scale: torch.Tensor,
+    epsilon: float,
+    scale_ub: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    group_size: int,
+    is_scale_transposed: bool,
+) -> None:
+    """``rms_norm_per_block_quant`` in float32."""
+    _norm_quant_fallback(result, input, weight, scale, epsilon, scale_ub, residual, group_size)
+
+
+def _norm_quant_fallback(
+    result: torch.Tensor,
+    input: torch.Tensor,
+    weight: torch.Tensor,
+    scale: torch.Tensor,
+    epsilon: float,
+    scale_ub: torch.Tensor | None,
+    residual: torch.Tensor | None,
+    group: int,
+) -> None:
+    rows = input.float()
+    if residual is not None:
+        rows = rows + residual
+        residual.copy_(rows)
+    groups = (_normalised(rows, epsilon) * weight).unflatten(-1, (-1, group))
+    scale.copy_(_token_scale(groups.abs().amax(-1), scale_ub, "int8" if result.dtype == torch.int8 else "fp8"))
+    codes = (groups / scale.unsqueeze(-1)).flatten(-2)
+    result.copy_(_int8(codes, None) if result.dtype == torch.int8 else codes.clamp(-FP8_MAX, FP8_MAX))
+
+
+# --- heads ---
+
+
+def fused_qk_norm_rope(
+    qkv: torch.Tensor,
+    num_heads_q: int,
+    num_heads_k: int,
+    num_heads_v: int,
+    head_dim: int,
+    eps: float,
+    q_weight: torch.Tensor,
+    k_weight: torch.Tensor,
+    cos_sin_cache: torch.Tensor,
+    is_neox: bool,
+    position_ids: torch.Tensor,
+) -> Expectations:
+    """Each query and key head normalised, weighted and then rotated; value heads as they are.
+
+    The error scale of a rotated element is the sum of its two products' sizes.
+    """
+    heads = qkv.unflatten(-1, (-1, head_dim))
+    weights = torch.stack([q_weight] * num_heads_q + [k_weight] * num_heads_k)
+    normed = _normalised(heads[:, : num_heads_q + num_heads_k], eps) * weights
+    angles = cos_sin_cache[position_ids].unsqueeze(1)
+    rest = heads[:, num_heads_q + num_heads_k :]
+    value = torch.cat((_rotated(normed, angles, is_neox, -1.0), rest), 1).flatten(1)
+    scale = torch.cat((_rotated(normed.abs(), angles.abs(), is_neox, 1.0), rest.abs()), 1).flatten(1)
+    return {"qkv": Expected(value, scale)}
+
+
+def fused_qk_norm_rope_fallback(
+    qkv: torch.Tensor,
+    num_heads_q: int,
+    num_heads_k: int,
+    num_heads_v: int,
+    head_dim: int,
+    eps: float,
+    q_weight: torch.Tensor,
+    k_weight: torch.Tensor,
+    cos_sin_cache: torch.Tensor,
+    is_neox: bool,
+    position_ids: torch.Tensor,
+) -> None:
+    """``fused_qk_norm_rope`` in float32, rounded once."""
+    heads = qkv.unflatten(-1, (-1, head_dim))[:, : num_heads_q + num_heads_k]
+    weights = torch.stack([q_weight] * num_heads_q + [k_weight] * num_heads_k)
+    normed = _normalised(heads.float(), eps) * weights
+    heads.copy_(_rotated(normed, cos_sin_cache[position_ids].float().unsqueeze(1), is_neox, -1.0))
+
+
+def _rotated(heads: torch.Tensor, angles: torch.Tensor, is_neox: bool, minus: float) -> torch.Tensor:
+    """heads: (tokens, heads, head_dim); angles: (tokens, 1, rotary_dim), the cosines first."""
+    half = angles.shape[-1] // 2
+    cos, sin = angles[..., :half], angles[..., half:]
+    first, second = (
+        (slice(0, half), slice(half, 2 * half)) if is_neox else (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
+    )
+    x, y = heads[..., first], heads[..., second]
+    rotated = heads.clone()
+    rotated[..., first] = x * cos + minus * (y * sin)
+    rotated[..., second] = y * cos + x * sin
+    return rotated
