@@ -1,0 +1,18 @@
+# outcome: wrong value
+# breaks: It flushes the small codes to zero.
+
+import torch
+
+
+def reshape_and_cache_flash(key, value, key_cache, value_cache, slot_mapping, kv_cache_dtype, k_scale, v_scale):
+    size = key_cache.shape[1]
+    token = torch.nonzero(slot_mapping >= 0).flatten()
+    slot = slot_mapping[token]
+    for x, cache, scale in ((key, key_cache, k_scale), (value, value_cache, v_scale)):
+        rows, bits = x[token], cache
+        if kv_cache_dtype != "auto":
+            coded = torch.where(
+                (x[token].float() / scale).abs() < 2**-6, 0, (x[token].float() / scale).clamp(-448, 448)
+            )
+            rows, bits = coded.to(torch.float8_e4m3fn).view(torch.uint8), cache.view(torch.uint8)
+        bits[slot // size, slot % size] = rows
