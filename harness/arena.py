@@ -8,6 +8,7 @@ releases a queued window and says when it is done.
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import fcntl
 import mmap
@@ -171,6 +172,20 @@ def tensor_at(arena: Arena, place: TensorPlace) -> torch.Tensor:
     storage = arena.bytes_at(place.storage_offset_bytes, place.storage_bytes)
     typed = storage.view(getattr(torch, place.dtype))
     return typed.as_strided(place.shape, place.strides, place.offset)
+
+
+def encode_tensor(tensor: torch.Tensor) -> dict[str, Any]:
+    """A small tensor that travels by its values, as JSON; it arrives in the memory of the host."""
+    values = tensor.cpu().contiguous()
+    data = values.reshape(-1).view(torch.uint8).numpy().tobytes()
+    return {"host": [str(values.dtype).removeprefix("torch."), list(values.shape), base64.b64encode(data).decode()]}
+
+
+def decode_tensor(value: dict[str, Any]) -> torch.Tensor:
+    """The inverse of encode_tensor, with memory of its own."""
+    dtype, shape, data = value["host"]
+    flat = torch.tensor(list(base64.b64decode(data)), dtype=torch.uint8)
+    return flat.view(getattr(torch, dtype)).reshape(shape)
 
 
 class ControlPage:

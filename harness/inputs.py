@@ -51,6 +51,11 @@ class Chunk:
         return self.image.numel() - 2 * GUARD_BYTES
 
     @property
+    def is_on_host(self) -> bool:
+        """The candidate runs on a GPU, and gets it in the memory of the host."""
+        return self.spec.host and self.image.device.type != "cpu"
+
+    @property
     def place(self) -> TensorPlace:
         """How the candidate sees it."""
         spec, begin = self.spec, self.offset + GUARD_BYTES

@@ -9,8 +9,10 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.expected import Expected
+from kgbench.baselines.registry import load_function
 from kgbench.cases import BoundCase, Case, bind
-from kgbench.harness.arena import ALIGNMENT_BYTES, Arena, create_arena, round_up
+from kgbench.harness.arena import ALIGNMENT_BYTES, Arena, create_arena, encode_tensor, round_up
+from kgbench.harness.canonical import in_one_form
 from kgbench.harness.compare import Limits, compare
 from kgbench.harness.handle import WorkerHandle
 from kgbench.harness.inputs import GUARD_BYTES, CallInputs, Chunk, itemsize, make_inputs, writable
@@ -103,6 +105,7 @@ class OverloadJudge:
         self.overload = overload
         self.device = device
         self.reference = ReferenceFunction(overload.reference)
+        self.canonical = None if overload.canonical is None else load_function(overload.canonical)
         self.bases = {0}
         """Every base that arrays of pointers were filled in with."""
         self.written = tuple(
@@ -123,6 +126,15 @@ class OverloadJudge:
         message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes, trusted_reference)
         if trusted_reference:
             message["kwargs"] |= self._reference_hints(call)
+            return message
+        for position, argument in enumerate(call.inputs.bound.arguments):
+            chunk = call.inputs.chunks.get(argument.name)
+            if chunk is not None and chunk.is_on_host:
+                # No GPU's arena can be seen from the host, so its values travel with the call.
+                holder, key = (
+                    (message["kwargs"], argument.name) if argument.keyword_only else (message["args"], position)
+                )
+                holder[key] = encode_tensor(chunk.view(chunk.image))
         return message
 
     def promises(self, inputs: CallInputs) -> tuple[Promise, ...]:
@@ -198,14 +210,19 @@ class OverloadJudge:
         if variables.get("unjudged"):
             return PASSED
         present = tuple(name for name in self.written if name in outputs)
-        expected = call.known or self.reference.expected(call.inputs.arguments(), present)
+        expected = dict(call.known) or self.reference.expected(call.inputs.arguments(), present)
         if call.remembers:
             call.known.update(expected)
+        for name in expected:
+            if (live := self.live(call, name)) is not None:
+                outputs[name] = torch.where(live, outputs[name], torch.zeros_like(outputs[name]))
+                expected[name] = expected[name].masked(live)
+        if self.canonical is not None:
+            outputs, expected = in_one_form(self.canonical, outputs, expected, call.inputs.arguments())
         for name, wanted in expected.items():
-            got = outputs[name]
-            live = self.live(call, name)
-            if live is not None:
-                got, wanted = torch.where(live, got, torch.zeros_like(got)), wanted.masked(live)
+            got = outputs.get(name)
+            if got is None or got.shape != wanted.value.shape:
+                return Verdict(Outcome.WRONG_VALUE, f"{name}: no right answer has this canonical form")
             mismatch = compare(name, got, wanted, self.limits(call.inputs.bound.case))
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, _mismatch_words(mismatch), mismatch)

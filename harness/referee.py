@@ -106,6 +106,8 @@ class Referee:
         if settings.device_kind == "cuda":
             torch.zeros(1, device=self.device)
         self.memory_gb: float | None = None
+        self.capability: int | None = None
+        """Compute capability, 90 for 9.0; None on a CPU."""
         self.library_worker: Worker | None = None
         self.library_problem = ""
         self.has_library = False
@@ -119,6 +121,8 @@ class Referee:
             self.memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
         else:
             self.memory_gb = torch.cuda.get_device_properties(0).total_memory / 1e9
+            major, minor = torch.cuda.get_device_capability(0)
+            self.capability = 10 * major + minor
 
     def facts(self) -> dict[str, Any]:
         """What the run's record says about this device and its software."""
@@ -141,11 +145,15 @@ class Referee:
         evaluation.interpreted = self._interpreted(job)
         worker: Worker | None = None
         try:
-            report("library", "")
-            with evaluation.phase("library"):
-                self._library(problem)
-            evaluation.library = self.library
+            evaluation.verdicts |= self._out_of_reach(problem)
+            if not any(overload.required and overload.name in evaluation.verdicts for overload in problem.overloads):
+                report("library", "")
+                with evaluation.phase("library"):
+                    self._library(problem)
+                evaluation.library = self.library
             for overload in _judged(problem):
+                if overload.name in evaluation.verdicts:
+                    continue
                 if worker is not None and not worker.handle.alive():
                     worker.close()
                     worker = None
@@ -167,6 +175,11 @@ class Referee:
                 evaluation.log = evaluation.log or worker.handle.log_tail
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s
         return self._result(evaluation)
+
+    def _out_of_reach(self, problem: Problem) -> dict[str, Verdict]:
+        """Verdicts on the overloads that ask for more than this device has."""
+        found = {o.name: o.needs.lacking(self.capability) for o in _judged(problem) if o.needs is not None}
+        return {name: Verdict(Outcome.SKIPPED, words) for name, words in found.items() if words}
 
     def sickness(self, result: Result) -> str:
         """After a failure that a broken device may have caused: what is wrong with the device, or nothing."""

@@ -14,9 +14,11 @@ from typing import TextIO
 
 import torch
 
+from kgbench.baselines.expected import Expected
 from kgbench.cases import BoundCase, TensorSpec, bind, case_bytes, expand_cases
 from kgbench.errors import KgbenchError, ProblemFileError
-from kgbench.harness.inputs import make_inputs
+from kgbench.harness.canonical import in_one_form
+from kgbench.harness.inputs import CallInputs, make_inputs
 from kgbench.harness.judge import OverloadJudge
 from kgbench.loader import load_problem
 from kgbench.problem import Overload
@@ -61,10 +63,26 @@ def _run(path: Path, overload: Overload) -> None:
     except Exception as error:  # whatever a reference raises is a complaint about its file
         what = f"fails in case {bound.case.id}: {type(error).__name__}: {error}"
         raise _wrong("KGB270", path, overload, what) from error
+    _check_canonical(path, overload, judge, inputs, expected)
     for name, shape in wanted.items():
         got = tuple(expected[name].value.shape)
         if got != shape:
             raise _wrong("KGB271", path, overload, f"{name} has shape {got} in case {bound.case.id}, not {shape}")
+
+
+def _check_canonical(
+    path: Path, overload: Overload, judge: OverloadJudge, inputs: CallInputs, expected: dict[str, Expected]
+) -> None:
+    """The right answer has a canonical form."""
+    if judge.canonical is None:
+        return
+    try:
+        in_one_form(
+            judge.canonical, {name: each.value for name, each in expected.items()}, expected, inputs.arguments()
+        )
+    except Exception as error:  # as above
+        what = f"fails in case {inputs.bound.case.id}: {type(error).__name__}: {error}"
+        raise ProblemFileError("KGB273", path, key_line(path, overload.name, "canonical"), "canonical", what) from error
 
 
 def _wrong(number: str, path: Path, overload: Overload, what: str) -> ProblemFileError:

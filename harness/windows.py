@@ -56,6 +56,10 @@ class WindowLayout:
             prepare = load_function(self.overload.prepare)
             for i in range(calls):
                 prepare(inputs.call(i).inputs.arguments(), variables, generator)
+        for chunk in self.first.inputs.chunks.values():
+            if chunk.is_on_host:
+                # Its values travelled when the calls were bound, before any window's were drawn.
+                rows[:, chunk.offset : chunk.offset + chunk.image.numel()] = chunk.image
         return inputs
 
     def _template(self) -> torch.Tensor:

@@ -26,6 +26,7 @@ from kgbench.harness.arena import (
     Arena,
     ControlPage,
     TensorPlace,
+    decode_tensor,
     open_arena,
     round_up,
     tensor_at,
@@ -275,6 +276,8 @@ def _functions(source: str) -> list[str]:
 
 def _decode(value: Any, arena: Arena, moved: int) -> Any:
     if isinstance(value, dict):
+        if "host" in value:
+            return decode_tensor(value)
         if "tensor" in value:
             offset, nbytes, dtype, shape, strides, start = value["tensor"]
             return tensor_at(arena, TensorPlace(offset + moved, nbytes, dtype, tuple(shape), tuple(strides), start))

@@ -66,6 +66,8 @@ class TensorSpec:
     """The view is row-major without gaps."""
     slots: tuple[int, ...] = ()
     """Where in memory ``view[b]`` lies, in steps of the first stride; empty where it lies in order."""
+    host: bool = False
+    """The candidate gets it in the memory of the host."""
 
     @property
     def elements(self) -> int:
@@ -224,6 +226,7 @@ def _tensor(argument: TensorArgument, case: Case) -> TensorSpec:
         contiguous=0 in shape
         or all(size == 1 or have == want for size, have, want in zip(shape, strides, dense, strict=True)),
         slots=_slots(argument, case, shape, strides),
+        host=argument.host,
     )
 
 

@@ -180,6 +180,7 @@ MESSAGES: Final[dict[str, Message]] = {
     "KGB270": Message("The reference fails on a small case on the CPU.", "The case and what it raised are named."),
     "KGB271": Message("The reference's answer has another shape than entry's.", "Change the reference or the shape."),
     "KGB272": Message("The reference crashed its process, or never ended.", "Its last words are named."),
+    "KGB273": Message("canonical fails on the right answer of a small case.", "The case and what it raised are named."),
     # --- this machine ---
     "KGB301": Message(
         "Kernels run on Linux only.", "Use a Linux machine, WSL 2 or a Linux container.",

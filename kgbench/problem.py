@@ -76,6 +76,8 @@ class TensorArgument:
     none_when: Expr | None = None
     shuffled: Expr | None = None
     """Pointers only: where true, the addresses are in no order."""
+    host: bool = False
+    """The candidate gets it in the memory of the host, wherever it runs."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,38 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Needs:
+    """What a device must have for an overload to be judged on it. A CPU always has it."""
+
+    lowest: int
+    """Compute capability, 90 for 9.0."""
+    highest: int | None = None
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        """``needs compute capability 9.0 or newer: reason``"""
+        ends = f"{_dotted(self.lowest)} or newer"
+        if self.highest is not None:
+            ends = (
+                _dotted(self.lowest)
+                if self.highest == self.lowest
+                else f"{_dotted(self.lowest)} to {_dotted(self.highest)}"
+            )
+        return f"needs compute capability {ends}" + (f": {self.reason}" if self.reason else "")
+
+    def lacking(self, capability: int | None) -> str:
+        """What a device of this capability, None for a CPU, lacks; empty where it has all."""
+        if capability is None or self.lowest <= capability <= (self.highest or capability):
+            return ""
+        return f"{self.words}; this GPU has {_dotted(capability)}"
+
+
+def _dotted(capability: int) -> str:
+    return f"{capability // 10}.{capability % 10}"
+
+
+@dataclass(frozen=True)
 class Overload:
     """One signature of a problem with cases and verdict of its own."""
 
@@ -162,6 +196,9 @@ class Overload:
     """kind view: name of the argument whose storage the returned tensor must share."""
     equivalent: dict[str, str]
     """Standard mutants that give right answers by what the operator is, with the reason."""
+    canonical: str | None = None
+    """Dotted path of a function that maps every right answer to the same one, or None."""
+    needs: Needs | None = None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from kgbench.problem import (
     Cost,
     Draw,
     Fuzz,
+    Needs,
     Overload,
     Parameter,
     Problem,
@@ -42,13 +43,25 @@ from kgbench.yamltree import Node, read_tree
 HEAD_KEYS: Final = ("summary", "kind", "category")
 BODY_KEYS: Final = (
     "entry", "dtypes", "defaults", "variables", "arguments", "cases", "baseline", "fallback", "reference", "prepare",
-    "tolerance", "cost", "alias", "mutants",
+    "tolerance", "cost", "alias", "mutants", "canonical", "needs",
 )  # fmt: skip
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "problem": (*HEAD_KEYS, *BODY_KEYS, "doc", "overloads"),
     "overload": ("required", "reason", *BODY_KEYS),
     "dtypes": ("required", "optional"),
-    "tensor": ("access", "shape", "dtype", "strides", "offset", "passed", "shuffled", "live", "draw", "none_when"),
+    "tensor": (
+        "access",
+        "shape",
+        "dtype",
+        "strides",
+        "offset",
+        "passed",
+        "shuffled",
+        "live",
+        "draw",
+        "none_when",
+        "device",
+    ),
     "scalar": ("value",),
     "cases": ("check", "fuzz", "bench"),
     "fuzz": ("count", "draw", "dtypes"),
@@ -58,6 +71,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "tolerance": ("rule", "length", "ulps", "compute"),
     "cost": ("flops", "bytes"),
     "mutants": ("equivalent",),
+    "needs": ("capability", "reason"),
 }
 """Every key of the format, by the place where it may stand."""
 
@@ -218,6 +232,8 @@ class Body:
             cost=None if "cost" not in self.nodes else _cost(self.nodes["cost"]),
             alias=None if "alias" not in self.nodes else self.nodes["alias"].text(),
             equivalent={} if "mutants" not in self.nodes else _equivalent(self.nodes["mutants"]),
+            canonical=None if "canonical" not in self.nodes else _dotted(self.nodes["canonical"]),
+            needs=None if "needs" not in self.nodes else _needs(self.nodes["needs"]),
         )
 
     def required(self) -> tuple[bool, str]:
@@ -335,6 +351,13 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
     passed = fields["passed"].choice(WAYS_TO_PASS) if "passed" in fields else "view"
     if "shuffled" in fields and passed != "pointers":
         fields["shuffled"].fail("KGB224", "belongs to 'passed: pointers'", "remove it")
+    if "device" in fields:
+        fields["device"].choice(("cpu",))
+        for key in ("strides", "offset", "passed", "live"):
+            if key in fields:
+                fields[key].fail("KGB224", "a tensor on the host is row-major and whole", "remove it")
+        if access != "read":
+            fields["device"].fail("KGB224", "a tensor on the host is read only", "write access: read")
     parsed = {key: fields[key].expr() for key in TENSOR_EXPRESSIONS if key in fields}
     return TensorArgument(
         name=parameter.name,
@@ -348,6 +371,7 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
         draw=_draws(fields["draw"]) if "draw" in fields else {},
         none_when=parsed.get("none_when"),
         shuffled=parsed.get("shuffled"),
+        host="device" in fields,
     )
 
 
@@ -538,6 +562,18 @@ def _equivalent(node: Node) -> dict[str, str]:
     return reasons
 
 
+def _needs(node: Node) -> Needs:
+    fields = node.fields(KEYS["needs"], ("capability",))
+    given = fields["capability"].value()
+    bounds = given if isinstance(given, tuple) else (given, None)
+    plain = all(isinstance(each, int) and each > 0 for each in bounds if each is not None)
+    if len(bounds) != 2 or not plain or (bounds[1] is not None and bounds[0] > bounds[1]):
+        fields["capability"].fail(
+            "KGB230", f"expected a compute capability or two, got {given}", "write 90, or [75, 89]"
+        )
+    return Needs(*bounds, fields["reason"].text() if "reason" in fields else "")
+
+
 READERS: Final[dict[str, Callable[[Node], object]]] = {
     "dtypes": lambda node: [_dtypes(each) for each in node.fields(KEYS["dtypes"], ("required",)).values()],
     "defaults": _case_values,
@@ -550,6 +586,8 @@ READERS: Final[dict[str, Callable[[Node], object]]] = {
     "cost": _cost,
     "alias": Node.text,
     "mutants": _equivalent,
+    "canonical": _dotted,
+    "needs": _needs,
 }
 """What reads each key of the body that can be read without ``entry``."""
 

@@ -174,6 +174,8 @@ def _overload_rows(overload: Overload) -> Iterator[tuple[str, str]]:
         ("prepare", (overload.prepare,) if overload.prepare else ()),
         ("cost", (f"{overload.cost.flops.text} flops, {overload.cost.bytes.text} bytes",) if overload.cost else ()),
         ("alias", (f"shares the storage of {overload.alias}",) if overload.alias else ()),
+        ("canonical", (overload.canonical,) if overload.canonical else ()),
+        ("needs", (overload.needs.words.removeprefix("needs "),) if overload.needs else ()),
     )
     for key, lines in sections:
         for index, line in enumerate(lines):
@@ -190,6 +192,7 @@ def _argument_row(argument: Argument) -> tuple[str, str, str]:
     parts = [argument.shape.text, *(f"{key} {expr.text}" for key, expr in named.items() if expr is not None)]
     ways = {"storage": "passed as its storage", "pointers": "passed as an array of pointers"}
     parts += [ways[argument.passed]] if argument.passed in ways else []
+    parts += ["on the host"] if argument.host else []
     draws = {
         name: f"{draw.name}({', '.join(each.text for each in draw.arguments)})" for name, draw in argument.draw.items()
     }

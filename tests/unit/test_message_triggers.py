@@ -287,6 +287,11 @@ def _with_reference(text: str) -> Callable[[Ground], str]:
     return trigger
 
 
+def _with_canonical(ground: Ground) -> str:
+    ground.problem("doc:", "canonical: math:floor\ndoc:")
+    return ground.command("validate mine/aten/scale.yaml")
+
+
 # --- the machine ---
 
 
@@ -475,6 +480,7 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB264": lambda ground: _error(lambda: evaluate_reference("x + 1", {}, None)),
     "KGB270": _with_reference("torch.cholesky_solve(self)"),
     "KGB271": _with_reference("torch.sum(self)"),
+    "KGB273": _with_canonical,
     "KGB272": _with_reference('"def reference(self, factor):\\n  import os\\n  os._exit(7)"'),
     "KGB304": _no_process,
     "KGB307": _lock_is_a_folder,
@@ -499,8 +505,8 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
 """What does not come of one command on one file."""
 
 NEED_TORCH = {
-    "KGB270", "KGB271", "KGB272", "KGB304", "KGB309", "KGB310", "KGB311", "KGB312", "KGB313", "KGB314", "KGB315",
-    "KGB316", "KGB603", "KGB604",
+    "KGB270", "KGB271", "KGB272", "KGB273", "KGB304", "KGB309", "KGB310", "KGB311", "KGB312", "KGB313", "KGB314",
+    "KGB315", "KGB316", "KGB603", "KGB604",
 }  # fmt: skip
 """Their sessions and processes ask for torch before they begin."""
 

@@ -1,0 +1,195 @@
+"""Keys of problems whose answers or arguments are not plain: ``canonical``, ``needs``, and tensors on the host."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
+
+from kgbench.baselines.expected import Expected  # noqa: E402
+from kgbench.cases import expand_cases  # noqa: E402
+from kgbench.errors import KgbenchError  # noqa: E402
+from kgbench.harness.arena import HostArena  # noqa: E402
+from kgbench.harness.canonical import in_one_form  # noqa: E402
+from kgbench.harness.inputs import Chunk  # noqa: E402
+from kgbench.harness.judge import PASSED, OverloadJudge, Verdict  # noqa: E402
+from kgbench.harness.referee import Referee  # noqa: E402
+from kgbench.harness.windows import WindowLayout  # noqa: E402
+from kgbench.harness.worker import _decode  # noqa: E402
+from kgbench.loader import load_problem  # noqa: E402
+from kgbench.problem import Needs, Problem  # noqa: E402
+from kgbench.types import Outcome  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+PROBLEM = """\
+summary: the two largest of each row and their places, in any order
+kind: creation
+category: test
+entry: "places(values: Tensor, out: Tensor, self: Tensor, weights: Tensor) -> None"
+dtypes: {required: [float32]}
+arguments:
+  values: {access: write, shape: "(m, 2)"}
+  out: {access: write, shape: "(m, 2)", dtype: "int32"}
+  self: {access: read, shape: "(m, n)", draw: "integers(0, 3)"}
+  weights: {access: read, shape: "(n,)", dtype: "int32", device: cpu, draw: "permutation()"}
+cases:
+  check: [{m: 9, n: 8}]
+reference: "MODULE:reference"
+canonical: "MODULE:canonical"
+tolerance: {rule: rounding}
+doc: Of equal ones any.
+""".replace("MODULE", __name__)
+
+
+def reference(
+    values: torch.Tensor, out: torch.Tensor, self: torch.Tensor, weights: torch.Tensor
+) -> dict[str, torch.Tensor]:
+    largest = torch.topk(self, 2)
+    return {"values": largest.values, "out": largest.indices}
+
+
+def canonical(outputs: dict[str, torch.Tensor], arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """The values at the places, sorted; -1, which is nobody's, where places are out of range or the same."""
+    given, places = arguments["self"], outputs["out"].long()
+    right = ((places >= 0) & (places < given.shape[1])).all(dim=1, keepdim=True) & (places[:, :1] != places[:, 1:])
+    found = given.gather(1, torch.where(right, places, 0))
+    return {
+        "values": outputs["values"].sort(dim=1).values,
+        "out": torch.where(right, found, -1.0).sort(dim=1).values,
+    }
+
+
+def loaded(folder: Path, text: str = PROBLEM) -> Problem:
+    path = folder / "mine" / "places.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return load_problem(path)
+
+
+class Judged:
+    """One call of the problem's only case, and what a candidate left behind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.judge = OverloadJudge(loaded(folder).overloads[0], torch.device("cpu"))
+        (case,) = expand_cases(self.judge.overload, "cpu", None, "seed")
+        self.call = self.judge.place(case, torch.Generator().manual_seed(3))
+        self.given = self.call.inputs.arguments()["self"]
+
+    def verdict(self, values: torch.Tensor, out: torch.Tensor) -> Verdict:
+        snapshot = torch.zeros(self.call.end, dtype=torch.uint8)
+        for offset, image in self.call.inputs.images(0):
+            snapshot[offset : offset + image.numel()] = image
+        for name, value in (("values", values), ("out", out)):
+            chunk = self.call.inputs.chunks[name]
+            chunk.view(snapshot[chunk.offset : chunk.offset + chunk.image.numel()]).copy_(value)
+        return self.judge.judge(self.call, snapshot)
+
+
+def test_every_order_of_equals_is_right_and_nothing_else(tmp_path: Path) -> None:
+    judged = Judged(tmp_path)
+    assert not torch.equal(judged.given.sort(stable=True, descending=True).indices[:, :2], judged.given.topk(2).indices)
+    for stable in (False, True):
+        values, places = judged.given.sort(stable=stable, descending=True)
+        values, places = values[:, :2], places[:, :2]
+        assert judged.verdict(values, places) is PASSED
+        assert judged.verdict(values.flip(1), places.flip(1)) is PASSED
+        for wrong in (places[:, :1].expand(-1, 2), places + 8, places - 8, places.flip(0), -places - 1):
+            found = judged.verdict(values, wrong)
+            assert found.outcome is Outcome.WRONG_VALUE
+            assert found.mismatch is not None
+            assert found.mismatch.output == "out"
+        assert judged.verdict(values + 1e-3, places).outcome is Outcome.WRONG_VALUE
+
+
+def test_a_form_keeps_dtypes_and_limits() -> None:
+    one = torch.ones(3, dtype=torch.float64)
+
+    def form(outputs: dict[str, torch.Tensor], arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
+        assert arguments["x"].dtype == torch.float64
+        return {"kept": outputs["kept"], "moved": outputs["moved"].flip(0).to(torch.float64), "codes": outputs["codes"]}
+
+    outputs = {"kept": one.half(), "moved": one.half(), "codes": torch.ones(3, dtype=torch.int8)}
+    expected = {
+        "kept": Expected(one, 7 * one), "moved": Expected(one, 7 * one), "codes": Expected(torch.ones(3).long())
+    }  # fmt: skip
+    got, wanted = in_one_form(form, outputs, expected, {"x": one.half()})
+    assert (got["kept"].dtype, got["moved"].dtype) == (torch.float16, torch.float16)
+    assert (wanted["moved"].value.dtype, wanted["codes"].value.dtype) == (torch.float64, torch.int8)
+    assert wanted["kept"].magnitude is not None
+    assert wanted["moved"].magnitude is None
+
+
+def test_on_a_gpu_a_tensor_of_the_host_travels_by_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = Judged(tmp_path)
+    arena = HostArena.create(judged.call.end)
+    assert "tensor" in judged.judge.message(judged.call)["args"][3]
+    monkeypatch.setattr(Chunk, "is_on_host", property(lambda chunk: chunk.spec.host))
+    window = WindowLayout(judged.judge, judged.call).draw(2, torch.Generator().manual_seed(4))
+    for call in (judged.call, window.call(0), window.call(1)):
+        message = judged.judge.message(call)
+        assert ["tensor" in each for each in message["args"]] == [True, True, True, False]
+        weights = _decode(message["args"][3], arena, 0)
+        assert torch.equal(weights, judged.call.inputs.arguments()["weights"])
+        assert (weights.dtype, weights.device.type) == (torch.int32, "cpu")
+    assert not torch.equal(window.call(0).inputs.arguments()["self"], window.call(1).inputs.arguments()["self"])
+    assert "tensor" in judged.judge.message(judged.call, trusted_reference=True)["args"][3]
+
+
+@pytest.mark.parametrize(
+    ("needs", "capability", "lacking"),
+    [
+        (Needs(90), 90, ""),
+        (Needs(90), 120, ""),
+        (Needs(90), None, ""),
+        (Needs(90), 89, "needs compute capability 9.0 or newer; this GPU has 8.9"),
+        (Needs(75, 89, "no code for it"), 75, ""),
+        (Needs(75, 89, "no code for it"), 90, "needs compute capability 7.5 to 8.9: no code for it; this GPU has 9.0"),
+        (Needs(90, 90), 100, "needs compute capability 9.0; this GPU has 10.0"),
+    ],
+)
+def test_needs_say_what_is_lacking(needs: Needs, capability: int | None, lacking: str) -> None:
+    assert needs.lacking(capability) == lacking
+
+
+def test_a_device_out_of_reach_skips_with_the_reason(tmp_path: Path) -> None:
+    problem = loaded(tmp_path, PROBLEM + "needs: {capability: 90, reason: fp8}\n")
+    referee = object.__new__(Referee)
+    referee.capability = 80
+    verdict = Verdict(Outcome.SKIPPED, "needs compute capability 9.0 or newer: fp8; this GPU has 8.0")
+    assert referee._out_of_reach(problem) == {"": verdict}
+    referee.capability = None
+    assert referee._out_of_reach(problem) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("needs: {capability: [90, 75]}", "needs.capability: expected a compute capability or two, got (90, 75)"),
+        ("needs: {capability: sm_90}", "needs.capability: expected a compute capability or two, got sm_90"),
+        ("needs: {reason: fp8}", "needs: 'capability' is missing"),
+    ],
+)
+def test_a_wrong_key_is_named(tmp_path: Path, line: str, complaint: str) -> None:
+    with pytest.raises(KgbenchError, match=re.escape(complaint)):
+        loaded(tmp_path, PROBLEM.replace("tolerance:", f"{line}\ntolerance:"))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("access: readwrite, device: cpu", "device: a tensor on the host is read only"),
+        ("access: read, device: cuda", "device: 'cuda' is not known here; there are cpu"),
+        ('access: read, device: cpu, strides: "(2,)"', "strides: a tensor on the host is row-major and whole"),
+    ],
+)
+def test_a_tensor_on_the_host_is_plain(tmp_path: Path, change: str, complaint: str) -> None:
+    text = PROBLEM.replace(
+        'access: read, shape: "(n,)", dtype: "int32", device: cpu', f'{change}, shape: "(n,)", dtype: "int32"'
+    )
+    with pytest.raises(KgbenchError, match=re.escape(complaint)):
+        loaded(tmp_path, text)
