@@ -131,6 +131,15 @@ def convert_fp8_fallback(dst_cache: torch.Tensor, src_cache: torch.Tensor, scale
         dst_cache.copy_(src_cache.float() * scale)
 
 
+def prepare_codes(
+    tensors: Mapping[str, torch.Tensor], variables: Mapping[str, Any], generator: torch.Generator
+) -> None:
+    """Every fp8 code in turn, NaN among them, where the case's values are ``codes``."""
+    if variables["values"] == "codes":
+        codes = tensors["src_cache"].view(torch.uint8)
+        codes.copy_((torch.arange(codes.numel(), device=codes.device) % 256).reshape(codes.shape))
+
+
 def static_scaled_int8_quant(
     input: torch.Tensor, scale: torch.Tensor, azp: torch.Tensor | None, **_: Any
 ) -> Expectations:
@@ -171,21 +180,22 @@ def dynamic_scaled_int8_quant_fallback(
     result.copy_(_int8(rows / scale, azp))
 
 
-def prepare_zero_points(
+def prepare_int8_rows(
     tensors: Mapping[str, torch.Tensor], variables: Mapping[str, Any], generator: torch.Generator
 ) -> None:
-    """Move the largest element of each row whose zero point would lie halfway between two integers, or nearly so."""
-    if not variables["asymmetric"]:
-        return
+    """Clear a row where the case says ``zero_row``; with zero points move the largest element of rows that would tie.
+
+    A zero point that lies halfway between two integers, or nearly so, is one or the other by a rounding error.
+    """
     rows = tensors["input"]
-    for _ in range(8):
+    prepare_zero_row(tensors, variables, generator)
+    for _ in range(8 if variables["asymmetric"] else 0):
         wide = rows.double()
         low, high = wide.aminmax(dim=-1, keepdim=True)
         zero = -128 - 255 * low / (high - low)
         tied = ((zero - zero.floor()) - 0.5).abs() < 2e-3
-        largest = wide.argmax(-1, keepdim=True)
         moved = torch.where(tied, high + 0.0625 * (high - low), high)
-        rows.scatter_(-1, largest, moved.to(rows.dtype))
+        rows.scatter_(-1, wide.argmax(-1, keepdim=True), moved.to(rows.dtype))
 
 
 def prepare_zero_row(
