@@ -1,8 +1,8 @@
 """vLLM's compiled operators, through ``torch.ops``, without importing any of vLLM's Python.
 
 The wheel's shared libraries are found by ``importlib.util.find_spec("vllm")`` and loaded; the operators then stand
-under ``torch.ops._C`` and its siblings. ``OPERATORS`` says which one each problem means and how it must be declared, so
-that another version's changed signature is a reason and not a wrong call.
+under ``torch.ops._C`` and its siblings. The table in ``vllm_operators.py`` says which one each problem means and how it
+must be declared, so that another version's changed signature is a reason and not a wrong call.
 """
 
 from __future__ import annotations
@@ -11,103 +11,17 @@ import functools
 import importlib.metadata
 import importlib.util
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
+from kgbench.baselines.vllm_operators import OPERATORS, Operator, Registration
+from kgbench.problem import Needs
 
 INSTALL_HINT: Final = "install the vllm wheel that was built for this torch (pip install vllm)"
-
-
-@dataclass(frozen=True)
-class Operator:
-    """How one problem's operator is registered."""
-
-    registered: str
-    """``namespace::name``."""
-    parameters: str
-    """Its parameters as the problem's entry has them, types first and without alias marks. Further ones are accepted if
-    they have defaults."""
-    adapter: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
-    """Turns the registered operator into a function of the entry's arguments; None where they are the same."""
-
-
-OPERATORS: Final = {
-    "rms_norm": Operator("_C::rms_norm", "Tensor result, Tensor input, Tensor weight, float epsilon"),
-    "rotary_embedding": Operator(
-        "_C::rotary_embedding",
-        "Tensor positions, Tensor query, Tensor? key, int head_size, Tensor cos_sin_cache, bool is_neox",
-    ),
-    "reshape_and_cache": Operator(
-        "_C_cache_ops::reshape_and_cache",
-        "Tensor key, Tensor value, Tensor key_cache, Tensor value_cache, Tensor slot_mapping, str kv_cache_dtype, "
-        "Tensor k_scale, Tensor v_scale",
-    ),
-    "paged_attention_v1": Operator(
-        "_C::paged_attention_v1",
-        "Tensor out, Tensor query, Tensor key_cache, Tensor value_cache, int num_kv_heads, float scale, "
-        "Tensor block_tables, Tensor seq_lens, int block_size, int max_seq_len, Tensor? alibi_slopes, "
-        "str kv_cache_dtype, Tensor k_scale, Tensor v_scale, int tp_rank, int blocksparse_local_blocks, "
-        "int blocksparse_vert_stride, int blocksparse_block_size, int blocksparse_head_sliding_step",
-    ),
-    "fused_add_rms_norm": Operator(
-        "_C::fused_add_rms_norm", "Tensor input, Tensor residual, Tensor weight, float epsilon"
-    ),
-    "shuffle_rows": Operator("_moe_C::shuffle_rows", "Tensor input_tensor, Tensor dst2src_map, Tensor output_tensor"),
-    "permute_cols": Operator("_C::permute_cols", "Tensor A, Tensor perm"),
-    "apply_repetition_penalties_cuda": Operator(
-        "_C::apply_repetition_penalties_",
-        "Tensor logits, Tensor prompt_mask, Tensor output_mask, Tensor repetition_penalties",
-    ),
-    "hadacore_transform": Operator("_C::hadacore_transform", "Tensor x, bool inplace"),
-    "convert_fp8": Operator(
-        "_C_cache_ops::convert_fp8", "Tensor dst_cache, Tensor src_cache, float scale, str kv_cache_dtype"
-    ),
-    "static_scaled_int8_quant": Operator(
-        "_C::static_scaled_int8_quant", "Tensor result, Tensor input, Tensor scale, Tensor? azp"
-    ),
-    "dynamic_scaled_int8_quant": Operator(
-        "_C::dynamic_scaled_int8_quant", "Tensor result, Tensor input, Tensor scale, Tensor? azp"
-    ),
-    "static_scaled_fp8_quant": Operator("_C::static_scaled_fp8_quant", "Tensor result, Tensor input, Tensor scale"),
-    "dynamic_scaled_fp8_quant": Operator("_C::dynamic_scaled_fp8_quant", "Tensor result, Tensor input, Tensor scale"),
-    "dynamic_per_token_scaled_fp8_quant": Operator(
-        "_C::dynamic_per_token_scaled_fp8_quant", "Tensor result, Tensor input, Tensor scale, Tensor? scale_ub"
-    ),
-    "rms_norm_dynamic_per_token_quant": Operator(
-        "_C::rms_norm_dynamic_per_token_quant",
-        "Tensor result, Tensor input, Tensor weight, Tensor scale, float epsilon, Tensor? scale_ub, Tensor? residual",
-    ),
-    "rms_norm_per_block_quant": Operator(
-        "_C::rms_norm_per_block_quant",
-        "Tensor result, Tensor input, Tensor weight, Tensor scale, float epsilon, Tensor? scale_ub, Tensor? residual, "
-        "int group_size, bool is_scale_transposed",
-    ),
-    "fused_qk_norm_rope": Operator(
-        "_C::fused_qk_norm_rope",
-        "Tensor qkv, int num_heads_q, int num_heads_k, int num_heads_v, int head_dim, float eps, Tensor q_weight, "
-        "Tensor k_weight, Tensor cos_sin_cache, bool is_neox, Tensor position_ids",
-    ),
-    "selective_scan_fwd": Operator(
-        "_C::selective_scan_fwd",
-        "Tensor u, Tensor delta, Tensor A, Tensor B, Tensor C, Tensor? D_, Tensor? z_, Tensor? delta_bias_, "
-        "bool delta_softplus, Tensor? query_start_loc, Tensor? cache_indices, Tensor? has_initial_state, "
-        "Tensor ssm_states, int null_block_id, int block_size, Tensor? block_idx_first_scheduled_token, "
-        "Tensor? block_idx_last_scheduled_token, Tensor? initial_state_idx, Tensor? cu_chunk_seqlen, "
-        "Tensor? last_chunk_indices",
-    ),
-    "convert_vertical_slash_indexes": Operator(
-        "_C::convert_vertical_slash_indexes",
-        # The schema does name the lengths of the keys q_seqlens, too.
-        "Tensor block_count, Tensor block_offset, Tensor column_count, Tensor column_index, Tensor q_seqlens, "
-        "Tensor q_seqlens, Tensor vertical_indexes, Tensor slash_indexes, int context_size, int block_size_M, "
-        "int block_size_N, bool causal",
-    ),
-}
 
 
 def load(name: str, device_kind: str) -> Baseline:
@@ -117,20 +31,44 @@ def load(name: str, device_kind: str) -> Baseline:
     name without a row.
     """
     if name not in OPERATORS:
-        raise ValueError(f"vllm:{name}: no operator is known; add its row to OPERATORS in baselines/vllm.py")
+        raise ValueError(f"vllm:{name}: no operator is known; add its row to OPERATORS in baselines/vllm_operators.py")
     if device_kind != "cuda" or not torch.cuda.is_available():
         raise Unavailable("vLLM's compiled operators need an NVIDIA GPU")
     failures = _load_libraries()
-    operator = OPERATORS[name]
-    registered = _registered(operator.registered)
-    if registered is None:
-        tried = "; ".join(f"{file}: {why}" for file, why in failures.items()) or "all its libraries loaded"
-        raise Unavailable(f"{_version()} registers no {operator.registered} ({tried}); {INSTALL_HINT}")
-    difference = schema_difference(str(registered._schema), operator.parameters)
-    if difference:
-        raise Unavailable(f"{_version()} declares {operator.registered} otherwise: {difference}; install vllm 0.20.2")
-    call = operator.adapter(registered) if operator.adapter else registered
-    return Baseline(call=call, library=_version(), notes={"operator": operator.registered})
+    operator, version = OPERATORS[name], _version()
+    if operator.capability is not None:
+        _check_capability(operator.capability, f"{version}'s {name}")
+    registered = {each.name: _registered(each.name) for each in operator.registrations}
+    schemas = {key: str(overload._schema) for key, overload in registered.items() if overload is not None}
+    found, reason = choose(name, operator, schemas, version)
+    if found is None:
+        tried = "; ".join(f"{file} did not load: {why}" for file, why in failures.items())
+        raise Unavailable(f"{reason} ({tried}; {INSTALL_HINT})" if tried else reason)
+    overload = registered[found.name]
+    assert overload is not None
+    call = found.adapter(overload) if found.adapter else overload
+    return Baseline(call=call, library=version, notes={"operator": found.name})
+
+
+def choose(name: str, operator: Operator, schemas: Mapping[str, str], version: str) -> tuple[Registration | None, str]:
+    """The registration to call, or why there is none. ``schemas``: by registered name, of those that there are."""
+    if not schemas:
+        return None, f"{version} has no {name}"
+    differences = []
+    for each in operator.registrations:
+        if each.name in schemas:
+            difference = schema_difference(schemas[each.name], each.parameters)
+            if not difference:
+                return each, ""
+            differences.append(f"{version} declares {each.name} otherwise: {difference}")
+    return None, f"{differences[0]}; install vllm 0.20.2"
+
+
+def _check_capability(built_for: tuple[int, int], what: str) -> None:
+    """Raises Unavailable on a GPU for which the wheel has no code."""
+    major, minor = torch.cuda.get_device_capability()
+    if lacking := Needs(*built_for).lacking(10 * major + minor):
+        raise Unavailable(f"{what} {lacking}")
 
 
 def schema_difference(schema: str, parameters: str) -> str:

@@ -8,28 +8,106 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.baselines import cublas, routines, vllm  # noqa: E402
+from kgbench.baselines import cublas, routines, vllm, vllm_operators  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
+from kgbench.baselines.vllm_operators import OPERATORS  # noqa: E402
+from kgbench.loader import load_problem  # noqa: E402
+from kgbench.paths import problems_dir  # noqa: E402
+from kgbench.scores import DECLARED_SIZE  # noqa: E402
 
 pytestmark = pytest.mark.torch
 SCHEMAS = (Path(__file__).parent / "data" / "vllm-0.20.2-schemas.txt").read_text().splitlines()
 
 
-def schema_of(registered: str) -> str:
-    """The line on which vLLM 0.20.2 printed this operator."""
-    return next(line for line in SCHEMAS if line.startswith(f"{registered}("))
+ABSENT = {"copy_blocks", "copy_blocks_mla", "gptq_marlin_24_gemm"}
+"""What vLLM 0.20.2 does not register any more."""
+PROBLEMS = sorted((problems_dir() / "vllm").glob("*.yaml"))
+KINDS = {
+    "Tensor": "Tensor", "Tensor | None": "Tensor?", "list[Tensor]": "Tensor[]", "int": "int", "int | None": "int?",
+    "float": "float", "bool": "bool", "str": "str", "dtype": "ScalarType", "dtype | None": "ScalarType?",
+}  # fmt: skip
+"""The word in a schema for each type of an entry."""
+RENAMED = {
+    "rms_norm": {"result": "out"},
+    "convert_vertical_slash_indexes": {"q_seqlens": "kv_seqlens"},
+}
+"""Parameters that an entry names otherwise than the schema, which has names that say less."""
 
 
-@pytest.mark.parametrize("name", sorted(vllm.OPERATORS))
+def schemas_of(operator: vllm_operators.Operator) -> dict[str, str]:
+    """By registered name the line on which vLLM 0.20.2 printed it."""
+    names = {each.name for each in operator.registrations}
+    return {line.partition("(")[0]: line for line in SCHEMAS if line.partition("(")[0] in names}
+
+
+@pytest.mark.parametrize("name", sorted(OPERATORS))
 def test_operators_are_declared_as_vllm_declares_them(name: str) -> None:
-    operator = vllm.OPERATORS[name]
-    assert vllm.schema_difference(schema_of(operator.registered), operator.parameters) == ""
+    operator = OPERATORS[name]
+    found, reason = vllm.choose(name, operator, schemas_of(operator), "vLLM 0.20.2")
+    if name in ABSENT:
+        assert (found, reason) == (None, f"vLLM 0.20.2 has no {name}")
+    else:
+        assert (found, reason) == (operator.registrations[0], "")
+
+
+def test_there_is_a_row_for_each_of_the_50_problems() -> None:
+    assert len({operator.problem or name for name, operator in OPERATORS.items()}) == DECLARED_SIZE["vllm"]
+    listed = {line.partition("(")[0] for line in SCHEMAS}
+    assert listed <= {each.name for operator in OPERATORS.values() for each in operator.registrations}
+
+
+@pytest.mark.parametrize("path", PROBLEMS, ids=[path.stem for path in PROBLEMS])
+def test_an_entry_has_exactly_the_parameters_of_its_row(path: Path) -> None:
+    judged = [overload for overload in load_problem(path).overloads if overload.check]
+    assert judged
+    for overload in judged:
+        source, _, name = overload.baseline["cuda"].partition(":")
+        operator = OPERATORS[name]
+        assert (source, operator.problem or name) == ("vllm", path.stem)
+        wanted = (operator.entry or operator.registrations[0].parameters).replace("SymInt", "int").split(", ")
+        given = [f"{KINDS[each.type]} {each.name}" for each in overload.signature.parameters]
+        other = RENAMED.get(name, {})
+        for want, have in zip(wanted, given, strict=True):
+            kind, called = want.split(" ")
+            assert have in (want, f"{kind} {other.get(called)}"), (overload.name, want, have)
 
 
 def test_a_changed_declaration_is_named() -> None:
-    schema = schema_of("_C::rms_norm").replace("Tensor weight", "Tensor? weight")
-    difference = vllm.schema_difference(schema, vllm.OPERATORS["rms_norm"].parameters)
-    assert difference == "parameter 3 is 'Tensor? weight', expected 'Tensor weight'"
+    operator = OPERATORS["rms_norm"]
+    schemas = {name: line.replace("Tensor weight", "Tensor? weight") for name, line in schemas_of(operator).items()}
+    found, reason = vllm.choose("rms_norm", operator, schemas, "vLLM 9")
+    assert found is None
+    assert reason == (
+        "vLLM 9 declares _C::rms_norm otherwise: parameter 3 is 'Tensor? weight', expected 'Tensor weight'; "
+        "install vllm 0.20.2"
+    )
+
+
+def test_another_version_s_registration_is_taken_where_it_fits() -> None:
+    name, parameters = "_C::gptq_marlin_gemm", OPERATORS["gptq_marlin_gemm"].registrations[1].parameters
+    found, _ = vllm.choose("x", OPERATORS["gptq_marlin_gemm"], {name: f"{name}({parameters}) -> Tensor"}, "")
+    assert found is not None
+    assert found.name == name
+    older = "_C_cache_ops::swap_blocks(Tensor src, Tensor($0! -> ) dst, Tensor block_mapping) -> ()"
+    found, _ = vllm.choose("swap_blocks", OPERATORS["swap_blocks"], {"_C_cache_ops::swap_blocks": older}, "")
+    assert found is OPERATORS["swap_blocks"].registrations[1]
+    assert found.adapter is not None
+    assert found.adapter(lambda *given: given)("src", "dst", 64, "mapping") == ("src", "dst", "mapping")
+
+
+def test_repacking_goes_over_the_experts() -> None:
+    weights, perm = torch.arange(6).reshape(3, 2), torch.arange(12).reshape(3, 4)
+
+    def plain(weight: torch.Tensor, *given: object) -> torch.Tensor:
+        return weight + sum(int(each.sum()) if isinstance(each, torch.Tensor) else int(str(each)) for each in given)
+
+    gptq, awq = (
+        OPERATORS[name].registrations[0].adapter for name in ("gptq_marlin_moe_repack", "awq_marlin_moe_repack")
+    )
+    assert gptq is not None
+    assert awq is not None
+    assert gptq(plain)(weights, perm, 1, 2).tolist() == [[9, 10], [27, 28], [45, 46]]
+    assert awq(plain)(weights, perm, 1, 2).tolist() == [[3, 4], [5, 6], [7, 8]]
 
 
 def test_a_new_parameter_is_accepted_only_with_a_default() -> None:
