@@ -20,8 +20,13 @@ from kgbench.harness.codes import FP8, stored_as
 from kgbench.harness.protocol import encode_scalar
 from kgbench.harness.reference import live_mask
 from kgbench.problem import Overload
+from kgbench.problemfile import plain_type
 
 GUARD_BYTES: Final = 4096
+TORCH_NAMES: Final = ("dtype", "layout", "memory_format")
+"""Types whose values are names within torch."""
+MADE_BY_WORKER: Final = ("device", "Generator")
+"""Types whose values only the worker's process can make."""
 _FLOAT_POISON: Final = {
     torch.float64: (torch.int64, 0xFFF5A5A5A5A5A5A5 - (1 << 64)),
     torch.float32: (torch.int32, 0xFFA5A5A5 - (1 << 32)),
@@ -32,6 +37,12 @@ _FLOAT_POISON: Final = {
 _SMALL_FLOAT_POISON: Final = 0xFF
 """NaN in the types of 8 bits."""
 _OTHER_POISON: Final = 0xA5
+LAZY_BITS: Final[dict[str, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "": lambda view: view,
+    "conj": lambda view: view.conj(),
+    "neg": torch._neg_view,
+}
+"""How a tensor is handed over, by ``TensorSpec.lazy``."""
 ONE_BY_ONE: Final = ("arange", "distinct", "permutation")
 """Draws whose values depend on the shape as a whole."""
 
@@ -68,7 +79,7 @@ class Chunk:
 
     def view(self, chunk: torch.Tensor) -> torch.Tensor:
         """The logical view within the bytes of this chunk (the image, or a snapshot); a copy where it is shuffled."""
-        view = _logical(chunk, self.spec, self.spec.shape)
+        view = LAZY_BITS[self.spec.lazy](_logical(chunk, self.spec, self.spec.shape))
         return view[list(self.spec.slots)] if self.spec.slots else view
 
 
@@ -125,27 +136,35 @@ class CallInputs:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments by name as the reference takes them: logical views of the images, and scalars."""
-        named: dict[str, Any] = {}
-        for argument in self.bound.arguments:
-            chunk = self.chunks.get(argument.name)
-            named[argument.name] = argument.value if chunk is None else chunk.view(chunk.image)
-        return named
+        return {argument.name: self._logical(argument.value) for argument in self.bound.arguments}
+
+    def _logical(self, value: Any) -> Any:
+        if isinstance(value, TensorSpec):
+            return self.chunks[value.name].view(self.chunks[value.name].image)
+        return [self._logical(each) for each in value] if isinstance(value, tuple) else value
 
     def message(self, entry: str, out_offset: int, out_bytes: int, as_storage: bool = False) -> dict[str, Any]:
         """The call as it travels to a worker; ``as_storage``: with the matrices in place of pointers to them."""
         positional, keyword = [], {}
         for argument in self.bound.arguments:
-            chunk = self.chunks.get(argument.name)
-            if chunk is None:
-                value = _scalar(argument.value, argument.type)
-            else:
-                pointed = None if as_storage else self.pointers.get(argument.name)
-                value = (chunk if pointed is None else pointed).place.to_json()
+            value = self._encoded(argument.value, plain_type(argument.type), as_storage)
             if argument.keyword_only:
                 keyword[argument.name] = value
             else:
                 positional.append(value)
         return {"entry": entry, "args": positional, "kwargs": keyword, "out": [out_offset, out_bytes]}
+
+    def _encoded(self, value: Any, type_text: str, as_storage: bool) -> Any:
+        """An argument as a worker's ``_decode`` takes it."""
+        if isinstance(value, TensorSpec):
+            pointed = None if as_storage else self.pointers.get(value.name)
+            place = (self.chunks[value.name] if pointed is None else pointed).place.to_json()
+            return {**place, "lazy": value.lazy} if value.lazy else place
+        if isinstance(value, tuple):
+            return [self._encoded(each, type_text, as_storage) for each in value]
+        if value is not None and type_text in TORCH_NAMES:
+            return {"torch": value}
+        return {type_text: value} if value is not None and type_text in MADE_BY_WORKER else encode_scalar(value)
 
 
 def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator) -> CallInputs:
@@ -154,16 +173,13 @@ def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator
     chunks: dict[str, Chunk] = {}
     pointers: dict[str, PointerArray] = {}
     offset = 0
-    for argument in bound.arguments:
-        spec = argument.value
-        if not isinstance(spec, TensorSpec):
-            continue
+    for spec in bound.specs:
         chunk = Chunk(spec, offset, _image(spec, bound.case.variables, generator, device))
-        chunks[argument.name] = chunk
+        chunks[spec.name] = chunk
         offset = round_up(offset + chunk.image.numel(), ALIGNMENT_BYTES)
         if spec.passed == "pointers":
-            pointers[argument.name] = PointerArray(offset, _steps(chunk, device))
-            offset = round_up(offset + pointers[argument.name].nbytes, ALIGNMENT_BYTES)
+            pointers[spec.name] = PointerArray(offset, _steps(chunk, device))
+            offset = round_up(offset + pointers[spec.name].nbytes, ALIGNMENT_BYTES)
     inputs = CallInputs(bound, chunks, offset, 0, pointers)
     if overload.prepare is not None:
         load_function(overload.prepare)(inputs.arguments(), bound.case.variables, generator)
@@ -249,12 +265,6 @@ def _logical(chunk: torch.Tensor, spec: TensorSpec, shape: tuple[int, ...]) -> t
     return storage.as_strided(shape, spec.strides, storage.storage_offset() + spec.offset)
 
 
-def _scalar(value: Any, type_text: str) -> Any:
-    if type_text.startswith("dtype") and value is not None:
-        return {"dtype": value}
-    return encode_scalar(value)
-
-
 # --- draws: name -> function of (shape, dtype, generator, *arguments) -> tensor of that shape and dtype ---
 
 
@@ -270,6 +280,10 @@ def draw(
 
 
 def _normal(shape: Any, dtype: torch.dtype, generator: torch.Generator, mean: float = 0.0, std: float = 1.0) -> Any:
+    """Of whole numbers -9 to 9, or 0 to 9 where there are none below 0; of truth values both."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        least, most = (0, 1) if dtype == torch.bool else (-9 if dtype.is_signed else 0, 9)
+        return _integers(shape, dtype, generator, least, most)
     values = torch.randn(shape, generator=generator, device=generator.device, dtype=_draw_dtype(dtype))
     if std != 1.0:
         values *= std
@@ -325,8 +339,21 @@ def _permutation(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> 
     return _distinct(shape, dtype, generator, torch.Size(shape).numel())
 
 
+def _extreme_integers(shape: Any, dtype: torch.dtype, generator: torch.Generator, share: float) -> Any:
+    values = _normal(shape, dtype, generator)
+    if dtype == torch.bool:
+        return values
+    table = torch.tensor([torch.iinfo(dtype).min, torch.iinfo(dtype).max, 0, 1], device=generator.device)
+    picks = torch.randint(0, len(table), shape, generator=generator, device=generator.device)
+    return torch.where(torch.rand(shape, generator=generator, device=generator.device) < share, table[picks], values)
+
+
 def _special(shape: Any, dtype: torch.dtype, generator: torch.Generator, share: float = 0.1) -> Any:
-    """Normal values with NaN, both infinities, both zeros, denormals and the largest finite mixed in."""
+    """Normal values with NaN, both infinities, both zeros, denormals and the largest finite mixed in; of whole numbers
+    the least and the largest.
+    """
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return _extreme_integers(shape, dtype, generator, share)
     info = torch.finfo(dtype)
     table = torch.tensor(
         [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, info.smallest_normal / 2, info.max, info.min],

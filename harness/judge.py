@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import torch
@@ -15,7 +14,9 @@ from kgbench.harness.arena import ALIGNMENT_BYTES, Arena, create_arena, encode_t
 from kgbench.harness.canonical import in_one_form
 from kgbench.harness.compare import Limits, compare
 from kgbench.harness.handle import WorkerHandle
-from kgbench.harness.inputs import GUARD_BYTES, CallInputs, Chunk, itemsize, make_inputs, writable
+from kgbench.harness.inputs import GUARD_BYTES, LAZY_BITS, CallInputs, Chunk, itemsize, make_inputs, writable
+from kgbench.harness.promises import Promise, aten_function, aten_promises
+from kgbench.harness.protocol import decode_scalar
 from kgbench.harness.reference import ReferenceFunction
 from kgbench.problem import Overload
 from kgbench.types import Mismatch, Outcome
@@ -35,16 +36,6 @@ PASSED: Final = Verdict(Outcome.PASSED)
 
 
 @dataclass(frozen=True)
-class Promise:
-    """What a returned tensor must look like."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None
-    """Only where the problem promises them: views."""
-
-
-@dataclass(frozen=True)
 class PlacedCall:
     """One call of a case: inputs drawn, outputs expected, places in the arena."""
 
@@ -52,9 +43,17 @@ class PlacedCall:
     promises: tuple[Promise, ...]
     out_offset: int
     out_bytes: int
+    listed: bool = False
+    """Tensors come back in a list or tuple, even if it is one."""
     remembers: bool = False
     """It will be judged again, so what is right is kept in ``known``."""
     known: dict[str, Expected] = field(default_factory=dict, compare=False)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what is returned, as references and mismatches have them."""
+        several = len(self.promises) != 1 or self.listed
+        return tuple(f"return[{index}]" if several else "return" for index in range(len(self.promises)))
 
     @property
     def end(self) -> int:
@@ -104,23 +103,24 @@ class OverloadJudge:
     def __init__(self, overload: Overload, device: torch.device) -> None:
         self.overload = overload
         self.device = device
-        self.reference = ReferenceFunction(overload.reference)
+        self.reference = ReferenceFunction.of(overload)
         self.canonical = None if overload.canonical is None else load_function(overload.canonical)
         self.bases = {0}
         """Every base that arrays of pointers were filled in with."""
-        self.written = tuple(
-            argument.name for argument in overload.arguments if getattr(argument, "access", "read") != "read"
-        )
+        self.plain = overload.signature.returns == "Scalar"
+        """The entry returns a Python value."""
+        self.listed = overload.signature.returns.startswith(("list", "tuple"))
+        self.returns_tensors = overload.signature.returns not in ("None", "Scalar") and not overload.returned_argument
 
     def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
         """Draw a call's inputs, from the arena's start on, and find room for its outputs behind them."""
-        inputs = make_inputs(self.overload, bind(self.overload, case), generator)
+        return self.place_inputs(make_inputs(self.overload, bind(self.overload, case), generator))
+
+    def place_inputs(self, inputs: CallInputs) -> PlacedCall:
+        """Room for what a call with these inputs returns, behind them."""
         promises = self.promises(inputs)
-        out_bytes = SPARE_OUTPUT_BYTES
-        for promise in promises:
-            nbytes = torch.Size(promise.shape).numel() * itemsize(promise.dtype)
-            out_bytes += round_up(nbytes, ALIGNMENT_BYTES)
-        return PlacedCall(inputs, promises, inputs.nbytes, out_bytes if promises else 0)
+        out_bytes = SPARE_OUTPUT_BYTES + sum(round_up(promise.nbytes, ALIGNMENT_BYTES) for promise in promises)
+        return PlacedCall(inputs, promises, inputs.nbytes, out_bytes if promises else 0, self.listed)
 
     def message(self, call: PlacedCall, trusted_reference: bool = False) -> dict[str, Any]:
         message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes, trusted_reference)
@@ -138,21 +138,26 @@ class OverloadJudge:
         return message
 
     def promises(self, inputs: CallInputs) -> tuple[Promise, ...]:
-        """What is to be returned: from ATen's own rules on tensors without data, else the reference's shape."""
-        if self.written:
+        """What is to be returned: by ATen's own rules where it is the library, else what reference and file say."""
+        if not self.returns_tensors:
             return ()
         target = self.overload.baseline.get("cuda", "")
-        arguments = inputs.arguments()
-        if target.startswith("aten:"):
-            outputs = _on_meta(target.removeprefix("aten:"), inputs.bound, arguments)
-            keep_strides = self.overload.alias is not None
-            return tuple(
-                Promise(_name(output.dtype), tuple(output.shape), tuple(output.stride()) if keep_strides else None)
-                for output in outputs
-            )
-        expected = self.reference.expected(arguments, self.written)
-        dtype = str(inputs.bound.case.dtype)
-        return tuple(Promise(dtype, tuple(item.value.shape), None) for item in expected.values())
+        if target.startswith("aten:") and aten_function(target.removeprefix("aten:")):
+            return aten_promises(target.removeprefix("aten:"), inputs, self.keeps_strides)
+        expected = self.reference.expected(inputs.arguments(), written_names(inputs.bound))
+        shapes = [tuple(item.value.shape) for name, item in expected.items() if name.startswith("return")]
+        variables = inputs.bound.case.variables
+        promises = [Promise(str(inputs.bound.case.dtype), shape, base=self.overload.alias or "") for shape in shapes]
+        for index, item in enumerate(self.overload.returns[: len(promises)]):
+            parts = {"dtype": item.dtype, "shape": item.shape, "strides": item.strides}
+            said = {name: expr.evaluate(variables) for name, expr in parts.items() if expr is not None}
+            promises[index] = replace(promises[index], **said)
+        return tuple(promises)
+
+    @property
+    def keeps_strides(self) -> bool:
+        """Whether ATen's strides are promised, too."""
+        return self.overload.kind in ("view", "creation") or any(item.as_aten for item in self.overload.returns)
 
     def fill(self, side: Side, call: PlacedCall) -> None:
         """Write the call's images into the side's arena, and the sentinel where its output will go."""
@@ -175,7 +180,7 @@ class OverloadJudge:
             return verdict
         snapshot = self.snapshot(side, call)
         verdict = self.judge(call, snapshot)
-        if verdict is PASSED and self.overload.alias is not None:
+        if verdict is PASSED and any(promise.shares for promise in call.promises):
             return self._prove_alias(side, case, call, generator)
         return verdict
 
@@ -194,23 +199,21 @@ class OverloadJudge:
             after = snapshot[begin : begin + chunk.image.numel()]
             if (change := forbidden_change(name, chunk, after, variables)) is not None:
                 return Verdict(Outcome.INPUT_CHANGED, change)
-            if name in self.written:
+            if chunk.spec.access != "read":
                 outputs[name] = chunk.view(after)
         for name, array in call.inputs.pointers.items():
             begin = array.offset - call.inputs.start
             if not array.is_intact(snapshot[begin : begin + array.nbytes], self.bases):
                 return Verdict(Outcome.INPUT_CHANGED, f"changed the array of pointers '{name}', or wrote beside it")
         position = call.out_offset - call.inputs.start
-        for index, promise in enumerate(call.promises):
-            name = "return" if len(call.promises) == 1 else f"return[{index}]"
-            nbytes = torch.Size(promise.shape).numel() * itemsize(promise.dtype)
-            flat = snapshot[position : position + nbytes].clone()
+        for name, promise in zip(call.outputs, call.promises, strict=True):
+            flat = snapshot[position : position + promise.nbytes].clone()
             outputs[name] = flat.view(getattr(torch, promise.dtype)).reshape(promise.shape)
-            position += round_up(nbytes, ALIGNMENT_BYTES)
-        if variables.get("unjudged"):
+            position += round_up(promise.nbytes, ALIGNMENT_BYTES)
+        if self.plain or variables.get("unjudged") or not self.overload.values_defined:
             return PASSED
-        present = tuple(name for name in self.written if name in outputs)
-        expected = dict(call.known) or self.reference.expected(call.inputs.arguments(), present)
+        written = written_names(call.inputs.bound)
+        expected = dict(call.known) or self.reference.expected(call.inputs.arguments(), written)
         if call.remembers:
             call.known.update(expected)
         for name in expected:
@@ -252,7 +255,11 @@ class OverloadJudge:
         claims = reply.get("outputs")
         if not isinstance(claims, list):
             return Verdict(Outcome.REJECTED, "malformed reply")
-        if self.written:
+        if self.plain:
+            return self._plain_value(call, claims)
+        if self.overload.returned_argument:
+            return self._argument_itself(call, claims)
+        if not self.returns_tensors:
             # The entry is `-> None`: what it returns is nobody's business.
             return PASSED
         if len(claims) != len(call.promises):
@@ -280,15 +287,53 @@ class OverloadJudge:
             return Verdict(Outcome.WRONG_DTYPE, f"returned {claim.get('dtype')}, {promise.dtype} is right")
         if claim.get("shape") != list(promise.shape):
             return Verdict(Outcome.WRONG_SHAPE, f"returned shape {claim.get('shape')}, {list(promise.shape)} is right")
-        if promise.strides is not None and claim.get("strides") != list(promise.strides):
-            right = list(promise.strides)
+        if not promise.has_strides(claim.get("strides")):
+            right = list(promise.strides or ())
             return Verdict(Outcome.WRONG_SHAPE, f"returned strides {claim.get('strides')}, {right} are right")
-        if shares and self.overload.alias is None:
+        if promise.offset is not None and claim.get("offset") != promise.offset:
+            words = f"returned storage offset {claim.get('offset')}, {promise.offset} is right"
+            return Verdict(Outcome.WRONG_SHAPE, words)
+        if claim.get("lazy") != list(promise.lazy):
+            words = "returned a tensor whose lazy conjugate or negative bit is set, or is not, otherwise than ATen's"
+            return Verdict(Outcome.REJECTED, words)
+        if shares and not promise.shares:
             return Verdict(Outcome.REJECTED, "returned a tensor that shares storage with an input")
         return PASSED
 
+    def _plain_value(self, call: PlacedCall, claims: list[Any]) -> Verdict:
+        """A Python value: its type and itself, exactly."""
+        right = self.reference.value(call.inputs.arguments())
+        claim = claims[0] if len(claims) == 1 and isinstance(claims[0], dict) else {}
+        if claim.get("type") != type(right).__name__:
+            words = f"returned {claim.get('type', f'{len(claims)} values')}, {type(right).__name__} is right"
+            return Verdict(Outcome.WRONG_DTYPE, words)
+        try:
+            got = decode_scalar(claim.get("value"))
+        except (TypeError, ValueError):
+            return Verdict(Outcome.REJECTED, "malformed reply")
+        # As text NaN equals NaN, and -0.0 is not 0.0.
+        if type(got) is type(right) and repr(got) == repr(right):
+            return PASSED
+        return Verdict(Outcome.WRONG_VALUE, f"returned {got!r}, {right!r} is right")
+
+    def _argument_itself(self, call: PlacedCall, claims: list[Any]) -> Verdict:
+        """The written argument must come back as it was handed in."""
+        name = self.overload.returned_argument
+        specs = call.inputs.bound.specs
+        index = next(number for number, spec in enumerate(specs) if spec.name == name)
+        spec, claim = specs[index], claims[0] if len(claims) == 1 and isinstance(claims[0], dict) else {}
+        geometry = [claim.get(key) for key in ("dtype", "shape", "strides", "offset")]
+        wanted = [spec.dtype, list(spec.shape), list(spec.strides), spec.offset]
+        shares = claim.get("shares")
+        shared = not spec.elements or (isinstance(shares, list) and index in shares)
+        if claim.get("type") == "Tensor" and geometry == wanted and shared:
+            return PASSED
+        return Verdict(Outcome.REJECTED, f"did not return '{name}' itself, which it was given and must return")
+
     def _prove_alias(self, side: Side, case: Case, first: PlacedCall, generator: torch.Generator) -> Verdict:
-        """Rewrite the base under the returned view: a view shows the new values, a copy the old ones."""
+        """Rewrite the base under the returned view: a view shows the new values, a copy the old ones. Then write
+        through it.
+        """
         second = self.place(case, generator)
         assert side.arena is not None
         for chunk in second.inputs.chunks.values():
@@ -298,9 +343,37 @@ class OverloadJudge:
         side.handle.request({"op": "copy_out"}, 30.0, _what(case))
         verdict = self.judge(second, self.snapshot(side, second))
         if verdict.outcome is Outcome.WRONG_VALUE:
-            words = f"not a view: after its base '{self.overload.alias}' was rewritten it still shows the old values"
+            words = "not a view: after its base was rewritten it still shows the old values"
             return Verdict(Outcome.WRONG_VALUE, words, verdict.mismatch)
-        return verdict
+        return verdict if verdict is not PASSED else self._prove_writing(side, case, second, generator)
+
+    def _prove_writing(self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator) -> Verdict:
+        """Have the worker write through the returned views: the base must hold what was written, and nothing else."""
+        assert side.arena is not None
+        bases = {name: chunk.image.clone() for name, chunk in call.inputs.chunks.items()}
+        position = call.out_offset
+        for promise in call.promises:
+            written = torch.randint(0, 2, (promise.nbytes,), generator=generator, device=self.device, dtype=torch.uint8)
+            side.arena.bytes_at(position, promise.nbytes).copy_(written)
+            position += round_up(promise.nbytes, ALIGNMENT_BYTES)
+            if not promise.shares:
+                continue
+            if any(step == 0 and size > 1 for step, size in zip(promise.strides or (), promise.shape, strict=False)):
+                # Elements that lie on one another keep whichever was written last.
+                return PASSED
+            chunk = call.inputs.chunks[promise.base]
+            dtype = getattr(torch, promise.dtype)
+            storage = bases[promise.base][GUARD_BYTES : chunk.image.numel() - GUARD_BYTES].view(dtype)
+            start = storage.storage_offset() + (promise.offset or 0)
+            view = storage.as_strided(promise.shape, promise.strides or (), start)
+            values = written.view(dtype).reshape(promise.shape)
+            view.copy_(LAZY_BITS["conj" if promise.lazy[0] else "neg" if promise.lazy[1] else ""](values))
+        self._synchronize()
+        side.handle.request({"op": "write_back"}, 30.0, _what(case))
+        for name, chunk in call.inputs.chunks.items():
+            if not torch.equal(side.arena.bytes_at(chunk.offset, chunk.image.numel()), bases[name]):
+                return Verdict(Outcome.WRONG_VALUE, f"not a view: what is written through it does not show in '{name}'")
+        return PASSED
 
     def _reference_hints(self, call: PlacedCall) -> dict[str, Any]:
         views = {
@@ -315,8 +388,14 @@ class OverloadJudge:
             for name, chunk in call.inputs.chunks.items()
         }
         returns = [promise.dtype for promise in call.promises]
-        written = [name for name in self.written if name in call.inputs.chunks]
-        return {"_views": views, "_written": written, "_returns": returns, "_alias": self.overload.alias is not None}
+        return {
+            "_views": views,
+            "_written": list(written_names(call.inputs.bound)),
+            "_returns": returns,
+            "_alias": any(promise.shares for promise in call.promises),
+            "_plain": self.plain,
+            "_returned_argument": self.overload.returned_argument,
+        }
 
     def _synchronize(self) -> None:
         if self.device.type == "cuda":
@@ -346,28 +425,14 @@ def forbidden_change(name: str, chunk: Chunk, after: torch.Tensor, variables: di
     return f"wrote outside the region of '{name}' that it may write, at storage element {first} ({share})"
 
 
+def written_names(bound: BoundCase) -> tuple[str, ...]:
+    """Names of the tensors that a call writes."""
+    return tuple(spec.name for spec in bound.specs if spec.access != "read")
+
+
 def warm_up() -> None:
     """Pay once for what torch loads when it first runs an operator without data."""
     torch.ops.aten.add.Tensor(*(torch.empty(1, device="meta") for _ in range(2)))
-
-
-def _on_meta(overload: str, bound: BoundCase, arguments: dict[str, Any]) -> tuple[torch.Tensor, ...]:
-    """Run ATen's operator on tensors without data: its rules for dtype, shape and strides, not its values."""
-    name, _, variant = overload.partition(".")
-    function: Callable[..., Any] = getattr(getattr(torch.ops.aten, name), variant or "default")
-    positional, keyword = [], {}
-    for argument in bound.arguments:
-        value = arguments[argument.name]
-        if isinstance(value, torch.Tensor):
-            value = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
-        elif argument.type.startswith("dtype") and value is not None:
-            value = getattr(torch, value)
-        if argument.keyword_only:
-            keyword[argument.name] = value
-        else:
-            positional.append(value)
-    outputs = function(*positional, **keyword)
-    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def _mismatch_words(mismatch: Mismatch) -> str:
@@ -378,7 +443,3 @@ def _mismatch_words(mismatch: Mismatch) -> str:
 
 def _what(case: Case) -> str:
     return f"case {case.id}"
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

@@ -55,7 +55,7 @@ class Seen:
 
     @property
     def is_view(self) -> bool:
-        return self.overload.alias is not None
+        return self.overload.kind == "view"
 
     @property
     def given(self) -> tuple[TensorSpec, ...]:
@@ -161,9 +161,9 @@ def _cases(overload: Overload) -> Iterator[Seen]:
         if case.phase != "check":
             continue
         bound = bind(overload, case)
-        specs = [each.value for each in bound.arguments if isinstance(each.value, TensorSpec)]
+        specs = bound.specs
         written = [spec for spec in specs if spec.access != "read"]
-        promises = judge.promises(make_inputs(overload, bound, generator)) if not judge.written else ()
+        promises = judge.promises(make_inputs(overload, bound, generator)) if judge.returns_tensors else ()
         outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
         outputs += [Output(promise.dtype, promise.shape, True) for promise in promises]
         yield Seen(
@@ -171,6 +171,6 @@ def _cases(overload: Overload) -> Iterator[Seen]:
             tuple(spec for spec in specs if spec.access == "read" and spec.elements),
             tuple(spec for spec in written if spec.elements),
             tuple(output for output in outputs if output.elements),
-            {each.name: each.value for each in bound.arguments if not isinstance(each.value, TensorSpec)},
+            {each.name: each.value for each in bound.arguments if not each.specs},
             case.variables,
         )

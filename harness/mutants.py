@@ -13,7 +13,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.harness import blas_mutants as blas
-from kgbench.harness.reference import Hints, ReferenceFunction, typed_outputs
+from kgbench.harness.reference import Hints, ReferenceFunction, element, typed_outputs
 
 TILE: Final = 128
 WIDE: Final = (torch.float32, torch.float64, torch.complex64, torch.complex128)
@@ -35,27 +35,27 @@ class Call:
     def left(self, name: str) -> torch.Tensor:
         """What an output holds that is not written: a written argument what it held, a returned tensor zeros."""
         if name in self.hints.written:
-            held: torch.Tensor = self.arguments[name].clone(memory_format=torch.contiguous_format)
+            held: torch.Tensor = element(self.arguments, name).clone(memory_format=torch.contiguous_format)
             return held
         return torch.zeros_like(self.right[name], memory_format=torch.contiguous_format)
 
     def inputs(self) -> list[torch.Tensor]:
-        return [self.arguments[name] for name in self.readable()]
+        return [element(self.arguments, name) for name in self.readable()]
 
     def readable(self) -> list[str]:
         """Names of the tensors that are only read and have elements, in the signature's order."""
         return [name for name, each in self.hints.stored.items() if name not in self.hints.written and each.numel()]
 
 
-def mutant_entry(name: str, reference: str, parameters: list[str]) -> Callable[..., Any]:
+def mutant_entry(name: str, function: ReferenceFunction, parameters: list[str]) -> Callable[..., Any]:
     """The mutant behind the entry's own signature; ``Hints`` says what it is called with beside."""
-    function, spoil = ReferenceFunction(reference), SPOILERS[name]
+    spoil = SPOILERS[name]
     memory: dict[Any, dict[str, torch.Tensor]] = {}
 
     def entry(*args: Any, **kwargs: Any) -> Any:
         arguments = {**dict(zip(parameters, args, strict=False)), **kwargs}
         hints = Hints.taken(arguments)
-        given = {key: spoil.given(value) if _is_floating(value) else value for key, value in arguments.items()}
+        given = {key: _spoiled(spoil, value) for key, value in arguments.items()}
         spoil.arguments(given, hints)
         right = spoil.outputs(function, given, arguments, hints)
         call = Call(arguments, hints, right, memory)
@@ -66,17 +66,20 @@ def mutant_entry(name: str, reference: str, parameters: list[str]) -> Callable[.
     return entry
 
 
+def _spoiled(spoil: Spoiler, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_spoiled(spoil, each) for each in value]
+    return spoil.given(value) if _is_floating(value) else value
+
+
 def _is_floating(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 def _hand_out(answers: dict[str, torch.Tensor], call: Call) -> Any:
-    if call.hints.written:
-        call.hints.write(answers, call.arguments)
-        return None
     if call.hints.alias:
-        return _like_the_view(answers["return"], call.right["return"])
-    return answers["return"] if "return" in answers else tuple(answers.values())
+        answers = {name: _like_the_view(answer, call.right[name]) for name, answer in answers.items()}
+    return call.hints.hand_out(answers, call.arguments)
 
 
 def _like_the_view(answer: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -283,7 +286,7 @@ def _writes_around(call: Call) -> None:
             continue
         extent = 1 + sum((size - 1) * stride for size, stride in zip(view.shape, view.stride(), strict=True))
         around = torch.ones(extent, dtype=torch.bool, device=view.device)
-        live = call.hints.live(name, call.arguments[name])
+        live = call.hints.live(name, element(call.arguments, name))
         around.as_strided(view.shape, view.stride(), 0)[call.hints.slots(name)] = ~live
         flat = view.as_strided((extent,), (1,), view.storage_offset())
         flat.copy_(torch.where(around, torch.zeros_like(flat), flat))

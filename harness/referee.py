@@ -33,6 +33,7 @@ from kgbench.harness.languages import deadlines_for, lacking, machine_of
 from kgbench.harness.mutant_facts import why_not
 from kgbench.harness.peaks import peaks
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
+from kgbench.harness.reference import reference_spec
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
 from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, LibraryTimes, Unmeasurable
@@ -223,7 +224,7 @@ class Referee:
         elif job.as_reference:
             request["mutant"] = job.mutant
             request["reference"] = {
-                o.name: {"reference": o.reference, "parameters": [p.name for p in o.signature.parameters]}
+                o.name: {"reference": reference_spec(o), "parameters": [p.name for p in o.signature.parameters]}
                 for o in _judged(problem)
             }
         else:

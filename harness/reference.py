@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from kgbench import owncode
 from kgbench.baselines.expected import Expected
 from kgbench.expr import Expr, evaluate_reference
 from kgbench.harness.codes import stored_as
+from kgbench.problem import Overload
 
 Views = Mapping[str, Any]
 """Per tensor argument ``[shape, strides, offset, live, variables, slots]``: its logical view of a passed storage."""
@@ -21,9 +22,19 @@ Views = Mapping[str, Any]
 class ReferenceFunction:
     """A reference from its text in the problem file: a dotted path, a ``def reference`` or an expression."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, returned_argument: str = "", write_only: Sequence[str] = ()) -> None:
+        """``returned_argument``: the written argument that the entry returns, for which a reference may answer with the
+        value alone; ``write_only``: arguments without values, which it is then not given.
+        """
         self.text = text
+        self.returned_argument = returned_argument
+        self._unseen = frozenset(write_only if returned_argument else ())
         self._function = _resolve(text)
+
+    @classmethod
+    def of(cls, overload: Overload) -> ReferenceFunction:
+        """An overload's."""
+        return cls(**reference_spec(overload))
 
     def expected(self, arguments: Mapping[str, Any], written: tuple[str, ...]) -> dict[str, Expected]:
         """Right outputs by name: the written arguments, or ``return`` / ``return[i]``.
@@ -31,19 +42,29 @@ class ReferenceFunction:
         ``arguments``: by parameter name; tensors are logical views in the problem's own dtypes, on any device.
         Raises ValueError where the reference does not return what the entry promises.
         """
-        value = self._function({name: upcast(argument) for name, argument in arguments.items()})
+        seen = {name: upcast(argument) for name, argument in arguments.items() if name not in self._unseen}
+        value = self._function(seen)
+        if self.returned_argument and not isinstance(value, dict):
+            value = {self.returned_argument: value}
         if written:
-            if not isinstance(value, dict) or set(value) != set(written):
+            returned = {name for name in value if name.startswith("return")} if isinstance(value, dict) else set()
+            if not isinstance(value, dict) or set(value) - returned != set(written):
                 raise ValueError(f"reference must return a dict with {list(written)}, not {_kind(value)}")
-            return {name: _expected(value[name]) for name in written}
-        if isinstance(value, tuple):
+            return {name: _expected(value[name]) for name in (*written, *sorted(returned, key=_number))}
+        if isinstance(value, (tuple, list)):
             return {f"return[{index}]": _expected(item) for index, item in enumerate(value)}
         return {"return": _expected(value)}
 
-    def view(self, arguments: Mapping[str, Any]) -> torch.Tensor:
-        """The right view, of the arguments themselves: a view of an upcast copy would be none of theirs."""
-        value: torch.Tensor = self._function(dict(arguments))
-        return value
+    def views(self, arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """The right views, of the arguments themselves: a view of an upcast copy would be none of theirs."""
+        value = self._function(dict(arguments))
+        if isinstance(value, (tuple, list)):
+            return {f"return[{index}]": item for index, item in enumerate(value)}
+        return {"return": value}
+
+    def value(self, arguments: Mapping[str, Any]) -> Any:
+        """The right Python value, of the arguments in their own dtypes."""
+        return self._function(dict(arguments))
 
     def as_entry(self, arguments: dict[str, Any]) -> Any:
         """Run as a candidate would: write the written arguments or return tensors in the problem's dtypes.
@@ -51,11 +72,9 @@ class ReferenceFunction:
         Beside its own arguments an entry run so gets what ``Hints`` takes out.
         """
         hints = Hints.taken(arguments)
-        outputs = typed_outputs(self, arguments, arguments, hints)
-        if hints.written:
-            hints.write(outputs, arguments)
-            return None
-        return outputs["return"] if "return" in outputs else tuple(outputs.values())
+        if hints.plain:
+            return self.value(arguments)
+        return hints.hand_out(typed_outputs(self, arguments, arguments, hints), arguments)
 
 
 @dataclass(frozen=True)
@@ -70,23 +89,42 @@ class Hints:
     """Names of the dtypes that are returned."""
     alias: bool
     """The result must be a view."""
+    plain: bool
+    """The result is a Python value."""
+    returned_argument: str
+    """The written argument that is returned; empty where there is none."""
 
     @classmethod
     def taken(cls, arguments: dict[str, Any]) -> Hints:
-        """Take ``_views``, ``_written``, ``_returns`` and ``_alias`` out, and turn storages into logical views."""
+        """Take ``_views``, ``_written`` … out, and turn storages into logical views."""
         views: Views = arguments.pop("_views")
         stored = {}
         for name, (shape, strides, offset, _, _, slots) in views.items():
-            if arguments[name] is not None:
-                view = arguments[name].as_strided(shape, strides, arguments[name].storage_offset() + offset)
-                stored[name], arguments[name] = view, view[slots] if slots else view
+            given = element(arguments, name)
+            if given is not None:
+                view = given.as_strided(shape, strides, given.storage_offset() + offset)
+                stored[name] = view
+                _replace(arguments, name, view[slots] if slots else view)
         written, returns = tuple(arguments.pop("_written")), tuple(arguments.pop("_returns"))
-        return cls(views, stored, written, returns, arguments.pop("_alias"))
+        alias, plain = arguments.pop("_alias"), arguments.pop("_plain", False)
+        return cls(views, stored, written, returns, alias, plain, arguments.pop("_returned_argument", ""))
+
+    def hand_out(self, outputs: Mapping[str, torch.Tensor], arguments: Mapping[str, Any]) -> Any:
+        """Do with outputs what an entry does with them: write the written ones, return the others."""
+        if self.written:
+            self.write(outputs, arguments)
+        if self.returned_argument:
+            return arguments[self.returned_argument]
+        returned = [value for name, value in outputs.items() if name not in self.written]
+        if not returned:
+            return None
+        return returned[0] if "return" in outputs else tuple(returned)
 
     def write(self, outputs: Mapping[str, torch.Tensor], arguments: Mapping[str, Any]) -> None:
         """Put outputs into the written arguments, where these are live."""
         for name in self.written:
-            value = torch.where(self.live(name, arguments[name]), outputs[name], arguments[name])
+            held = element(arguments, name)
+            value = torch.where(self.live(name, held), outputs[name], held)
             self.stored[name][self.slots(name)] = value
 
     def live(self, name: str, view: torch.Tensor) -> torch.Tensor:
@@ -106,17 +144,43 @@ def typed_outputs(
 ) -> dict[str, torch.Tensor]:
     """Outputs by name in the problem's dtypes, computed from ``given``; ``arguments`` are what is written to."""
     if hints.alias:
-        return {"return": function.view(given)}
+        return function.views(given)
     outputs = function.expected(given, hints.written)
-    if hints.written:
-        # Copies: a reference may answer with an argument itself, which another output overwrites.
-        return {name: stored_as(outputs[name].value, arguments[name].dtype) for name in hints.written}
-    dtypes = zip(outputs.items(), hints.returns, strict=True)
-    return {name: stored_as(item.value, getattr(torch, dtype)) for (name, item), dtype in dtypes}
+    # Copies: a reference may answer with an argument itself, which another output overwrites.
+    written = {name: stored_as(outputs[name].value, element(arguments, name).dtype) for name in hints.written}
+    names = [name for name in outputs if name not in hints.written]
+    dtypes = zip(names, hints.returns, strict=True)
+    return written | {name: stored_as(outputs[name].value, getattr(torch, dtype)) for name, dtype in dtypes}
+
+
+def element(arguments: Mapping[str, Any], name: str) -> Any:
+    """The argument of a tensor's name: ``x``, or ``xs[2]`` of a list."""
+    listed, _, number = name.partition("[")
+    return arguments[listed][int(number.rstrip("]"))] if number else arguments[listed]
+
+
+def _replace(arguments: dict[str, Any], name: str, value: torch.Tensor) -> None:
+    listed, _, number = name.partition("[")
+    if number:
+        arguments[listed] = [
+            value if at == int(number.rstrip("]")) else each for at, each in enumerate(arguments[listed])
+        ]
+    else:
+        arguments[listed] = value
+
+
+def reference_spec(overload: Overload) -> dict[str, Any]:
+    """What ``ReferenceFunction`` takes, JSON-ready."""
+    write_only = [each.name for each in overload.arguments if getattr(each, "access", "") == "write"]
+    return {
+        "text": overload.reference, "returned_argument": overload.returned_argument, "write_only": write_only
+    }  # fmt: skip
 
 
 def upcast(value: Any) -> Any:
-    """Floating tensors as float64, complex as complex128, everything else as it is."""
+    """Floating tensors as float64, complex as complex128, everything else as it is; lists element by element."""
+    if isinstance(value, list):
+        return [upcast(each) for each in value]
     if not isinstance(value, torch.Tensor):
         return value
     if value.is_complex():
@@ -154,6 +218,10 @@ def _expected(value: Any) -> Expected:
     if isinstance(value, torch.Tensor):
         return Expected(value)
     raise ValueError(f"reference returned {_kind(value)} where a Tensor or Expected is needed")
+
+
+def _number(name: str) -> int:
+    return int(name.removeprefix("return").strip("[]") or 0)
 
 
 def _kind(value: Any) -> str:

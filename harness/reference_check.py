@@ -15,11 +15,11 @@ from typing import TextIO
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.cases import BoundCase, TensorSpec, bind, case_bytes, expand_cases
+from kgbench.cases import BoundCase, bind, case_bytes, expand_cases
 from kgbench.errors import KgbenchError, ProblemFileError
 from kgbench.harness.canonical import in_one_form
 from kgbench.harness.inputs import CallInputs, make_inputs
-from kgbench.harness.judge import OverloadJudge
+from kgbench.harness.judge import OverloadJudge, written_names
 from kgbench.loader import load_problem
 from kgbench.problem import Overload
 from kgbench.problemfile import key_line
@@ -55,11 +55,16 @@ def _run(path: Path, overload: Overload) -> None:
     try:
         judge = OverloadJudge(overload, torch.device("cpu"))
         inputs = make_inputs(overload, bound, torch.Generator("cpu").manual_seed(0))
-        expected = judge.reference.expected(inputs.arguments(), judge.written)
-        wanted = {name: tuple(inputs.chunks[name].spec.shape) for name in judge.written if name in inputs.chunks}
-        if not judge.written:
-            names = ["return"] if len(expected) == 1 else [f"return[{index}]" for index in range(len(expected))]
-            wanted = {name: each.shape for name, each in zip(names, judge.promises(inputs), strict=True)}
+        if judge.plain:
+            judge.reference.value(inputs.arguments())
+            return
+        call = judge.place_inputs(inputs)
+        expected = judge.reference.expected(inputs.arguments(), written_names(bound))
+        wanted = {name: tuple(inputs.chunks[name].spec.shape) for name in written_names(bound)}
+        wanted |= {name: each.shape for name, each in zip(call.outputs, call.promises, strict=True)}
+        missing = sorted(set(wanted) - set(expected))
+        if missing:
+            raise ValueError(f"it gives {', '.join(expected)} and not {missing[0]}")
     except Exception as error:  # whatever a reference raises is a complaint about its file
         what = f"fails in case {bound.case.id}: {type(error).__name__}: {error}"
         raise _wrong("KGB270", path, overload, what) from error
@@ -97,7 +102,7 @@ def smallest(overload: Overload) -> BoundCase:
 
 
 def _has_empty(bound: BoundCase) -> bool:
-    return any(isinstance(each.value, TensorSpec) and 0 in each.value.shape for each in bound.arguments)
+    return any(0 in spec.shape for spec in bound.specs)
 
 
 if __name__ == "__main__":

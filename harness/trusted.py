@@ -35,7 +35,10 @@ class TrustedStub(Stub):
         self.entries = {}
         if "reference" in message:
             named = partial(mutant_entry, message["mutant"]) if message["mutant"] else reference_entry
-            self.entries = {key: named(**spec) for key, spec in message["reference"].items()}
+            self.entries = {
+                key: named(ReferenceFunction(**spec["reference"]), spec["parameters"])
+                for key, spec in message["reference"].items()
+            }
             return {"missing": [], "library": "the problem's own reference", "notes": {}}
         library, notes = "", {}
         try:
@@ -48,9 +51,8 @@ class TrustedStub(Stub):
         return {"missing": [], "library": library, "notes": notes}
 
 
-def reference_entry(reference: str, parameters: list[str]) -> Callable[..., Any]:
+def reference_entry(function: ReferenceFunction, parameters: list[str]) -> Callable[..., Any]:
     """The reference behind the entry's own signature; ``Hints`` says what it is called with beside."""
-    function = ReferenceFunction(reference)
 
     def entry(*args: Any, **kwargs: Any) -> Any:
         return function.as_entry({**dict(zip(parameters, args, strict=False)), **kwargs})

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -31,8 +31,10 @@ from kgbench.harness.arena import (
     round_up,
     tensor_at,
 )
-from kgbench.harness.protocol import Channel, ChannelClosed, Message, decode_scalar
+from kgbench.harness.protocol import Channel, ChannelClosed, Message, decode_scalar, encode_scalar
 
+PLAIN_TYPES: Final = (bool, int, float, complex)
+"""Of values that an entry of kind sync returns."""
 MAX_TRACEBACK_CHARS: Final = 6000
 RELEASE_DEADLINE_S: Final = 120.0
 
@@ -62,6 +64,7 @@ class Stub:
             "unmap": self.unmap,
             "call": self.call,
             "copy_out": self.copy_out,
+            "write_back": self.write_back,
             "prepare": self.prepare,
             "window": self.window,
         }
@@ -137,6 +140,14 @@ class Stub:
         self._synchronize()
         return {}
 
+    def write_back(self, message: Message, fds: list[int]) -> Message:
+        """Write what stands in the output region through the last call's outputs: a view writes into its base."""
+        outputs, call = self.kept
+        for output, place in self._output_places(outputs, call[3], call[4]):
+            output.copy_(tensor_at(self._arena(), place))
+        self._synchronize()
+        return {}
+
     def prepare(self, message: Message, fds: list[int]) -> Message:
         """Build the arguments of a window's calls, ``stride`` bytes apart, so that none of that happens inside it."""
         self.kept = None
@@ -185,16 +196,18 @@ class Stub:
     def _bind(self, message: Message, moved: int = 0) -> Call:
         """The call as described, or ``moved`` bytes further on in the arena."""
         arena = self._arena()
-        args = [_decode(value, arena, moved) for value in message["args"]]
-        kwargs = {name: _decode(value, arena, moved) for name, value in message["kwargs"].items()}
+        args = [_decode(value, arena, moved, self.device_kind) for value in message["args"]]
+        kwargs = {name: _decode(value, arena, moved, self.device_kind) for name, value in message["kwargs"].items()}
         offset, capacity = message["out"]
         return self.entries[message["entry"]], args, kwargs, offset + moved, capacity
 
     def _claim(self, output: Any, args: list[Any], kwargs: dict[str, Any]) -> Message:
+        if type(output) in PLAIN_TYPES:
+            return {"type": type(output).__name__, "value": encode_scalar(output)}
         if type(output) is not torch.Tensor:
             kind = type(output)
             return {"type": f"{kind.__module__}.{kind.__qualname__}"[:200]}
-        inputs = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)]
+        inputs = _tensors([*args, *kwargs.values()])
         storage = output.untyped_storage().data_ptr()
         shares = [index for index, value in enumerate(inputs) if value.untyped_storage().data_ptr() == storage]
         return {
@@ -205,14 +218,20 @@ class Stub:
             "offset": output.storage_offset(),
             "device": output.device.type,
             "requires_grad": output.requires_grad,
+            "lazy": [output.is_conj(), output.is_neg()],
             "shares": shares if output.numel() else [],
         }
 
     def _place_outputs(self, outputs: Any, offset: int, capacity: int) -> None:
         """Copy returned tensors one after the other into the output region; what does not fit is left out."""
+        for output, place in self._output_places(outputs, offset, capacity):
+            tensor_at(self._arena(), place).copy_(output)
+
+    def _output_places(self, outputs: Any, offset: int, capacity: int) -> Iterator[tuple[torch.Tensor, TensorPlace]]:
+        """Each returned tensor that has elements, and its place in the output region."""
         if capacity == 0:
             return
-        arena, end = self._arena(), offset + capacity
+        end = offset + capacity
         for output in _as_tuple(outputs):
             if type(output) is not torch.Tensor or output.device.type != self.device_kind:
                 return
@@ -220,10 +239,8 @@ class Stub:
             if offset + nbytes > end:
                 return
             if nbytes:
-                place = TensorPlace(
-                    offset, nbytes, str(output.dtype).removeprefix("torch."), tuple(output.shape), _dense(output), 0
-                )
-                tensor_at(arena, place).copy_(output)
+                dtype = str(output.dtype).removeprefix("torch.")
+                yield output, TensorPlace(offset, nbytes, dtype, tuple(output.shape), _dense(output), 0)
             offset += round_up(nbytes, ALIGNMENT_BYTES)
 
     def _synchronize(self) -> None:
@@ -274,21 +291,38 @@ def _functions(source: str) -> list[str]:
     return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
 
 
-def _decode(value: Any, arena: Arena, moved: int) -> Any:
+def _decode(value: Any, arena: Arena, moved: int, device_kind: str) -> Any:
+    """An argument from ``CallInputs.message``."""
     if isinstance(value, dict):
         if "host" in value:
             return decode_tensor(value)
         if "tensor" in value:
             offset, nbytes, dtype, shape, strides, start = value["tensor"]
-            return tensor_at(arena, TensorPlace(offset + moved, nbytes, dtype, tuple(shape), tuple(strides), start))
-        if "dtype" in value:
-            return getattr(torch, value["dtype"])
+            place = TensorPlace(offset + moved, nbytes, dtype, tuple(shape), tuple(strides), start)
+            tensor = tensor_at(arena, place)
+            if "lazy" in value:
+                return tensor.conj() if value["lazy"] == "conj" else torch._neg_view(tensor)
+            return tensor
+        if "torch" in value:
+            return getattr(torch, value["torch"])
+        if "device" in value:
+            return torch.device(device_kind)
+        if "Generator" in value:
+            return torch.Generator(device_kind).manual_seed(value["Generator"])
+    if isinstance(value, list):
+        return [_decode(each, arena, moved, device_kind) for each in value]
     return decode_scalar(value)
 
 
+def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
+    """All tensors of a call's arguments in their order, those of lists included."""
+    flat = [each for value in values for each in (value if isinstance(value, list) else [value])]
+    return [value for value in flat if isinstance(value, torch.Tensor)]
+
+
 def _as_tuple(outputs: Any) -> tuple[Any, ...]:
-    if type(outputs) is tuple:
-        return outputs
+    if type(outputs) in (tuple, list):
+        return tuple(outputs)
     return () if outputs is None else (outputs,)
 
 

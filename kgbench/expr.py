@@ -24,7 +24,7 @@ MAX_SEQUENCE: Final = 4096
 ITEMSIZE: Final[dict[str, int]] = {
     "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
     "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
-    "int32": 4, "uint32": 4, "float32": 4,
+    "int32": 4, "uint32": 4, "float32": 4, "complex32": 4,
     "int64": 8, "uint64": 8, "float64": 8, "complex64": 8, "complex128": 16,
 }  # fmt: skip
 """Bytes of one element, by dtype name."""
@@ -51,10 +51,55 @@ def _itemsize(dtype: str) -> int:
     return ITEMSIZE[dtype]
 
 
+def _broadcast(*shapes: Any) -> tuple[int, ...]:
+    """The shape that these broadcast to, as NumPy does; None and numbers count as a shape without dimensions."""
+    found = [tuple(shape) if isinstance(shape, (tuple, list)) else () for shape in shapes]
+    rank = max((len(shape) for shape in found), default=0)
+    sizes = []
+    for column in zip(*((1,) * (rank - len(shape)) + shape for shape in found), strict=True):
+        wanted = {size for size in column if size != 1}
+        if len(wanted) > 1:
+            raise ValueError(f"{', '.join(map(str, found))} do not broadcast")
+        sizes.append(wanted.pop() if wanted else 1)
+    return tuple(sizes)
+
+
+def _reduced(shape: Any, dims: Any, keepdim: Any = False) -> tuple[int, ...]:
+    """The shape after a reduction over ``dims``: one, several, or all where it is None or empty."""
+    rank = len(shape)
+    listed = range(rank) if dims is None or dims == () or dims == [] else dims
+    gone = {dim % max(rank, 1) for dim in ((listed,) if isinstance(listed, int) else listed)}
+    return tuple(1 if at in gone else size for at, size in enumerate(shape) if keepdim or at not in gone)
+
+
+_KINDS: Final = {"bool": 0, "uint8": 1, "int8": 1, "int16": 1, "int32": 1, "int64": 1}
+
+
+def _result_type(*dtypes: Any) -> str:
+    """What tensors with dimensions of these dtypes promote to (torch.promote_types); None counts for nothing."""
+    known = [each for each in dtypes if each is not None]
+    kind = max(_KINDS.get(each, 3 if each.startswith("complex") else 2) for each in known)
+    high = [each for each in known if _KINDS.get(each, 3 if each.startswith("complex") else 2) == kind]
+    if kind == 3:
+        real = [each for each in known if each.startswith(("float", "bfloat"))]
+        bytes_needed = max([_itemsize(each) for each in high] + [2 * _itemsize(each) for each in real])
+        return f"complex{8 * bytes_needed}"
+    if len(set(high)) == 1:
+        return str(high[0])
+    if kind == 2:
+        both = set(high) == {"float16", "bfloat16"}
+        return "float32" if both else str(max(high, key=_itemsize))
+    if "uint8" in high:
+        signed = max((each for each in high if each != "uint8"), key=_itemsize)
+        return "int16" if signed == "int8" else str(signed)
+    return str(max(high, key=_itemsize))
+
+
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "min": min, "max": max, "abs": abs, "len": len, "sum": sum, "prod": math.prod, "sqrt": math.sqrt,
     "ceil_div": _ceil_div, "round_up": _round_up, "int": int, "float": float, "complex": complex,
-    "tuple": tuple, "itemsize_of": _itemsize,
+    "tuple": tuple, "itemsize_of": _itemsize, "broadcast": _broadcast, "reduced": _reduced,
+    "result_type": _result_type,
 }  # fmt: skip
 
 

@@ -139,7 +139,11 @@ MESSAGES: Final[dict[str, Message]] = {
         "each part of the signature says it of its own",
     ),
     "KGB241": Message("The function in entry is not named as the problem.", "Name it as the message says."),
-    "KGB242": Message("A parameter of entry is not described.", "Add it under arguments."),
+    "KGB242": Message(
+        "A parameter of entry is not described.",
+        "Add it under arguments.",
+        "tensors always are, other values where a case is no call that gives them",
+    ),
     "KGB243": Message(
         "An argument does not fit its type in entry.", "Change one of the two.", "tensors and numbers have other keys"
     ),
@@ -165,10 +169,19 @@ MESSAGES: Final[dict[str, Message]] = {
     "KGB250": Message("No overload is required, so nothing would be judged.", "Remove one `required: false`."),
     "KGB251": Message("The entry returns nothing and writes nothing.", "Let it return a Tensor, or write an argument."),
     "KGB252": Message("A problem that is timed lacks bench cases.", "Give cases for cpu and for one or more GPUs."),
-    "KGB253": Message("A case does not give a variable that is read.", "Add it there or under defaults."),
+    "KGB253": Message(
+        "A case does not give a variable that is read.",
+        "Add it there or under defaults.",
+        "expressions read them, and calls have them as `$name`",
+    ),
     "KGB254": Message("A variable is read before it is derived.", "Put the one that reads below the other."),
     "KGB255": Message("An expression reads a variable that no case gives.", "The closest is named."),
     "KGB256": Message("No expression reads a variable that a case gives.", "It is misspelt, or can be removed."),
+    "KGB257": Message(
+        "A case's call cannot be read, or does not fit the entry.",
+        "Write it as in a trace, `((T([5, 3], f32), 1), {'dim': 0})`, with `$name` for a variable of the case.",
+        "a file's own text is read before its variables have values, and again when they have",
+    ),
     "KGB260": Message("An expression is too long.", "Split it with variables."),
     "KGB261": Message("An expression cannot be parsed.", "Write it as in Python."),
     "KGB262": Message(

@@ -18,7 +18,7 @@ SOURCES: Final = ("aten", "vllm", "cublas")
 """The benchmark's. A user's folder may hold others, named as SOURCE_NAME says."""
 SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
 RULES: Final = ("accumulate", "rounding", "quantize", "exact")
-PHASES: Final = ("check", "fuzz", "bench")
+PHASES: Final = ("check", "opinfo", "fuzz", "bench")
 PRESETS: Final = ("cpu", "gpu24", "gpu80", "gpu140")
 
 
@@ -28,8 +28,11 @@ class Parameter:
 
     name: str
     type: str
-    """``Tensor``, ``int``, ``float``, ``complex``, ``bool``, ``str``, ``dtype`` or ``Scalar``; or ``X | None``."""
+    """One of ``problemfile.TYPES``, or ``X | None``."""
     keyword_only: bool = False
+    default: Any = None
+    """What a call that leaves it out means, as a Python value."""
+    has_default: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,20 @@ class Signature:
     name: str
     parameters: tuple[Parameter, ...]
     returns: str
-    """``None``, ``Tensor``, ``tuple[Tensor, Tensor]`` …"""
+    """``None``, ``Tensor``, ``tuple[Tensor, Tensor]``, ``list[Tensor]``, ``Scalar`` …"""
     text: str
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What the problem file promises about one returned tensor beyond what the reference or ATen says."""
+
+    dtype: Expr | None = None
+    shape: Expr | None = None
+    strides: Expr | None = None
+    """In elements, judged only where given; None is not judged unless ``as_aten``."""
+    as_aten: bool = False
+    """Strides as ATen gives them."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +73,8 @@ class TensorArgument:
     name: str
     access: str
     """``read``, ``write`` or ``readwrite``."""
-    shape: Expr
-    """Shape of the logical view, a tuple."""
+    shape: Expr | None
+    """Shape of the logical view, a tuple; None where only calls give it."""
     dtype: Expr
     """A dtype's name as text; by default the case's ``dtype``."""
     strides: Expr | None = None
@@ -76,6 +91,8 @@ class TensorArgument:
     none_when: Expr | None = None
     shuffled: Expr | None = None
     """Pointers only: where true, the addresses are in no order."""
+    count: Expr | None = None
+    """Lists only: how many tensors."""
     host: bool = False
     """The candidate gets it in the memory of the host, wherever it runs."""
 
@@ -86,6 +103,8 @@ class ScalarArgument:
 
     name: str
     value: Expr
+    is_default: bool = False
+    """The file says nothing of it: a call gives it, or the entry's default stands."""
 
 
 Argument = TensorArgument | ScalarArgument
@@ -121,6 +140,8 @@ class Fuzz:
     draw: dict[str, Any]
     """Per variable ``{"range": [low, high]}`` (inclusive), ``{"choice": [...]}`` or a plain constant."""
     dtypes: tuple[str, ...] = ()
+    call: str = ""
+    """In the trace format with ``$name`` for what is drawn; empty where expressions make the arguments."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +217,16 @@ class Overload:
     """kind view: name of the argument whose storage the returned tensor must share."""
     equivalent: dict[str, str]
     """Standard mutants that give right answers by what the operator is, with the reason."""
+    opinfo: tuple[CaseTemplate, ...] = ()
+    """Calls with the shapes of PyTorch's own samples, judged as check cases are."""
+    returned_argument: str = ""
+    """Name of the written argument that the entry returns, as ATen's in-place functions do; empty where it does not."""
+    returns: tuple[Returned, ...] = ()
+    """Per returned tensor what the file promises; empty where it adds nothing."""
+    values_defined: bool = True
+    """False where no value of the result is defined: ``empty_strided``."""
+    kind: str = "compute"
+    """The problem's."""
     canonical: str | None = None
     """Dotted path of a function that maps every right answer to the same one, or None."""
     needs: Needs | None = None

@@ -20,6 +20,7 @@ from kgbench.problem import KINDS, PRESETS, Argument, Overload, Problem, ScalarA
 from kgbench.problemfile import (
     ALWAYS,
     BODY_KEYS,
+    CALL_VARIABLES,
     HEAD_KEYS,
     INDEX_NAMES,
     KEYS,
@@ -28,12 +29,14 @@ from kgbench.problemfile import (
     TENSOR_EXPRESSIONS,
     TIMED_KINDS,
     Body,
+    call_names,
     check_head,
     one_line,
     read_parts,
     read_signature,
     read_text,
 )
+from kgbench.traces import placeholders
 from kgbench.yamltree import Node, read_tree
 
 MARK: Final = "# EDIT:"
@@ -129,7 +132,7 @@ class _Search:
         if "overloads" not in nodes:
             self._body(Body("", root, shared, frozenset(shared)), kind)
             return
-        self._keys(shared, None)
+        self._keys(shared, None, frozenset())
         for name, node in nodes["overloads"].mapping().items():
             own = self._attempt(node.mapping)
             if own is not None:
@@ -155,7 +158,7 @@ class _Search:
         if signature is not None:
             named = signature
             self._attempt(lambda: body.check_entry(named, self.path.parent.name, self.path.stem))
-        self._keys(body.nodes, signature)
+        self._keys(body.nodes, signature, body.own)
         if self.found or kind is None:
             return
         overload = self._attempt(lambda: body.read(kind, self.path.parent.name, self.path.stem))
@@ -164,12 +167,12 @@ class _Search:
                 self._attempt(check)
             self.judged.append((body, overload))
 
-    def _keys(self, nodes: dict[str, Node], signature: Any) -> None:
+    def _keys(self, nodes: dict[str, Node], signature: Any, own: frozenset[str]) -> None:
         for key, node in nodes.items():
             if key in READERS:
                 self._attempt(partial(READERS[key], node))
             elif key in READERS_WITH_ENTRY and signature is not None:
-                self._attempt(partial(READERS_WITH_ENTRY[key], node, signature))
+                self._attempt(partial(READERS_WITH_ENTRY[key], node, signature, key in own))
 
 
 # --- what concerns several keys ---
@@ -184,10 +187,13 @@ class Check:
     kind: str
 
     def each(self) -> tuple[Callable[[], None], ...]:
-        return (self._outputs, self._alias, self._phases, self._value_sets, self._variables)
+        return (self._outputs, self._alias, self._phases, self._value_sets, self._calls, self._variables)
 
     def _outputs(self) -> None:
         written = [each.name for each in self.overload.arguments if _access(each) != "read"]
+        if self.overload.returned_argument and self.overload.returned_argument not in written:
+            step = "give it access: write or readwrite, or remove 'returns'"
+            self.body.nodes["returns"].fail("KGB243", f"'{self.overload.returned_argument}' is not written", step)
         if self.overload.signature.returns == "None" and not written and self.kind != "sync":
             step = "give one argument access: write or readwrite, or let entry return a Tensor"
             self.body.nodes["arguments"].fail("KGB251", "entry returns None and no argument is written", step)
@@ -197,7 +203,8 @@ class Check:
     def _alias(self) -> None:
         tensors = [each.name for each in self.overload.arguments if isinstance(each, TensorArgument)]
         alias = self.overload.alias
-        if (self.kind == "view") != (alias is not None):
+        by_aten = self.overload.baseline.get("cuda", "").startswith("aten:")
+        if (self.kind == "view") != (alias is not None) and not (alias is None and by_aten):
             if alias is None:
                 self.body.node.fail(
                     "KGB222", "'alias' is missing", "add 'alias: …', the argument whose storage a view shares"
@@ -228,11 +235,38 @@ class Check:
                         "KGB233", f"no argument draws '{wanted}'", did_you_mean(wanted, sorted(known))
                     )
 
+    def _calls(self) -> None:
+        """Every `$name` of a call has a value, and where no call gives a tensor its argument has a shape."""
+        for node, values in self.case_nodes():
+            if not (text := values.get("call", "")):
+                self._shapes(node)
+                continue
+            known = {*ALWAYS, *self.overload.defaults, *values}
+            for name in sorted(set(placeholders(text)) - known):
+                node.fail(
+                    "KGB253", f"has no value for '${name}' of its call", f"add '{name}: …' here or under defaults"
+                )
+
+    def _shapes(self, node: Node) -> None:
+        key = self.body.nodes["arguments"]
+        for parameter, each in zip(self.overload.signature.parameters, self.overload.arguments, strict=True):
+            if isinstance(each, ScalarArgument) and each.is_default and not parameter.has_default:
+                key.fail(
+                    "KGB242",
+                    f"parameter '{parameter.name}' of entry has no argument",
+                    f"add '{parameter.name}: {{value: …}}'",
+                )
+            if isinstance(each, TensorArgument) and each.shape is None:
+                key.mapping()[each.name].fail(
+                    "KGB222", "'shape' is missing", f"add it: the case at line {node.line} is no call that gives one"
+                )
+
     def _variables(self) -> None:
         given = ALWAYS | set(self.overload.defaults)
         readers = _readers(self.overload)
+        by_call = call_names(self.overload)
         for node, values in self.case_nodes():
-            known = {*given, *values}
+            known = {*given, *values, *(by_call if values.get("call") else ())}
             for where, expr in readers:
                 missing = sorted(expr.names - known - (set(INDEX_NAMES) if where.endswith(".live") else set()))
                 if missing:
@@ -261,8 +295,12 @@ class Check:
         """Every case as written, with its values; fuzz counts as one."""
         nodes = self.body.nodes["cases"].mapping()
         found = [(n, t.variables) for n, t in zip(nodes["check"].sequence(), self.overload.check, strict=True)]
-        if self.overload.fuzz is not None:
-            found.append((nodes["fuzz"].mapping()["draw"], self.overload.fuzz.draw))
+        if self.overload.opinfo:
+            listed = nodes["opinfo"].sequence()
+            found += [(n, t.variables) for n, t in zip(listed, self.overload.opinfo, strict=True)]
+        if (fuzz := self.overload.fuzz) is not None:
+            call = {"call": fuzz.call} if fuzz.call else {}
+            found.append((nodes["fuzz"].mapping()["draw"], {**fuzz.draw, **call}))
         for preset, templates in self.overload.bench.items():
             listed = nodes["bench"].mapping()[preset].sequence()
             found += [(n, t.variables) for n, t in zip(listed, templates, strict=True)]
@@ -284,6 +322,9 @@ def _readers(overload: Overload) -> list[tuple[str, Expr]]:
         named = [(name, getattr(each, name)) for name in TENSOR_EXPRESSIONS]
         found += [(f"{key}.{name}", expr) for name, expr in named if expr is not None]
         found += [(f"{key}.draw.{name}", expr) for name, draw in each.draw.items() for expr in draw.arguments]
+    for item in overload.returns:
+        parts = [("dtype", item.dtype), ("shape", item.shape), ("strides", item.strides)]
+        found += [(f"returns.{name}", expr) for name, expr in parts if expr is not None]
     for name in ("length", "compute"):
         if getattr(overload.tolerance, name) is not None:
             found.append((f"tolerance.{name}", getattr(overload.tolerance, name)))
@@ -298,8 +339,13 @@ def _unused(judged: Sequence[tuple[Body, Overload]]) -> Iterator[Callable[[], No
     """
     if any(overload.prepare for _, overload in judged):
         return
-    read: set[str] = set()
-    for _, overload in judged:
+    read: set[str] = {"call"}
+    for body, overload in judged:
+        cases = Check(body, overload, "").case_nodes()
+        calls = [values["call"] for _, values in cases if "call" in values]
+        read |= set(CALL_VARIABLES) if calls else set()
+        read |= {each.name for each in overload.arguments if isinstance(each, ScalarArgument) and each.is_default}
+        read |= {name for text in calls for name in placeholders(text)}
         for key, expr in _readers(overload):
             read |= expr.names - (set(INDEX_NAMES) if key.endswith(".live") else set())
     for body, overload in judged:

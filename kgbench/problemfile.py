@@ -33,24 +33,28 @@ from kgbench.problem import (
     Overload,
     Parameter,
     Problem,
+    Returned,
     ScalarArgument,
     Signature,
     TensorArgument,
     Tolerance,
 )
+from kgbench.traces import TraceError, parse_call, placeholders
 from kgbench.yamltree import Node, read_tree
 
 HEAD_KEYS: Final = ("summary", "kind", "category")
 BODY_KEYS: Final = (
-    "entry", "dtypes", "defaults", "variables", "arguments", "cases", "baseline", "fallback", "reference", "prepare",
-    "tolerance", "cost", "alias", "mutants", "canonical", "needs",
+    "entry", "returns", "values", "dtypes", "defaults", "variables", "arguments", "cases", "baseline", "fallback",
+    "reference", "prepare", "tolerance", "cost", "alias", "mutants", "canonical", "needs",
 )  # fmt: skip
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "problem": (*HEAD_KEYS, *BODY_KEYS, "doc", "overloads"),
     "overload": ("required", "reason", *BODY_KEYS),
     "dtypes": ("required", "optional"),
+    "returns": ("dtype", "shape", "strides"),
     "tensor": (
         "access",
+        "count",
         "shape",
         "dtype",
         "strides",
@@ -63,8 +67,8 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
         "device",
     ),
     "scalar": ("value",),
-    "cases": ("check", "fuzz", "bench"),
-    "fuzz": ("count", "draw", "dtypes"),
+    "cases": ("check", "opinfo", "fuzz", "bench"),
+    "fuzz": ("count", "call", "draw", "dtypes"),
     "drawn": ("range", "choice"),
     "bench": PRESETS,
     "baseline": ("cuda", "cpu"),
@@ -84,18 +88,27 @@ DRAWS: Final[dict[str, tuple[int, int]]] = {
 
 CASE_VARIABLES: Final[dict[str, Any]] = {"values": "default", "exact": False, "unjudged": False}
 """Variables with a meaning of their own that every case has, and what they are when a case does not set them."""
+CALL_VARIABLES: Final[dict[str, Any]] = {"offset": 0, "lazy": ""}
+"""The same of cases that are calls: elements of storage before each tensor's first, and the lazy bit of each."""
+LAZY: Final = ("", "conj", "neg")
 
 INDEX_NAMES: Final = ("i", "j", "k", "l")
-TYPES: Final = ("Tensor", "int", "float", "complex", "bool", "str", "dtype", "Scalar")
+TYPES: Final = (
+    "Tensor", "int", "float", "complex", "bool", "str", "dtype", "Scalar", "layout", "device", "memory_format",
+    "Generator", "list[Tensor]", "list[Tensor | None]", "list[int]", "list[float]", "list[bool]",
+)  # fmt: skip
+TENSOR_LISTS: Final = ("list[Tensor]", "list[Tensor | None]")
 TIMED_KINDS: Final = ("compute", "random")
 ACCESSES: Final = ("read", "write", "readwrite")
 WAYS_TO_PASS: Final = ("view", "storage", "pointers")
 
 ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_VARIABLES})
-TENSOR_EXPRESSIONS: Final = ("shape", "dtype", "strides", "offset", "shuffled", "live", "none_when")
+TENSOR_EXPRESSIONS: Final = ("count", "shape", "dtype", "strides", "offset", "shuffled", "live", "none_when")
 _DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 _TARGET: Final = re.compile(r"[a-z]+:[A-Za-z_][\w.]*$")
-_RETURNS: Final = re.compile(r"None$|Tensor$|tuple\[Tensor(, Tensor)*\]$")
+_RETURNS: Final = re.compile(r"None$|Tensor$|list\[Tensor\]$|tuple\[Tensor(, Tensor)*\]$|Scalar$")
+_HOST_RETURNS: Final = re.compile(r"(int|float|complex|bool|str)$")
+"""Of overloads that are only named."""
 
 
 def read_parts(path: Path) -> tuple[Problem, tuple[Body, ...]]:
@@ -203,11 +216,16 @@ class Body:
         self.check_entry(signature, source, problem)
         if not required and "cases" not in self.own:
             return _unjudged(self.name, reason, signature)
-        return self._read_all(signature, required, reason, kind)
+        if _HOST_RETURNS.match(signature.returns):
+            self.need("entry").fail("KGB240", f"cannot return '{signature.returns}'", RETURNS_STEP)
+        return self._read_all(signature, required, reason, kind, source, problem)
 
-    def _read_all(self, signature: Signature, required: bool, reason: str, kind: str) -> Overload:
+    def _read_all(
+        self, signature: Signature, required: bool, reason: str, kind: str, source: str, problem: str
+    ) -> Overload:
         dtypes = self.need("dtypes").fields(KEYS["dtypes"], ("required",))
-        check, fuzz, bench = _cases(self.need("cases").fields(KEYS["cases"], ("check",)))
+        cases = self.need("cases").fields(KEYS["cases"], ("check",))
+        returned_argument, returns = _returns(self.nodes.get("returns"), signature)
         tolerance = self.nodes.get("tolerance")
         if tolerance is None and kind not in ("view", "sync"):
             self.need("tolerance")
@@ -216,15 +234,15 @@ class Body:
             required=required,
             reason=reason,
             signature=signature,
-            arguments=_arguments(self.need("arguments"), signature),
+            arguments=_arguments(self.need("arguments"), signature, "arguments" in self.own),
             variables=_derived(self.nodes.get("variables")),
             defaults={} if "defaults" not in self.nodes else _case_values(self.nodes["defaults"]),
             dtypes=_dtypes(dtypes["required"]),
             optional_dtypes=_dtypes(dtypes["optional"]) if "optional" in dtypes else (),
-            check=check,
-            fuzz=fuzz,
-            bench=bench,
-            baseline=_baseline(self.nodes.get("baseline")),
+            check=_templates(cases["check"]),
+            fuzz=_fuzz(cases["fuzz"]) if "fuzz" in cases else None,
+            bench=_bench(cases["bench"]) if "bench" in cases else {},
+            baseline=_baseline(self.nodes.get("baseline")) or _aten_itself(source, problem, self.name),
             fallback=None if "fallback" not in self.nodes else _dotted(self.nodes["fallback"]),
             reference=_reference(self.need("reference"), signature),
             prepare=None if "prepare" not in self.nodes else _dotted(self.nodes["prepare"]),
@@ -232,6 +250,11 @@ class Body:
             cost=None if "cost" not in self.nodes else _cost(self.nodes["cost"]),
             alias=None if "alias" not in self.nodes else self.nodes["alias"].text(),
             equivalent={} if "mutants" not in self.nodes else _equivalent(self.nodes["mutants"]),
+            opinfo=_templates(cases["opinfo"]) if "opinfo" in cases else (),
+            returned_argument=returned_argument,
+            returns=returns,
+            values_defined="values" not in self.nodes or _values_defined(self.nodes["values"]),
+            kind=kind,
             canonical=None if "canonical" not in self.nodes else _dotted(self.nodes["canonical"]),
             needs=None if "needs" not in self.nodes else _needs(self.nodes["needs"]),
         )
@@ -252,7 +275,7 @@ class Body:
         return self.nodes[key]
 
     def check_entry(self, signature: Signature, source: str, problem: str) -> None:
-        wanted = f"{problem}_{self.name}" if self.name else problem
+        wanted = f"{problem}_{self.name}" if self.name not in ("", "default") else problem
         alone = source == "aten" and not self.name and signature.name.startswith(f"{problem}_")
         if signature.name != wanted and not alone:
             self.nodes["entry"].fail(
@@ -284,12 +307,30 @@ def read_signature(node: Node) -> Signature:
     arguments = function.args
     if arguments.vararg or arguments.kwarg or arguments.posonlyargs:
         node.fail("KGB240", "a signature has no *args, **kwargs or '/'", step)
-    named = [(each, False) for each in arguments.args] + [(each, True) for each in arguments.kwonlyargs]
-    parameters = tuple(Parameter(each.arg, _type(node, each), keyword_only) for each, keyword_only in named)
+    absent = [None] * (len(arguments.args) - len(arguments.defaults))
+    positional = zip(arguments.args, [*absent, *arguments.defaults], strict=True)
+    keyword = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    parameters = [_parameter(node, each, default, keyword_only=False) for each, default in positional]
+    parameters += [_parameter(node, each, default, keyword_only=True) for each, default in keyword]
     returns = ast.unparse(function.returns)
-    if not _RETURNS.match(returns):
-        node.fail("KGB240", f"cannot return '{returns}'", "return None, Tensor or tuple[Tensor, Tensor]")
-    return Signature(function.name, parameters, returns, text)
+    if not _RETURNS.match(returns) and not _HOST_RETURNS.match(returns):
+        node.fail("KGB240", f"cannot return '{returns}'", RETURNS_STEP)
+    return Signature(function.name, tuple(parameters), returns, text)
+
+
+def _parameter(node: Node, argument: ast.arg, default: ast.expr | None, *, keyword_only: bool) -> Parameter:
+    written = _type(node, argument)
+    if default is None:
+        return Parameter(argument.arg, written, keyword_only)
+    try:
+        value = ast.literal_eval(default)
+    except ValueError:
+        node.fail(
+            "KGB240",
+            f"parameter '{argument.arg}' has the default '{ast.unparse(default)}'",
+            "a default is a number, a text, True, False, None or a list of such",
+        )
+    return Parameter(argument.arg, written, keyword_only, tuple(value) if isinstance(value, list) else value, True)
 
 
 def _type(node: Node, argument: ast.arg) -> str:
@@ -300,7 +341,7 @@ def _type(node: Node, argument: ast.arg) -> str:
             f"write '{argument.arg}: Tensor', or one of {', '.join(TYPES)}",
         )
     written = ast.unparse(argument.annotation)
-    if written.removesuffix(" | None") not in TYPES:
+    if plain_type(written) not in TYPES:
         node.fail(
             "KGB240",
             f"parameter '{argument.arg}' has the unknown type '{written}'",
@@ -309,24 +350,54 @@ def _type(node: Node, argument: ast.arg) -> str:
     return written
 
 
-def _arguments(node: Node, signature: Signature) -> tuple[Argument, ...]:
+def plain_type(written: str) -> str:
+    """A parameter's type without ``| None`` around it."""
+    return written.removesuffix(" | None")
+
+
+def takes_tensors(parameter: Parameter) -> bool:
+    """A tensor or a list of them."""
+    return plain_type(parameter.type) in ("Tensor", *TENSOR_LISTS)
+
+
+def call_names(overload: Overload) -> frozenset[str]:
+    """The variables that a case has because it is a call."""
+    names = set(CALL_VARIABLES)
+    for parameter in overload.signature.parameters:
+        parts = ("_shape", "_strides", "_dtype") if takes_tensors(parameter) else ("",)
+        names |= {f"{parameter.name}{part}" for part in parts}
+    return frozenset(names)
+
+
+def _arguments(node: Node, signature: Signature, own: bool = True) -> tuple[Argument, ...]:
+    """One per parameter. What the file says for all overloads, not ``own``, may name parameters of others."""
     names = [parameter.name for parameter in signature.parameters]
     found = node.mapping()
-    for name, child in found.items():
+    for name, child in found.items() if own else ():
         if name not in names:
             child.fail("KGB233", f"entry has no parameter '{name}'", did_you_mean(name, names))
     for parameter in signature.parameters:
-        if parameter.name not in found:
+        if parameter.name not in found and not _may_be_left_out(parameter):
             shape = "{access: read, shape: …, draw: …}" if parameter.type.startswith("Tensor") else "{value: …}"
             node.fail(
                 "KGB242", f"parameter '{parameter.name}' of entry has no argument", f"add '{parameter.name}: {shape}'"
             )
-    return tuple(_argument(parameter, found[parameter.name]) for parameter in signature.parameters)
+    return tuple(
+        _argument(parameter, found[parameter.name])
+        if parameter.name in found
+        else ScalarArgument(parameter.name, Expr.parse(repr(parameter.default), node.where), is_default=True)
+        for parameter in signature.parameters
+    )
+
+
+def _may_be_left_out(parameter: Parameter) -> bool:
+    """A plain value that a case's call gives, or that is the entry's default."""
+    return not takes_tensors(parameter) or (parameter.has_default and parameter.default is None)
 
 
 def _argument(parameter: Parameter, node: Node) -> Argument:
     optional = parameter.type.endswith("| None")
-    if not parameter.type.startswith("Tensor") or (optional and "value" in node.mapping()):
+    if not takes_tensors(parameter) or (optional and "value" in node.mapping()):
         if "shape" in node.mapping():
             node.fail(
                 "KGB243", f"has a shape, and entry says it is {parameter.type}", "write {value: …}, or change entry"
@@ -336,7 +407,9 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
         node.fail(
             "KGB243", "has a value, and entry says it is a Tensor", "write {access: …, shape: …}, or change entry"
         )
-    fields = node.fields(KEYS["tensor"], ("access", "shape"))
+    fields = node.fields(KEYS["tensor"], ("access",))
+    if "count" in fields and plain_type(parameter.type) not in TENSOR_LISTS:
+        fields["count"].fail("KGB243", f"entry says {parameter.type}", f"write '{parameter.name}: list[Tensor]' there")
     if "none_when" in fields and not optional:
         fields["none_when"].fail(
             "KGB243", f"entry says {parameter.type}", f"write '{parameter.name}: Tensor | None' there"
@@ -362,7 +435,7 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
     return TensorArgument(
         name=parameter.name,
         access=access,
-        shape=parsed["shape"],
+        shape=parsed.get("shape"),
         dtype=parsed.get("dtype", Expr.parse("dtype", node.where)),
         strides=parsed.get("strides"),
         offset=parsed.get("offset"),
@@ -371,6 +444,7 @@ def _argument(parameter: Parameter, node: Node) -> Argument:
         draw=_draws(fields["draw"]) if "draw" in fields else {},
         none_when=parsed.get("none_when"),
         shuffled=parsed.get("shuffled"),
+        count=parsed.get("count"),
         host="device" in fields,
     )
 
@@ -422,7 +496,21 @@ def _case_values(node: Node) -> dict[str, Any]:
             child.text()
         if name in ("exact", "unjudged"):
             child.boolean()
+        if name == "call":
+            _check_call(child)
+        if name == "lazy":
+            child.choice(LAZY)
     return values
+
+
+def _check_call(node: Node) -> None:
+    """The text of a call, as far as it can be read before its ``$names`` have values."""
+    text = node.text()
+    try:
+        if not placeholders(text):
+            parse_call(text)
+    except TraceError as error:
+        node.fail("KGB257", f"is no call: {error}", "write ((T([5, 3], f32), 1), {'dim': 0})")
 
 
 def _check_variable_name(name: str, node: Node) -> None:
@@ -435,26 +523,38 @@ def _dtypes(node: Node) -> tuple[str, ...]:
 
 
 def _templates(node: Node) -> tuple[CaseTemplate, ...]:
-    return tuple(CaseTemplate(_case_values(child), child.line) for child in node.sequence())
+    """Cases as mappings; a bare text is a call."""
+    found = []
+    for child in node.sequence():
+        if child.is_text():
+            _check_call(child)
+            found.append(CaseTemplate({"call": child.text()}, child.line))
+        else:
+            found.append(CaseTemplate(_case_values(child), child.line))
+    return tuple(found)
 
 
-def _cases(
-    fields: Mapping[str, Node],
-) -> tuple[tuple[CaseTemplate, ...], Fuzz | None, dict[str, tuple[CaseTemplate, ...]]]:
-    """Check, fuzz and bench."""
-    fuzz = _fuzz(fields["fuzz"]) if "fuzz" in fields else None
-    return _templates(fields["check"]), fuzz, _bench(fields["bench"]) if "bench" in fields else {}
+def _read_cases(node: Node) -> None:
+    """Every key of it, for complaints about each."""
+    fields = node.fields(KEYS["cases"], ("check",))
+    readers: dict[str, Callable[[Node], object]] = {
+        "check": _templates, "opinfo": _templates, "fuzz": _fuzz, "bench": _bench
+    }  # fmt: skip
+    for key, child in fields.items():
+        readers[key](child)
 
 
 def _fuzz(node: Node) -> Fuzz:
     fields = node.fields(KEYS["fuzz"], ("count", "draw"))
+    if "call" in fields:
+        _check_call(fields["call"])
     draw = {name: _drawn(child) for name, child in fields["draw"].mapping().items()}
     for name, child in fields["draw"].mapping().items():
         _check_variable_name(name, child)
     dtypes = _dtypes(fields["dtypes"]) if "dtypes" in fields else ()
     if dtypes and "dtype" in draw:
         fields["dtypes"].fail("KGB224", "'draw' has a dtype too", "keep one")
-    return Fuzz(fields["count"].integer(), draw, dtypes)
+    return Fuzz(fields["count"].integer(), draw, dtypes, fields["call"].text() if "call" in fields else "")
 
 
 def _drawn(node: Node) -> Any:
@@ -528,6 +628,39 @@ def _reference(node: Node, signature: Signature) -> str:
     return text
 
 
+def _returns(node: Node | None, signature: Signature) -> tuple[str, tuple[Returned, ...]]:
+    """The name of the argument that is returned, or what is promised of each returned tensor."""
+    if node is None:
+        return "", ()
+    if node.is_text():
+        names = [parameter.name for parameter in signature.parameters]
+        if node.text() not in names:
+            node.fail("KGB233", f"entry has no parameter '{node.text()}'", did_you_mean(node.text(), names))
+        if signature.returns != "Tensor":
+            node.fail("KGB243", f"entry returns {signature.returns}", "let it return Tensor")
+        return node.text(), ()
+    return "", tuple(_returned(child) for child in node.sequence())
+
+
+def _returned(node: Node) -> Returned:
+    fields = node.fields(KEYS["returns"])
+    as_aten = "strides" in fields and fields["strides"].is_text() and fields["strides"].text() == "aten"
+    parsed = {key: child.expr() for key, child in fields.items() if not (key == "strides" and as_aten)}
+    return Returned(parsed.get("dtype"), parsed.get("shape"), parsed.get("strides"), as_aten)
+
+
+def _values_defined(node: Node) -> bool:
+    return node.choice(("defined", "undefined")) == "defined"
+
+
+def _aten_itself(source: str, problem: str, overload: str) -> dict[str, str]:
+    """An ATen problem is compared with its own overload where it says nothing else."""
+    if source != "aten":
+        return {}
+    target = f"aten:{problem}" if overload in ("", "default") else f"aten:{problem}.{overload}"
+    return {"cuda": target, "cpu": target}
+
+
 def _tolerance(node: Node) -> Tolerance:
     fields = node.fields(KEYS["tolerance"], ("rule",))
     rule = fields["rule"].choice(RULES)
@@ -574,11 +707,14 @@ def _needs(node: Node) -> Needs:
     return Needs(*bounds, fields["reason"].text() if "reason" in fields else "")
 
 
+RETURNS_STEP: Final = "return None, Tensor, tuple[Tensor, Tensor], list[Tensor] or Scalar"
+
 READERS: Final[dict[str, Callable[[Node], object]]] = {
     "dtypes": lambda node: [_dtypes(each) for each in node.fields(KEYS["dtypes"], ("required",)).values()],
     "defaults": _case_values,
     "variables": _derived,
-    "cases": lambda node: _cases(node.fields(KEYS["cases"], ("check",))),
+    "cases": _read_cases,
+    "values": _values_defined,
     "baseline": _baseline,
     "fallback": _dotted,
     "prepare": _dotted,
@@ -591,7 +727,8 @@ READERS: Final[dict[str, Callable[[Node], object]]] = {
 }
 """What reads each key of the body that can be read without ``entry``."""
 
-READERS_WITH_ENTRY: Final[dict[str, Callable[[Node, Signature], object]]] = {
+READERS_WITH_ENTRY: Final[dict[str, Callable[[Node, Signature, bool], object]]] = {
     "arguments": _arguments,
-    "reference": _reference,
+    "reference": lambda node, signature, own: _reference(node, signature),
+    "returns": lambda node, signature, own: _returns(node, signature),
 }

@@ -62,6 +62,9 @@ class Node:
     def is_mapping(self) -> bool:
         return isinstance(self.raw, yaml.MappingNode)
 
+    def is_text(self) -> bool:
+        return isinstance(self.raw, yaml.ScalarNode) and self.raw.tag == _STR
+
     def mapping(self) -> dict[str, Node]:
         """Its values by key, in the file's order; refuses repeated keys and keys that are not text."""
         if not isinstance(self.raw, yaml.MappingNode):

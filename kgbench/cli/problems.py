@@ -23,7 +23,7 @@ from kgbench.paths import problems_dir
 from kgbench.problem import KINDS
 
 if TYPE_CHECKING:
-    from kgbench.problem import Argument, CaseTemplate, Overload, Problem
+    from kgbench.problem import Argument, CaseTemplate, Overload, Problem, Returned
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -164,7 +164,11 @@ def _overload_rows(overload: Overload) -> Iterator[tuple[str, str]]:
         ("variables", (f"{name} = {expr.text}" for name, expr in overload.variables.items())),
         ("defaults", (_values(overload.defaults),) if overload.defaults else ()),
         ("dtypes", (f"{', '.join(overload.dtypes)}{optional}",) if overload.dtypes else ()),
+        ("returns", (_returned(each) for each in overload.returns)),
+        ("", (f"the argument {overload.returned_argument} itself",) if overload.returned_argument else ()),
+        ("values", () if overload.values_defined else ("undefined",)),
         ("check", (_template(each) for each in overload.check)),
+        ("opinfo", (_template(each) for each in overload.opinfo)),
         ("fuzz", _fuzz_lines(overload)),
         *((f"bench {preset}", map(_template, cases)) for preset, cases in overload.bench.items()),
         ("tolerance", (_tolerance(overload),)),
@@ -189,7 +193,11 @@ def _argument_row(argument: Argument) -> tuple[str, str, str]:
         return argument.name, "", f"= {argument.value.text}"
     named = {"dtype": argument.dtype, "strides": argument.strides, "offset": argument.offset, "live": argument.live}
     named["None when"] = argument.none_when
-    parts = [argument.shape.text, *(f"{key} {expr.text}" for key, expr in named.items() if expr is not None)]
+    named["count"] = argument.count
+    parts = [
+        "" if argument.shape is None else argument.shape.text,
+        *(f"{key} {expr.text}" for key, expr in named.items() if expr is not None),
+    ]
     ways = {"storage": "passed as its storage", "pointers": "passed as an array of pointers"}
     parts += [ways[argument.passed]] if argument.passed in ways else []
     parts += ["on the host"] if argument.host else []
@@ -200,8 +208,16 @@ def _argument_row(argument: Argument) -> tuple[str, str, str]:
     return argument.name, argument.access, "; ".join(parts)
 
 
+def _returned(item: Returned) -> str:
+    parts = {"dtype": item.dtype, "shape": item.shape, "strides": item.strides}
+    said = [f"{key} {expr.text}" for key, expr in parts.items() if expr is not None]
+    return ", ".join(said + (["strides as ATen gives them"] if item.as_aten else [])) or "as the reference"
+
+
 def _template(template: CaseTemplate) -> str:
-    return _values(template.variables) or "all defaults"
+    values = {name: value for name, value in template.variables.items() if name != "call"}
+    call = template.variables.get("call", "")
+    return "  ".join(part for part in (call, _values(values)) if part) or "all defaults"
 
 
 def _values(values: dict[str, Any]) -> str:
@@ -218,7 +234,8 @@ def _value(value: Any) -> str:
 def _fuzz_lines(overload: Overload) -> Iterator[str]:
     if overload.fuzz is not None:
         dtypes = f", dtype={' | '.join(overload.fuzz.dtypes)}" if overload.fuzz.dtypes else ""
-        yield f"{_count(overload.fuzz.count, 'case')} with {_values(overload.fuzz.draw)}{dtypes}"
+        call = f" of {overload.fuzz.call}" if overload.fuzz.call else ""
+        yield f"{_count(overload.fuzz.count, 'case')}{call} with {_values(overload.fuzz.draw)}{dtypes}"
 
 
 def _tolerance(overload: Overload) -> str:

@@ -24,6 +24,7 @@ TRUE_CLAIM = {
     "offset": 0,
     "device": "cpu",
     "requires_grad": False,
+    "lazy": [False, False],
     "shares": [],
 }
 

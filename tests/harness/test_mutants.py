@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.harness import blas_mutants, mutation  # noqa: E402
 from kgbench.harness.mutant_facts import HAS, why_not  # noqa: E402
 from kgbench.harness.mutants import SPOILERS, as_row_major, bfloat16, float32, mutant_entry, tf32  # noqa: E402
-from kgbench.harness.reference import Hints  # noqa: E402
+from kgbench.harness.reference import Hints, ReferenceFunction  # noqa: E402
 from kgbench.harness.session import Job, Session  # noqa: E402
 from kgbench.loader import Registry, load_problem  # noqa: E402
 from kgbench.mutants import MUTANTS, NEEDS  # noqa: E402
@@ -186,14 +186,14 @@ def hints(**views: Any) -> dict[str, Any]:
 
 def answer(mutant: str, x: Any, reference: str = "torch.mul(x, 2)", **changed: Any) -> Any:
     """What a mutant of a function of one tensor returns."""
-    return mutant_entry(mutant, reference, ["x"])(x, **{**hints(x=x), **changed})
+    return mutant_entry(mutant, ReferenceFunction(reference), ["x"])(x, **{**hints(x=x), **changed})
 
 
 def written(mutant: str, x: Any, out: Any, **changed: Any) -> Any:
     """What ``out`` holds after a mutant that should have written 2 x there."""
     text = "def reference(x, out):\n    return {'out': 2 * x}"
     told = {**hints(x=x, out=out), "_written": ["out"], "_returns": [], **changed}
-    assert mutant_entry(mutant, text, ["x", "out"])(x, out, **told) is None
+    assert mutant_entry(mutant, ReferenceFunction(text), ["x", "out"])(x, out, **told) is None
     return out
 
 
@@ -241,7 +241,7 @@ def test_the_last_tile_is_what_128_does_not_divide() -> None:
 
 
 def test_a_stale_answer_is_the_first_of_its_shape() -> None:
-    entry = mutant_entry("stale", "torch.mul(x, 2)", ["x"])
+    entry = mutant_entry("stale", ReferenceFunction("torch.mul(x, 2)"), ["x"])
     first, second, other = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.tensor([5.0])
     assert entry(first, **hints(x=first)).tolist() == [2.0, 4.0]
     assert entry(other, **hints(x=other)).tolist() == [10.0]
@@ -264,7 +264,7 @@ def test_only_the_first_of_two_outputs_is_written() -> None:
     a, b, x = torch.zeros(2), torch.zeros(2), torch.ones(2)
     told = {**hints(x=x, a=a, b=b), "_written": ["a", "b"], "_returns": []}
     text = "def reference(x, a, b):\n    return {'a': x, 'b': 2 * x}"
-    mutant_entry("first_output_only", text, ["x", "a", "b"])(x, a, b, **told)
+    mutant_entry("first_output_only", ReferenceFunction(text), ["x", "a", "b"])(x, a, b, **told)
     assert (a.tolist(), b.tolist()) == ([1.0, 1.0], [0.0, 0.0])
 
 
@@ -349,7 +349,7 @@ def gemm(mutant: str, **changed: Any) -> Any:
     views = {name: [list(shapes[name]), list(strides[name]), 0, None, {}, []] for name in storage}
     told = {"_views": views, "_written": ["C"], "_returns": [], "_alias": False}
     names = ["transa", "transb", "m", "n", "k", "alpha", "A", "lda", "B", "ldb", "beta", "C", "ldc"]
-    entry = mutant_entry(mutant, GEMM, names)
+    entry = mutant_entry(mutant, ReferenceFunction(GEMM), names)
     assert entry(**{**passed, **storage, **told}) is None
     return storage["C"].reshape(2, 2).mT.nan_to_num(-7.0).tolist()
 
@@ -470,7 +470,7 @@ def test_sums_in_16_bits_lose_what_float32_keeps() -> None:
         matrices = {"A": ones.to(dtype), "B": ones.to(dtype), "C": c}
         sizes = {"transa": "N", "transb": "N", "m": 1, "n": 1, "k": 3000, "alpha": 1.0, "beta": 0.0}
         given = {**sizes, "lda": 1, "ldb": 3000, "ldc": 1, **matrices, **told}
-        mutant_entry("half_sums", text, list(given))(**given)
+        mutant_entry("half_sums", ReferenceFunction(text), list(given))(**given)
         assert c.item() == wanted
 
 
@@ -480,4 +480,4 @@ def test_every_mutant_of_every_dtype_runs_also_on_nothing(mutant: str, dtype: st
     for shape in ((), (0, 3), (2, 3)):
         x = torch.ones(shape).to(getattr(torch, dtype))
         told = {**hints(x=x), "_returns": [dtype]}
-        assert mutant_entry(mutant, "torch.clone(x)", ["x"])(x, **told) is not None
+        assert mutant_entry(mutant, ReferenceFunction("torch.clone(x)"), ["x"])(x, **told) is not None
