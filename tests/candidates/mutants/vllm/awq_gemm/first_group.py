@@ -1,0 +1,15 @@
+# outcome: wrong value
+# breaks: It scales every row as the first group.
+
+import torch
+
+
+def unpack(words):
+    shifts = torch.tensor([0, 16, 4, 20, 8, 24, 12, 28], device=words.device, dtype=torch.int32)
+    return ((words.unsqueeze(-1) >> shifts) & 15).flatten(-2)
+
+
+def awq_gemm(inputs, qweight, scales, qzeros, split_k_iters):
+    group = qweight.shape[0] // scales.shape[0]
+    zeros = unpack(qzeros).repeat_interleave(group, 0)
+    return inputs @ ((unpack(qweight) - zeros) * scales[:1])
