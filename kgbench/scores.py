@@ -8,6 +8,8 @@ What a result is stands in ``types.py``; how rows are printed in ``report.py``. 
   never shrink with the number of cases: the noise of one process pair on one machine is shared by its cases.
 * fast_p is the share of *all selected problems* whose candidate is right and whose interval lies above p.
   ``fast_p (point)`` takes the point estimate instead. fast_0 is the share that is right, with or without a library.
+  A problem without a library on this machine counts in fast_0 only: it stays in the denominator of every other fast_p
+  and is fast at none, so that shares of one source mean the same on every machine.
 """
 
 from __future__ import annotations
@@ -271,7 +273,7 @@ def _row(
         if interpreted
         else _over_problems([[each.fallback for each in of_problem] for of_problem in scored]),
         against_library=sum(any(map(library_ran, of_problem)) for of_problem in samples),
-        no_library={r.problem: r.library.reason for r in results if r.library and r.library.reason},
+        no_library=_no_library(samples),
         outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
         not_evaluated=sum(not of_problem for of_problem in samples),
         overloads_right=sum(map(_overloads_right, problems, samples)),
@@ -326,6 +328,12 @@ def _mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
 def _overloads_right(problem: Selected, of_problem: Sequence[Result]) -> float:
     right = sum(r.overloads.get(name) == Outcome.PASSED for r in of_problem for name in problem.overloads)
     return right / len(of_problem) if of_problem else 0.0
+
+
+def _no_library(samples: Sequence[Sequence[Result]]) -> dict[str, str]:
+    """Why, by problem; of one that had it beside another sample there is nothing to say."""
+    without = [of_problem for of_problem in samples if not any(map(library_ran, of_problem))]
+    return {r.problem: r.library.reason for of_problem in without for r in of_problem if r.library and r.library.reason}
 
 
 def _untimed(result: Result) -> int:

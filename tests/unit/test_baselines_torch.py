@@ -30,8 +30,9 @@ KINDS = {
 RENAMED = {
     "rms_norm": {"result": "out"},
     "convert_vertical_slash_indexes": {"q_seqlens": "kv_seqlens"},
+    "batched_moe_align_block_size": {"sorted_token_ids": "sorted_ids", "experts_ids": "expert_ids"},
 }
-"""Parameters that an entry names otherwise than the schema, which has names that say less."""
+"""Parameters that an entry names otherwise than the schema: as vLLM's Python does, or so that they say more."""
 
 
 def schemas_of(operator: vllm_operators.Operator) -> dict[str, str]:

@@ -73,6 +73,31 @@ def test_row_names_the_subset_and_the_libraries_place() -> None:
     assert "[0.81, 0.85]" in text
 
 
+def test_a_whole_source_says_how_many_had_the_library_and_why_the_others_had_none() -> None:
+    """Right everywhere and twice as fast where there is a library: fast_0 is 50 of 50, fast_1 is 46 of 50."""
+    lacking = {
+        "copy_blocks": "vLLM 0.20.2 has no copy_blocks",
+        "copy_blocks_mla": "vLLM 0.20.2 has no copy_blocks_mla",
+        "gptq_marlin_24_gemm": "vLLM 0.20.2 has no gptq_marlin_24_gemm",
+        "allspark_w8a16_gemm": "it needs compute capability 8.0 to 8.9; this GPU has 9.0",
+    }
+    found = [result(f"vllm/p{number}", timing(2.0)) for number in range(46)]
+    found += [
+        result(f"vllm/{name}", timing(3.0, against="fallback"), library=Library("", why))
+        for name, why in lacking.items()
+    ]
+    # Another sample of a problem, beside which the library failed.
+    found.append(dataclasses.replace(result("vllm/p7", library=Library("", "the library failed")), sample=1))
+    text = printed(run(found, [(each, "compute") for each in dict.fromkeys(one.problem for one in found)]))
+    assert "vllm: 50 problems, 46 against the library\n" in text
+    for name, why in lacking.items():
+        assert f"  no library for vllm/{name}: {why}\n" in text
+    assert "the library failed" not in text
+    row = next(line for line in text.splitlines() if line.startswith("vllm compute"))
+    assert row.split()[2:6] == ["50", "50", "50", "91.0"]
+    assert "subset" not in text
+
+
 def test_sandbox_device_and_versions_stand_under_the_table() -> None:
     text = printed(run([result("aten/mm", timing(1.0))], [("aten/mm", "compute")]))
     assert "sandbox: network closed; uid OPEN: refused in this container" in text

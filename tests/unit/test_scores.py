@@ -138,6 +138,7 @@ class TestRow:
         assert ratios(row.fallback_speedup)[0] == pytest.approx(7.0)
         assert row.against_library == 3
         assert row.no_library == {"cublas/p2": "vLLM is not installed"}
+        assert row.against_library + len(row.no_library) <= row.problems
         assert row.outcomes == {
             "passed": 3,
             "wrong value": 1,
