@@ -27,6 +27,16 @@ def is_grid(dtype: torch.dtype) -> bool:
     return not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool and dtype.itemsize <= 4
 
 
+def either(mask: torch.Tensor, yes: torch.Tensor, no: torch.Tensor) -> torch.Tensor:
+    """``torch.where`` of two tensors of one dtype, also of fp8, of which some devices move the bytes alone."""
+    return torch.where(mask, bits(yes), bits(no)).view(yes.dtype)
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """fp8 as its bytes, in the same memory; other dtypes as they are."""
+    return tensor.view(torch.uint8) if tensor.dtype in FP8 else tensor
+
+
 def widened(tensor: torch.Tensor) -> torch.Tensor:
     """fp8 as float64, in which everything can be asked of it; other dtypes as they are."""
     return tensor.to(torch.float64) if tensor.dtype in FP8 else tensor

@@ -16,7 +16,7 @@ import torch
 from kgbench.baselines.registry import load_function
 from kgbench.cases import BoundCase, TensorSpec
 from kgbench.harness.arena import ALIGNMENT_BYTES, TensorPlace, round_up
-from kgbench.harness.codes import FP8, stored_as
+from kgbench.harness.codes import FP8, either, stored_as
 from kgbench.harness.protocol import encode_scalar
 from kgbench.harness.reference import live_mask
 from kgbench.problem import Overload
@@ -241,7 +241,7 @@ def draw_into(views: torch.Tensor, spec: TensorSpec, variables: dict[str, Any], 
     else:
         values = draw(name, arguments, tuple(views.shape), views.dtype, generator)
     if spec.live is not None:
-        values = torch.where(live_mask(spec.live, views[0], variables), values, views)
+        values = either(live_mask(spec.live, views[0], variables), values, views)
     _store(views, values, spec)
 
 

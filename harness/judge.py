@@ -12,6 +12,7 @@ from kgbench.baselines.registry import load_function
 from kgbench.cases import BoundCase, Case, bind
 from kgbench.harness.arena import ALIGNMENT_BYTES, Arena, create_arena, encode_tensor, round_up
 from kgbench.harness.canonical import in_one_form
+from kgbench.harness.codes import either
 from kgbench.harness.compare import Limits, compare
 from kgbench.harness.handle import WorkerHandle
 from kgbench.harness.inputs import GUARD_BYTES, LAZY_BITS, CallInputs, Chunk, itemsize, make_inputs, writable
@@ -218,7 +219,7 @@ class OverloadJudge:
             call.known.update(expected)
         for name in expected:
             if (live := self.live(call, name)) is not None:
-                outputs[name] = torch.where(live, outputs[name], torch.zeros_like(outputs[name]))
+                outputs[name] = either(live, outputs[name], torch.zeros_like(outputs[name]))
                 expected[name] = expected[name].masked(live)
         if self.canonical is not None:
             outputs, expected = in_one_form(self.canonical, outputs, expected, call.inputs.arguments())

@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.harness import blas_mutants as blas
+from kgbench.harness.codes import bits, either
 from kgbench.harness.reference import Hints, ReferenceFunction, element, typed_outputs
 
 TILE: Final = 128
@@ -155,7 +156,7 @@ def _leaves_last(dimension: int) -> Callable[[torch.Tensor, str, Call], torch.Te
 
 
 def _shifted(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
-    return right.reshape(-1).roll(1).reshape(right.shape)
+    return bits(right.reshape(-1)).roll(1).view(right.dtype).reshape(right.shape)
 
 
 def _transposed(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
@@ -167,7 +168,7 @@ def _negated(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
 
 
 def _drops_nan(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
-    return torch.where(torch.isnan(_widest(right)), torch.zeros_like(right), right)
+    return either(torch.isnan(_widest(right)), torch.zeros_like(right), right)
 
 
 def _rounded_answer(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
@@ -289,7 +290,7 @@ def _writes_around(call: Call) -> None:
         live = call.hints.live(name, element(call.arguments, name))
         around.as_strided(view.shape, view.stride(), 0)[call.hints.slots(name)] = ~live
         flat = view.as_strided((extent,), (1,), view.storage_offset())
-        flat.copy_(torch.where(around, torch.zeros_like(flat), flat))
+        flat.copy_(either(around, torch.zeros_like(flat), flat))
 
 
 @dataclass(frozen=True)

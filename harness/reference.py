@@ -12,7 +12,7 @@ import torch
 from kgbench import owncode
 from kgbench.baselines.expected import Expected
 from kgbench.expr import Expr, evaluate_reference
-from kgbench.harness.codes import stored_as
+from kgbench.harness.codes import either, stored_as
 from kgbench.problem import Overload
 
 Views = Mapping[str, Any]
@@ -124,7 +124,7 @@ class Hints:
         """Put outputs into the written arguments, where these are live."""
         for name in self.written:
             held = element(arguments, name)
-            value = torch.where(self.live(name, held), outputs[name], held)
+            value = either(self.live(name, held), outputs[name], held)
             self.stored[name][self.slots(name)] = value
 
     def live(self, name: str, view: torch.Tensor) -> torch.Tensor:

@@ -13,12 +13,13 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.baselines.expected import Expected  # noqa: E402
 from kgbench.cases import expand_cases  # noqa: E402
 from kgbench.errors import KgbenchError  # noqa: E402
-from kgbench.harness.arena import decode_tensor  # noqa: E402
+from kgbench.harness.arena import HostArena  # noqa: E402
 from kgbench.harness.canonical import in_one_form  # noqa: E402
 from kgbench.harness.inputs import Chunk  # noqa: E402
 from kgbench.harness.judge import PASSED, OverloadJudge, Verdict  # noqa: E402
 from kgbench.harness.referee import Referee  # noqa: E402
 from kgbench.harness.windows import WindowLayout  # noqa: E402
+from kgbench.harness.worker import _decode  # noqa: E402
 from kgbench.loader import load_problem  # noqa: E402
 from kgbench.problem import Needs, Problem  # noqa: E402
 from kgbench.types import Outcome  # noqa: E402
@@ -124,14 +125,14 @@ def test_a_form_keeps_dtypes_and_limits() -> None:
 
 
 def test_on_a_gpu_a_tensor_of_the_host_travels_by_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judged = Judged(tmp_path)
+    judged, arena = Judged(tmp_path), HostArena.create(4096)
     assert "tensor" in judged.judge.message(judged.call)["args"][3]
     monkeypatch.setattr(Chunk, "is_on_host", property(lambda chunk: chunk.spec.host))
     window = WindowLayout(judged.judge, judged.call).draw(2, torch.Generator().manual_seed(4))
     for call in (judged.call, window.call(0), window.call(1)):
         message = judged.judge.message(call)
         assert ["tensor" in each for each in message["args"]] == [True, True, True, False]
-        weights = decode_tensor(message["args"][3])
+        weights = _decode(message["args"][3], arena, 0, "cuda")
         assert torch.equal(weights, judged.call.inputs.arguments()["weights"])
         assert (weights.dtype, weights.device.type) == (torch.int32, "cpu")
     assert not torch.equal(window.call(0).inputs.arguments()["self"], window.call(1).inputs.arguments()["self"])

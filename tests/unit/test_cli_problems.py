@@ -84,7 +84,7 @@ def test_list_shows_added_folders(own_problem: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["list", "--problems", "rmsnorm"], "kgbench: KGB113: there is no problem 'rmsnorm'; closest: vllm/rms_norm\n"),
+        (["list", "--problems", "rmsnorm"], "kgbench: KGB113: there is no problem 'rmsnorm'; closest: vllm/rms_norm"),
         (
             ["list", "--source", "cudnn"],
             "kgbench: KGB116: there is no source 'cudnn'; there are aten, vllm, cublas and all\n",
