@@ -101,7 +101,7 @@ def collect(
     distinct shapes gets those of OpInfo's larger set of reference inputs besides. Raises NoSamples.
     """
     found = Samples(operator, calls={name: [] for name in overloads})
-    infos = _infos(operator)
+    infos = infos_of(operator)
     _add(found, infos, dtypes, device_kind, reference=False)
     few = [name for name in _plain(operator, overloads) if len({call.shapes for call in found.calls[name]}) < shapes]
     if few:
@@ -181,8 +181,8 @@ def _taken(found: Samples, call: Reached, dtype: str, known: set[tuple[str, str,
 # --- which OpInfos ---
 
 
-def _infos(operator: str) -> list[Any]:
-    """OpInfos of the functions that reach an operator, in torch's order."""
+def infos_of(operator: str) -> list[Any]:
+    """OpInfos of the functions that reach an operator, in torch's order. Raises NoSamples."""
     stem = operator.strip("_").removesuffix("_backward")
     names = {operator, operator.rstrip("_"), stem, f"nn.functional.{stem}", *FURTHER.get(operator, ())}
     return [info for info in _all_infos() if names & {info.name, info.aten_name, *(a.name for a in info.aliases)}]

@@ -105,7 +105,7 @@ def choose(calls: Sequence[SampledCall], dtypes: Sequence[str], most: int = MOST
     small = [call for call in calls if sum(map(_elements, call.shapes)) <= MOST_ELEMENTS]
     alike: dict[str, dict[str, SampledCall]] = {}
     for call in small:
-        alike.setdefault(_without_dtype(call), {}).setdefault(call.dtype, call)
+        alike.setdefault(f"{call.lazy} {without_dtype(call, '$')}", {}).setdefault(call.dtype, call)
     by_shape: dict[tuple[tuple[int, ...], ...], list[str]] = {}
     for key, variants in alike.items():
         by_shape.setdefault(next(iter(variants.values())).shapes, []).append(key)
@@ -129,10 +129,10 @@ def _spread(groups: list[list[str]], most: int) -> Iterator[str]:
                 yield group[(depth + number) % len(group)]
 
 
-def _without_dtype(call: SampledCall) -> str:
+def without_dtype(call: SampledCall, word: str) -> str:
+    """The call's text with a word in place of the dtype that the sample was made for."""
     short = next(short for short, name in DTYPES.items() if name == call.dtype)
-    text = re.sub(rf"(?<=\], ){short}\b", "$", call.text).replace(f"torch.{call.dtype}", "$")
-    return f"{call.lazy} {text}"
+    return re.sub(rf"(?<=\], ){short}\b", word, call.text).replace(f"torch.{call.dtype}", word)
 
 
 def _elements(shape: tuple[int, ...]) -> int:
@@ -174,10 +174,14 @@ def with_list(text: str, overload: str, calls: Sequence[SampledCall]) -> str:
     lines = text.splitlines()
     first = key.start_mark.line if old else _last_line(value) + 1
     indent = " " * key.start_mark.column
-    head = lines[first].partition("#") if old else ("", "#", REMARK.removeprefix("#"))
-    remark = f"  #{head[2]}" if head[1] else ""
-    written = [f"{indent}opinfo:{remark}", *(f"{indent}  - {_item(call)}" for call in calls)] if calls else []
+    _, mark, words = lines[first].partition("#") if old else ("", "#", REMARK.removeprefix("#"))
+    written = list_lines(calls, indent, f"  #{words}" if mark else "")
     return "\n".join([*lines[:first], *written, *lines[_last_line(value) + 1 :]]) + "\n"
+
+
+def list_lines(calls: Sequence[SampledCall], indent: str, remark: str = f"  {REMARK}") -> list[str]:
+    """The key ``opinfo`` with its list; nothing without calls."""
+    return [f"{indent}opinfo:{remark}", *(f"{indent}  - {_item(call)}" for call in calls)] if calls else []
 
 
 def _item(call: SampledCall) -> str:

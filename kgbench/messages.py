@@ -90,6 +90,10 @@ MESSAGES: Final[dict[str, Message]] = {
         "`kgbench check`: the file defines no problem's entry.",
         "Give the id; `kgbench show ID` prints the signature to define.",
     ),
+    "KGB130": Message(
+        "`kgbench new aten`: torch cannot say what that operator or overload is.",
+        "Look at its name; torch and expecttest have to be installed.",
+    ),
     # --- problem files and expressions ---
     "KGB201": Message("Two folders define the same problem.", "Rename one of the two files."),
     "KGB202": Message("A problem folder does not exist.", "Give a folder that holds `<source>/<name>.yaml`."),
@@ -295,6 +299,10 @@ MESSAGES: Final[dict[str, Message]] = {
     "KGB610": Message(
         "Results by another version of a problem's file are left out of the table.",
         "The `--resume` that found it judges their problems again.",
+    ),
+    "KGB611": Message(
+        "`kgbench new aten` wrote the skeleton that any source gets.",
+        "For one of ATen's look at its name, and install torch and expecttest.",
     ),
 }  # fmt: skip
 """By number."""

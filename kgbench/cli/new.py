@@ -9,11 +9,14 @@ from typing import Final
 import click
 
 from kgbench.cli.completion import complete_source
-from kgbench.errors import UsageError, shown_path
+from kgbench.errors import UsageError, numbered, shown_path
 from kgbench.loader import Registry
 from kgbench.problem import SOURCE_NAME, SOURCES
+from kgbench.torchprocess import NoAnswer, ask
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*$")
+_ATEN_S: Final = 300.0
+"""Importing torch and looking at an operator's samples takes seconds."""
 
 SKELETON: Final = """\
 # Change every line that ends in a comment with EDIT and remove that comment. As it stands the file describes
@@ -70,30 +73,63 @@ def new(source: str, name: str, out: Path) -> None:
     """Begin a problem file: a skeleton that says what to change.
 
     SOURCE is aten, vllm, cublas or a source of your own. `kgbench validate` names every line that is left to do.
+
+    For SOURCE aten, NAME may be an operator of ATen or one overload of it (erf, aten::erf, logaddexp.out). The file is
+    then a whole first draft: signatures, cases and words from torch, which has to be installed, with expecttest.
     """
     if not SOURCE_NAME.match(source):
         raise UsageError(
             "KGB119", f"a source is named in lower case, digits and _, not '{source}'; try kgbench new mine {name}"
         )
+    name, overload, spelled = _operator(name) if source == "aten" else (name, "", False)
     if not _NAME.match(name):
         raise UsageError("KGB120", f"'{name}' cannot be the name of a function; try kgbench new {source} scale")
     if f"{source}/{name}" in Registry().ids():
         raise UsageError("KGB121", f"kgbench has a problem {source}/{name}; `kgbench show {source}/{name}` prints it")
     path = out / source / f"{name}.yaml"
+    if path.exists():
+        raise _exists(path)
+    text = _draft(name, overload, spelled=spelled) if source == "aten" else ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(skeleton(source, name, out))
+            file.write(text or skeleton(source, name, out))
     except FileExistsError:
-        raise UsageError("KGB122", f"{path} exists; take another NAME, or remove the file first") from None
+        raise _exists(path) from None
     except OSError as error:
         raise UsageError(
             "KGB123", f"{path}: cannot write: {error.strerror}; give another folder with --out DIR"
         ) from None
     shown = shown_path(path)
-    click.echo(f"{shown}: change the lines marked EDIT, then")
+    click.echo(f"{shown}: {'a draft; read it, ' if text else ''}change the lines marked EDIT, then")
     click.echo(f"  kgbench validate {shown}")
     click.echo(f"  kgbench run --problem-dir {out} --problems {source}/{name} --model reference")
+
+
+def _exists(path: Path) -> UsageError:
+    return UsageError("KGB122", f"{path} exists; take another NAME, or remove the file first")
+
+
+def _operator(spelling: str) -> tuple[str, str, bool]:
+    """Name and overload, and whether it is spelled as only ATen's are."""
+    name = spelling.removeprefix("aten::")
+    operator, dot, overload = name.partition(".")
+    return operator, overload, bool(dot) or name != spelling
+
+
+def _draft(operator: str, overload: str, *, spelled: bool) -> str:
+    """What torch has to say; empty, with a word about it, where it has nothing and a skeleton will do."""
+    try:
+        (said,) = ask("kgbench.harness.aten_file", {"operator": operator, "overload": overload}, _ATEN_S)
+    except NoAnswer as error:
+        said = {"failed": str(error)}
+    if "text" in said:
+        return str(said["text"])
+    why = said.get("unknown") or said.get("failed")
+    if spelled:
+        raise UsageError("KGB130", f"no draft of aten::{operator}: {why}")
+    click.echo(f"kgbench: {numbered('KGB611', f'a skeleton, no draft from torch: {why}')}", err=True)
+    return ""
 
 
 def skeleton(source: str, name: str, out: Path) -> str:

@@ -204,6 +204,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB127": (_nothing, "check none.py"),
     "KGB128": (_same_name, "check same.py --problem-dir mine"),
     "KGB129": (_kernel, "check k.py"),
+    "KGB130": (_nothing, "new aten aten::scale"),
     "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
     "KGB202": (_nothing, "list --problem-dir nowhere"),
     "KGB204": (lambda ground: ground.file("mine/scale.yaml"), "list --problem-dir mine"),
@@ -248,6 +249,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB609": (Ground.run, "report last"),
     "KGB610": (lambda ground: ground.ended(problems=[{"id": "aten/softmax", "kind": "compute", "sha256": "2"}]),
                "report last"),
+    "KGB611": (_nothing, "new aten scale"),
 }  # fmt: skip
 """What there has to be, and the command."""
 
