@@ -85,6 +85,8 @@ def _state(result: Result, overload: Overload, mutant: str) -> tuple[str, str, s
         (case for case in result.cases if case.overload == overload.name and case.outcome is not Outcome.PASSED), None
     )
     case, found = (failing.id, f"{failing.outcome}: {failing.reason}") if failing else ("", result.reason)
+    if outcome is Outcome.SKIPPED and overload.needs is not None and found.startswith(overload.needs.words):
+        return NOT_APPLICABLE, "", found
     reason = overload.equivalent.get(mutant)
     if outcome is Outcome.PASSED:
         step = "add a case that it fails, or declare it under mutants.equivalent with the reason"

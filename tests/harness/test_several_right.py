@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.baselines.expected import Expected  # noqa: E402
 from kgbench.cases import expand_cases  # noqa: E402
 from kgbench.errors import KgbenchError  # noqa: E402
+from kgbench.harness import mutation  # noqa: E402
 from kgbench.harness.arena import HostArena  # noqa: E402
 from kgbench.harness.canonical import in_one_form  # noqa: E402
 from kgbench.harness.inputs import Chunk  # noqa: E402
@@ -22,7 +23,7 @@ from kgbench.harness.windows import WindowLayout  # noqa: E402
 from kgbench.harness.worker import _decode  # noqa: E402
 from kgbench.loader import load_problem  # noqa: E402
 from kgbench.problem import Needs, Problem  # noqa: E402
-from kgbench.types import Outcome  # noqa: E402
+from kgbench.types import Outcome, Result  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -161,6 +162,8 @@ def test_a_device_out_of_reach_skips_with_the_reason(tmp_path: Path) -> None:
     referee.capability = 80
     verdict = Verdict(Outcome.SKIPPED, "needs compute capability 9.0 or newer: fp8; this GPU has 8.0")
     assert referee._out_of_reach(problem) == {"": verdict}
+    skipped = Result("mine/places", "mutant:zeros", 0, Outcome.SKIPPED, verdict.reason)
+    assert mutation._state(skipped, problem.overloads[0], "zeros") == (mutation.NOT_APPLICABLE, "", verdict.reason)
     referee.capability = None
     assert referee._out_of_reach(problem) == {}
 
