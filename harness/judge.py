@@ -125,6 +125,8 @@ class OverloadJudge:
 
     def message(self, call: PlacedCall, trusted_reference: bool = False) -> dict[str, Any]:
         message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes, trusted_reference)
+        message["poison"] = [promise.nbytes for promise in call.promises if promise.nbytes]
+        message["late"] = bool(call.inputs.bound.case.variables.get("late", False))
         if trusted_reference:
             message["kwargs"] |= self._reference_hints(call)
             return message
@@ -145,9 +147,13 @@ class OverloadJudge:
         target = self.overload.baseline.get("cuda", "")
         if target.startswith("aten:") and aten_function(target.removeprefix("aten:")):
             return aten_promises(target.removeprefix("aten:"), inputs, self.keeps_strides)
-        expected = self.reference.expected(inputs.arguments(), written_names(inputs.bound))
-        shapes = [tuple(item.value.shape) for name, item in expected.items() if name.startswith("return")]
         variables = inputs.bound.case.variables
+        told = [item.shape.evaluate(variables) for item in self.overload.returns if item.shape is not None]
+        if told and len(told) == len(self.overload.returns):
+            shapes = [tuple(shape) for shape in told]
+        else:
+            expected = self.reference.expected(inputs.arguments(), written_names(inputs.bound))
+            shapes = [tuple(item.value.shape) for name, item in expected.items() if name.startswith("return")]
         promises = [Promise(str(inputs.bound.case.dtype), shape, base=self.overload.alias or "") for shape in shapes]
         for index, item in enumerate(self.overload.returns[: len(promises)]):
             parts = {"dtype": item.dtype, "shape": item.shape, "strides": item.strides}
@@ -393,6 +399,7 @@ class OverloadJudge:
             "_views": views,
             "_written": list(written_names(call.inputs.bound)),
             "_returns": returns,
+            "_strides": [None if promise.strides is None else list(promise.strides) for promise in call.promises],
             "_alias": any(promise.shares for promise in call.promises),
             "_plain": self.plain,
             "_returned_argument": self.overload.returned_argument,

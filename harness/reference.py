@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,6 +88,8 @@ class Hints:
     written: tuple[str, ...]
     returns: tuple[str, ...]
     """Names of the dtypes that are returned."""
+    strides: tuple[Any, ...]
+    """Of each tensor that is returned; None where any are right."""
     alias: bool
     """The result must be a view."""
     plain: bool
@@ -106,8 +109,9 @@ class Hints:
                 stored[name] = view
                 _replace(arguments, name, view[slots] if slots else view)
         written, returns = tuple(arguments.pop("_written")), tuple(arguments.pop("_returns"))
+        strides = tuple(arguments.pop("_strides", ()))
         alias, plain = arguments.pop("_alias"), arguments.pop("_plain", False)
-        return cls(views, stored, written, returns, alias, plain, arguments.pop("_returned_argument", ""))
+        return cls(views, stored, written, returns, strides, alias, plain, arguments.pop("_returned_argument", ""))
 
     def hand_out(self, outputs: Mapping[str, torch.Tensor], arguments: Mapping[str, Any]) -> Any:
         """Do with outputs what an entry does with them: write the written ones, return the others."""
@@ -116,6 +120,9 @@ class Hints:
         if self.returned_argument:
             return arguments[self.returned_argument]
         returned = [value for name, value in outputs.items() if name not in self.written]
+        if not self.alias:
+            steps = itertools.chain(self.strides, itertools.repeat(None))
+            returned = [laid_out(each, at) for each, at in zip(returned, steps, strict=False)]
         if not returned:
             return None
         return returned[0] if "return" in outputs else tuple(returned)
@@ -151,6 +158,13 @@ def typed_outputs(
     names = [name for name in outputs if name not in hints.written]
     dtypes = zip(names, hints.returns, strict=True)
     return written | {name: stored_as(outputs[name].value, getattr(torch, dtype)) for name, dtype in dtypes}
+
+
+def laid_out(value: torch.Tensor, strides: Any) -> torch.Tensor:
+    """The same with these strides, where it has as many dimensions."""
+    if strides is None or len(strides) != value.dim() or list(value.stride()) == list(strides):
+        return value
+    return torch.empty_strided(value.shape, strides, dtype=value.dtype, device=value.device).copy_(value)
 
 
 def element(arguments: Mapping[str, Any], name: str) -> Any:

@@ -33,6 +33,9 @@ from kgbench.harness.arena import (
 )
 from kgbench.harness.protocol import Channel, ChannelClosed, Message, decode_scalar, encode_scalar
 
+POISON: Final = 0xFF
+LATE_CYCLES: Final = 50_000_000
+"""Some 30 ms of a device doing nothing."""
 PLAIN_TYPES: Final = (bool, int, float, complex)
 """Of values that an entry of kind sync returns."""
 MAX_TRACEBACK_CHARS: Final = 6000
@@ -123,6 +126,12 @@ class Stub:
     def call(self, message: Message, fds: list[int]) -> Message:
         """One call, its outputs copied out and described."""
         call = self._bind(message)
+        self._poison(message["poison"])
+        if message["late"] and self.device_kind == "cuda":
+            return self._late_call(call)
+        return self._called(call)
+
+    def _called(self, call: Call) -> Message:
         started_ns = time.perf_counter_ns()
         outputs = call[0](*call[1], **call[2])
         self._synchronize()
@@ -132,6 +141,22 @@ class Stub:
         self._synchronize()
         self.kept = (outputs, call)
         return {"outputs": claims, "elapsed_us": elapsed_us}
+
+    def _late_call(self, call: Call) -> Message:
+        """The call on a stream of its own, on which its tensors are still to be written."""
+        entry, args, kwargs, offset, capacity = call
+        with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
+            held = [torch.zeros_like(value) if isinstance(value, torch.Tensor) else value for value in args]
+            torch.cuda._sleep(LATE_CYCLES)  # type: ignore[no-untyped-call]
+            for copy, value in zip(held, args, strict=True):
+                if isinstance(value, torch.Tensor):
+                    copy.copy_(value)
+            return self._called((entry, held, kwargs, offset, capacity))
+
+    def _poison(self, sizes: Sequence[int]) -> None:
+        """Fill memory of these sizes and give it back, so that what is next allocated holds nothing that is right."""
+        blocks = [torch.full((nbytes,), POISON, dtype=torch.uint8, device=self.device_kind) for nbytes in sizes]
+        del blocks
 
     def copy_out(self, message: Message, fds: list[int]) -> Message:
         """Copy the last call's outputs out again: a view shows what its base holds now."""

@@ -88,8 +88,10 @@ DRAWS: Final[dict[str, tuple[int, int]]] = {
 
 CASE_VARIABLES: Final[dict[str, Any]] = {"values": "default", "exact": False, "unjudged": False}
 """Variables with a meaning of their own that every case has, and what they are when a case does not set them."""
-CALL_VARIABLES: Final[dict[str, Any]] = {"offset": 0, "lazy": ""}
-"""The same of cases that are calls: elements of storage before each tensor's first, and the lazy bit of each."""
+CALL_VARIABLES: Final[dict[str, Any]] = {"offset": 0, "lazy": "", "late": False}
+"""The same of cases that are calls: elements of storage before each tensor's first, the lazy bit of each, and whether
+their values are still being written on the current stream when the call is made.
+"""
 LAZY: Final = ("", "conj", "neg")
 
 INDEX_NAMES: Final = ("i", "j", "k", "l")
@@ -494,7 +496,7 @@ def _case_values(node: Node) -> dict[str, Any]:
             child.choice(tuple(ITEMSIZE))
         if name == "values":
             child.text()
-        if name in ("exact", "unjudged"):
+        if name in ("exact", "unjudged", "late"):
             child.boolean()
         if name == "call":
             _check_call(child)
