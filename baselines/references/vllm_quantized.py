@@ -330,7 +330,8 @@ def _a8_product(x: torch.Tensor, packed: torch.Tensor, number: int) -> Expected:
     The value is the product with x as it is. The scale makes room for a kernel that rounds x to Q8_1 as vLLM's do,
     which of 32 activations each keeps d = max|x| / 127 and the sum s in float16 and the codes round(x / d):
 
-    - a code is off by up to half a step, which is d / sqrt(12) in the root mean square, times the weight that it meets;
+    - a code is off by up to half a step, which is d / sqrt(12) in the root mean square, times the weight that it meets:
+      of formats with minima that is the scaled code for one kernel of vLLM and the whole weight for another;
     - d and s are off by the rounding of float16, times what they meet: with the weight ``scaled + added`` the
       activations' codes meet ``scaled`` and s meets ``added``.
 
@@ -341,7 +342,12 @@ def _a8_product(x: torch.Tensor, packed: torch.Tensor, number: int) -> Expected:
     weights = scaled + added
     rows, batch = packed.shape[0], x.shape[0]
     blocks = x.reshape(batch, -1, 32)
-    met = torch.maximum(scaled.abs(), weights.abs()).square().reshape(rows, -1, 32).sum(-1)
+    met = (
+        (scaled.abs() if number in (3, 7) else torch.maximum(scaled.abs(), weights.abs()))
+        .square()
+        .reshape(rows, -1, 32)
+        .sum(-1)
+    )
     steps = blocks.abs().amax(-1) / 127
     quantised = (steps.square() / 12 + HALF_UNIT**2 * blocks.square().sum(-1)) @ met.T
     summed = blocks.sum(-1).square() @ added.reshape(rows, -1, 32).abs().amax(-1).square().T
@@ -363,7 +369,7 @@ def prepare_ggml(tensors: Tensors, variables: Variables, generator: torch.Genera
     unit = torch.rand(2, blocks.shape[0], generator=generator, device=generator.device)
     halves = (0.25 + 0.75 * unit) * (0.2 / largest)
     if form.nbytes in (20, 24):
-        halves[1] = unit[1] - 0.5
+        halves[1] = -unit[1] * halves[0] * (1 << form.code_bits)
     elif form.minima:
         halves[1] *= 1 << (form.code_bits - 2)
     if variables["values"] == "extreme":
