@@ -6,16 +6,22 @@ inputs in place. ``*_plain`` have the entries' own signatures and dtypes and are
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from kgbench.baselines.expected import Expected
+from kgbench.baselines.references.vllm import (
+    FP8_LARGEST,
+    coded,
+    fill_tables,
+    fill_with_nan,
+    paged_attention,
+    paged_attention_plain,
+)
 
 Expectations = dict[str, Expected]
-FP8_LARGEST = 448.0
-"""The largest number of float8_e4m3fn."""
 _POISON_BYTE = 0xFF
 
 
@@ -87,7 +93,7 @@ def _coded(rows: torch.Tensor, kv_cache_dtype: str, scale: torch.Tensor) -> torc
     """Rows in the cache's dtype."""
     if kv_cache_dtype == "auto":
         return rows
-    return (rows.float() / scale).clamp(-FP8_LARGEST, FP8_LARGEST).to(torch.float8_e4m3fn)
+    return coded(rows, scale)
 
 
 def _stored(rows: torch.Tensor, cache: torch.Tensor, slot_mapping: torch.Tensor) -> torch.Tensor:
@@ -234,7 +240,7 @@ def prepare_gather(
 
     ``lengths``: tokens to gather of each sequence; ``starts``: how many of it come before them, () for none. Block
     tables name distinct blocks in random order, and blocks of poison where nothing is gathered. Every slot that is
-    not gathered is poison: NaN, bytes of 0xFF, or 0xA5 in ``indexer`` caches, where a slot is two places.
+    not gathered is poison: NaN, which in bytes is ones.
     """
     cache = tensors["kv_cache" if "kv_cache" in tensors else "src_cache"]
     lengths = torch.tensor(variables["lengths"], dtype=torch.int32, device=generator.device)
@@ -248,50 +254,17 @@ def prepare_gather(
         sequence = torch.repeat_interleave(torch.arange(len(lengths), device=generator.device), lengths)
         tensors["token_to_seq"].fill_(0)
         tensors["token_to_seq"][: len(sequence)] = sequence.to(torch.int32)
-    live = _fill_tables(tensors["block_table"], starts, starts + lengths, cache.shape[:2], generator)
+    live = fill_tables(tensors["block_table"], starts, starts + lengths, cache.shape[:2], generator)
     if "dst_scale" in tensors:
         _poison_indexer(cache, live, tensors["dst_k"].shape[1])
     else:
         _poison(cache, live)
 
 
-def _fill_tables(
-    tables: torch.Tensor,
-    begins: torch.Tensor,
-    ends: torch.Tensor,
-    cache: Sequence[int],
-    generator: torch.Generator,
-) -> torch.Tensor:
-    """Fill the tables; bool ``cache`` (blocks, block_size): the slots of positions from begin to end."""
-    blocks, block_size = cache
-    order = torch.randperm(blocks, generator=generator, device=generator.device)
-    column = torch.arange(tables.shape[1], device=generator.device)
-    used = (column < (-(-ends // block_size))[:, None]) & (column >= (begins // block_size)[:, None])
-    used &= (ends > begins)[:, None]
-    count = int(used.sum())
-    if count >= blocks:
-        raise ValueError(f"{count} blocks are used, the cache has {blocks}: none is left for poison")
-    spare = torch.randint(count, blocks, tables.shape, generator=generator, device=generator.device)
-    table = order[spare]
-    table[used] = order[:count]
-    tables.copy_(table)
-    position = torch.arange(tables.shape[1] * block_size, device=generator.device)
-    owned = (position >= begins[:, None]) & (position < ends[:, None])
-    live = torch.zeros(blocks, block_size, dtype=torch.bool, device=generator.device)
-    block_of = table[:, position // block_size]
-    live[block_of[owned], (position % block_size).expand_as(owned)[owned]] = True
-    return live
-
-
 def _poison(cache: torch.Tensor, live: torch.Tensor) -> None:
-    """NaN, or bytes of ones in whole numbers, outside of the live slots of (blocks, block_size, ...)."""
+    """NaN, or ones in bytes, outside of the live slots of (blocks, block_size, ...)."""
     dead = ~live.reshape(*live.shape, *(1,) * (cache.dim() - 2))
-    if cache.element_size() == 1:
-        cache.view(torch.uint8).masked_fill_(dead, _POISON_BYTE)
-    elif cache.is_floating_point():
-        cache.masked_fill_(dead, float("nan"))
-    else:
-        cache.masked_fill_(dead, -1)
+    fill_with_nan(cache, dead)
 
 
 def _poison_indexer(cache: torch.Tensor, live: torch.Tensor, head_dim: int) -> None:
@@ -302,6 +275,28 @@ def _poison_indexer(cache: torch.Tensor, live: torch.Tensor, head_dim: int) -> N
 
 
 # --- attention ---
+
+
+def paged_attention_v2(out: torch.Tensor, **arguments: Any) -> Expectations:
+    """``paged_attention``; what is left in the work space is nobody's business."""
+    work_space = ("exp_sums", "max_logits", "tmp_out")
+    return paged_attention(**arguments) | {name: Expected(arguments[name]) for name in work_space}
+
+
+def canonical_out(outputs: dict[str, torch.Tensor], arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """Only ``out`` is an answer, the rest is work space."""
+    return {"out": outputs["out"]}
+
+
+def paged_attention_v2_plain(
+    out: torch.Tensor,
+    exp_sums: torch.Tensor,
+    max_logits: torch.Tensor,
+    tmp_out: torch.Tensor,
+    *arguments: Any,
+) -> None:
+    """``paged_attention`` without partitions."""
+    paged_attention_plain(out, *arguments)
 
 
 def merge_attn_states(
