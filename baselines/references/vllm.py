@@ -6,7 +6,7 @@ inputs in place. ``*_plain`` have the entries' own signatures and dtypes and are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,8 @@ from kgbench.baselines.expected import Expected
 from kgbench.baselines.references.aten import finite
 
 Expectations = dict[str, Expected]
+FP8_LARGEST = 448.0
+"""The largest number of float8_e4m3fn."""
 
 
 def rms_norm(input: torch.Tensor, weight: torch.Tensor, epsilon: float, **_: Any) -> Expectations:
@@ -97,10 +99,17 @@ def reshape_and_cache(
     key_cache: torch.Tensor,
     value_cache: torch.Tensor,
     slot_mapping: torch.Tensor,
-    **_: Any,
+    kv_cache_dtype: str = "auto",
+    k_scale: Any = 1.0,
+    v_scale: Any = 1.0,
 ) -> Expectations:
-    """The caches with token t stored at slot_mapping[t] = block * block_size + place; a negative slot is skipped."""
+    """The caches with token t stored at slot_mapping[t] = block * block_size + place; a negative slot is skipped.
+
+    In fp8 what is stored is divided by its scale.
+    """
     key_cache, value_cache = key_cache.clone(), value_cache.clone()
+    if kv_cache_dtype != "auto":
+        key, value = key / k_scale, value / v_scale
     _scatter(key, value, key_cache, value_cache, slot_mapping)
     return {"key_cache": Expected(key_cache), "value_cache": Expected(value_cache)}
 
@@ -111,11 +120,14 @@ def reshape_and_cache_plain(
     key_cache: torch.Tensor,
     value_cache: torch.Tensor,
     slot_mapping: torch.Tensor,
-    kv_cache_dtype: str,
-    k_scale: torch.Tensor,
-    v_scale: torch.Tensor,
+    kv_cache_dtype: str = "auto",
+    k_scale: Any = 1.0,
+    v_scale: Any = 1.0,
 ) -> None:
     """``reshape_and_cache`` by indexed assignment."""
+    if kv_cache_dtype != "auto":
+        key, value = coded(key, k_scale).view(torch.uint8), coded(value, v_scale).view(torch.uint8)
+        key_cache, value_cache = key_cache.view(torch.uint8), value_cache.view(torch.uint8)
     _scatter(key, value, key_cache, value_cache, slot_mapping)
 
 
@@ -133,6 +145,11 @@ def _scatter(
     blocks, places = slots // block_size, slots % block_size
     key_cache[blocks, :, :, places, :] = key[kept].reshape(-1, heads, groups, x)
     value_cache[blocks, :, :, places] = value[kept]
+
+
+def coded(values: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """values / scale in float8_e4m3fn, saturated."""
+    return (values.float() / scale).clamp(-FP8_LARGEST, FP8_LARGEST).to(torch.float8_e4m3fn)
 
 
 def prepare_slots(
@@ -153,16 +170,22 @@ def paged_attention(
     block_tables: torch.Tensor,
     seq_lens: torch.Tensor,
     alibi_slopes: torch.Tensor | None,
+    kv_cache_dtype: str = "auto",
+    k_scale: Any = 1.0,
+    v_scale: Any = 1.0,
     **_: Any,
 ) -> Expectations:
     """softmax(scale * q · K + alibi) V for one query token per sequence, over the keys its block table names.
 
+    In fp8 what the caches hold counts times its scale.
     The error scale is sqrt(sum((p v)²)): kernels may round the probabilities to the cache's dtype.
     """
     values = torch.empty_like(query, memory_format=torch.contiguous_format)
     scales = torch.empty_like(values)
     for index, length in enumerate(seq_lens.tolist()):
         keys, cached_values = _gathered(key_cache, value_cache, block_tables[index], length)
+        if kv_cache_dtype != "auto":
+            keys, cached_values = keys * k_scale, cached_values * v_scale
         group = query[index].reshape(num_kv_heads, -1, query.shape[-1])
         logits = scale * group @ keys.mT
         if alibi_slopes is not None:
@@ -198,11 +221,17 @@ def paged_attention_plain(
     block_size: int,
     max_seq_len: int,
     alibi_slopes: torch.Tensor | None,
+    kv_cache_dtype: str = "auto",
+    k_scale: Any = 1.0,
+    v_scale: Any = 1.0,
     *_: Any,
 ) -> None:
     """``paged_attention`` over all sequences at once, masked, in the problem's own dtype and without a host sync."""
     sequences, heads, head_size = query.shape
     tables = block_tables.long()
+    if kv_cache_dtype != "auto":
+        key_cache = (key_cache.float() * k_scale).to(query.dtype)
+        value_cache = (value_cache.float() * v_scale).to(query.dtype)
     keys = key_cache[tables].permute(0, 2, 1, 4, 3, 5).reshape(sequences, num_kv_heads, -1, head_size)
     values = value_cache[tables].permute(0, 2, 1, 4, 3).reshape(sequences, num_kv_heads, -1, head_size)
     position = torch.arange(keys.shape[2], device=query.device)
@@ -223,22 +252,61 @@ def prepare_paged(
     """Lengths, block tables and poison of a paged key-value cache.
 
     key_cache: (blocks, heads, head_size / x, block_size, x); value_cache: (blocks, heads, head_size, block_size).
-    ``seq_lens``: the first max_seq_len, the last 1 and random between when the case is ``ragged``, else evenly from
-    max_seq_len down to half of it, so that the work is the same in every run. Block tables name distinct blocks in
+    ``seq_lens``: the case's ``lengths`` where it has some; otherwise the first max_seq_len, the last 1 and random
+    between when the case is ``ragged``, else evenly from max_seq_len down to half of it, so that the work is the same
+    in every run. Block tables name distinct blocks in
     random order; entries past a sequence's end name blocks of poison. Every slot that no sequence owns is NaN.
     """
     tables, lengths = tensors["block_tables"], tensors["seq_lens"]
-    value_cache, block_size = tensors["value_cache"], tensors["value_cache"].shape[-1]
-    blocks = torch.randperm(value_cache.shape[0], generator=generator, device=generator.device)
-    tables.copy_(blocks[: tables.numel()].reshape(tables.shape))
-    lengths.copy_(_lengths(lengths.shape[0], int(variables["max_seq_len"]), bool(variables["ragged"]), generator))
-    position = torch.arange(tables.shape[1] * block_size, device=tables.device)
-    owned = position < lengths[:, None]
-    block_of = tables.long()[:, position // block_size]
-    live = torch.zeros(value_cache.shape[0], block_size, dtype=torch.bool, device=tables.device)
+    value_cache = tensors["value_cache"]
+    if variables.get("lengths"):
+        lengths.copy_(torch.tensor(variables["lengths"]))
+    else:
+        lengths.copy_(_lengths(lengths.shape[0], int(variables["max_seq_len"]), bool(variables["ragged"]), generator))
+    begins = torch.zeros_like(lengths)
+    live = fill_tables(tables, begins, lengths, (value_cache.shape[0], value_cache.shape[-1]), generator)
+    fill_with_nan(value_cache, ~live[:, None, None, :])
+    fill_with_nan(tensors["key_cache"], ~live[:, None, None, :, None])
+
+
+def fill_tables(
+    tables: torch.Tensor,
+    begins: torch.Tensor,
+    ends: torch.Tensor,
+    cache: Sequence[int],
+    generator: torch.Generator,
+) -> torch.Tensor:
+    """Fill block tables, int32 (sequences, width); returns which slots are used, bool (blocks, block_size).
+
+    Position p of a sequence, from its begin to its end, is at place p % block_size of block table[p // block_size].
+    Blocks in use are distinct and in random order; other entries name blocks that nobody uses. ``cache``: (blocks,
+    block_size).
+    """
+    blocks, block_size = cache
+    order = torch.randperm(blocks, generator=generator, device=generator.device)
+    column = torch.arange(tables.shape[1], device=generator.device)
+    used = (column < (-(-ends // block_size))[:, None]) & (column >= (begins // block_size)[:, None])
+    used &= (ends > begins)[:, None]
+    count = int(used.sum())
+    if count > blocks or (count == blocks and count < used.numel()):
+        raise ValueError(f"{count} blocks are used, the cache has {blocks}: none is left for entries without use")
+    table = order[torch.randint(min(count, blocks - 1), blocks, tables.shape, generator=generator, device=order.device)]
+    table[used] = order[:count]
+    tables.copy_(table)
+    position = torch.arange(tables.shape[1] * block_size, device=generator.device)
+    owned = (position >= begins[:, None]) & (position < ends[:, None])
+    live = torch.zeros(blocks, block_size, dtype=torch.bool, device=generator.device)
+    block_of = table[:, position // block_size]
     live[block_of[owned], (position % block_size).expand_as(owned)[owned]] = True
-    value_cache.masked_fill_(~live[:, None, None, :], float("nan"))
-    tensors["key_cache"].masked_fill_(~live[:, None, None, :, None], float("nan"))
+    return live
+
+
+def fill_with_nan(cache: torch.Tensor, where: torch.Tensor) -> None:
+    """NaN in a floating cache, in the types of 8 bits too, for which torch has no masked fill."""
+    if cache.element_size() == 1:
+        cache.view(torch.uint8).masked_fill_(where, 0xFF)
+    else:
+        cache.masked_fill_(where, float("nan"))
 
 
 def _lengths(count: int, longest: int, ragged: bool, generator: torch.Generator) -> torch.Tensor:
