@@ -6,6 +6,7 @@ inputs in place. ``*_fallback`` have the entries' own signatures and dtypes and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
@@ -108,7 +109,7 @@ def _hadamard(rows: torch.Tensor) -> torch.Tensor:
         first, second = mixed.reshape(*rows.shape[:-1], -1, 2, half).unbind(-2)
         mixed = torch.stack((first + second, first - second), -2)
         half *= 2
-    return mixed.reshape(rows.shape) / size**0.5
+    return mixed.reshape(rows.shape) / math.sqrt(size)
 
 
 # --- codes ---
@@ -310,7 +311,7 @@ def _norm_quant(
     group: int,
 ) -> Expectations:
     total = input if residual is None else input + residual
-    groups = (_normalised(total, epsilon) * weight).unflatten(-1, (-1, group))
+    groups = _split(_normalised(total, epsilon) * weight, group)
     # fp8 arrives as float64, int8 as it is.
     codes = "fp8" if result.is_floating_point() else "int8"
     scale = _token_scale(groups.abs().amax(-1), scale_ub, codes)
@@ -360,13 +361,18 @@ def _norm_quant_fallback(
     if residual is not None:
         rows = rows + residual
         residual.copy_(rows)
-    groups = (_normalised(rows, epsilon) * weight).unflatten(-1, (-1, group))
+    groups = _split(_normalised(rows, epsilon) * weight, group)
     scale.copy_(_token_scale(groups.abs().amax(-1), scale_ub, "int8" if result.dtype == torch.int8 else "fp8"))
     codes = (groups / scale.unsqueeze(-1)).flatten(-2)
     result.copy_(_int8(codes, None) if result.dtype == torch.int8 else codes.clamp(-FP8_MAX, FP8_MAX))
 
 
 # --- heads ---
+
+
+def _split(rows: torch.Tensor, size: int) -> torch.Tensor:
+    """The last dimension as (parts, size)."""
+    return rows.reshape(*rows.shape[:-1], -1, size)
 
 
 def fused_qk_norm_rope(
@@ -386,7 +392,7 @@ def fused_qk_norm_rope(
 
     The error scale of a rotated element is the sum of its two products' sizes.
     """
-    heads = qkv.unflatten(-1, (-1, head_dim))
+    heads = _split(qkv, head_dim)
     weights = torch.stack([q_weight] * num_heads_q + [k_weight] * num_heads_k)
     normed = _normalised(heads[:, : num_heads_q + num_heads_k], eps) * weights
     angles = cos_sin_cache[position_ids].unsqueeze(1)
@@ -410,7 +416,7 @@ def fused_qk_norm_rope_fallback(
     position_ids: torch.Tensor,
 ) -> None:
     """``fused_qk_norm_rope`` in float32, rounded once."""
-    heads = qkv.unflatten(-1, (-1, head_dim))[:, : num_heads_q + num_heads_k]
+    heads = _split(qkv, head_dim)[:, : num_heads_q + num_heads_k]
     weights = torch.stack([q_weight] * num_heads_q + [k_weight] * num_heads_k)
     normed = _normalised(heads.float(), eps) * weights
     heads.copy_(_rotated(normed, cos_sin_cache[position_ids].float().unsqueeze(1), is_neox, -1.0))
@@ -471,9 +477,8 @@ def selective_scan_fwd(
             continue
         resumed = has_initial_state is not None and bool(has_initial_state[index])
         start = ssm_states[initial] if resumed else torch.zeros_like(ssm_states[0])
-        own = [each if query_start_loc is not None else each[index] for each in (u, steps, B, C)]
-        y, size, states = _scanned(*(each[..., columns] for each in own), A, start, stored)
-        where = (..., columns) if query_start_loc is not None else (index,)
+        where: Any = (..., columns) if query_start_loc is not None else index
+        y, size, states = _scanned(u[where], steps[where], B[where], C[where], A, start, stored)
         if D_ is not None:
             y, size = y + D_.unsqueeze(-1) * u[where], size + (D_.unsqueeze(-1) * u[where]).abs()
         values["delta"][where], scales["delta"][where] = y, size
@@ -626,3 +631,157 @@ def _prepare_chunks(tensors: Mapping[str, torch.Tensor], bounds: list[int], comp
         ("initial_state_idx", initial),
     ):
         tensors[name].copy_(torch.tensor(numbers))
+
+
+# --- indexes of sparse attention ---
+
+
+def convert_vertical_slash_indexes(
+    block_count: torch.Tensor,
+    block_offset: torch.Tensor,
+    column_count: torch.Tensor,
+    column_index: torch.Tensor,
+    q_seqlens: torch.Tensor,
+    kv_seqlens: torch.Tensor,
+    vertical_indexes: torch.Tensor,
+    slash_indexes: torch.Tensor,
+    context_size: int,
+    block_size_M: int,
+    block_size_N: int,
+    causal: bool,
+) -> Expectations:
+    """Per block of query rows the key blocks that its diagonals cover, and the columns outside of these."""
+    begin = block_size_M * torch.arange(block_count.shape[-1], device=q_seqlens.device)
+    queries, keys = q_seqlens.long()[:, None, None], kv_seqlens.long()[:, None, None]
+    end = begin + block_size_M + keys - (queries if causal else 0)
+    starts, stops = _spans(slash_indexes.long(), begin, end, block_size_M, causal)
+    offsets, blocks = _blocks_of(starts, stops, keys, block_size_N)
+    columns = vertical_indexes.long()[:, :, None].expand(*blocks.shape, -1).contiguous()
+    before = torch.searchsorted(starts, columns, right=True) - 1
+    covered = (before >= 0) & (columns < stops.gather(-1, before.clamp(min=0)))
+    last = torch.where(starts < _NEVER, starts, -1).amax(-1, keepdim=True) if causal else keys.unsqueeze(-1)
+    listed = ~covered & (columns < last)
+    alive = (begin < queries).expand_as(blocks)
+    counts = {"block_count": blocks, "column_count": listed.sum(-1)}
+    lists = {
+        "block_offset": (offsets, block_offset, blocks),
+        "column_index": (
+            columns.gather(-1, torch.argsort((~listed).long(), dim=-1, stable=True)),
+            column_index,
+            listed.sum(-1),
+        ),
+    }
+    expected = {
+        name: torch.where(alive, count, block_count if name == "block_count" else column_count)
+        for name, count in counts.items()
+    }
+    for name, (wanted, given, count) in lists.items():
+        place = torch.arange(given.shape[-1], device=given.device)
+        expected[name] = torch.where(alive.unsqueeze(-1) & (place < count.unsqueeze(-1)), wanted, given)
+    return {name: Expected(value.to(torch.int32)) for name, value in expected.items()}
+
+
+_NEVER: Final = 1 << 40
+"""Past the end of every sequence."""
+
+
+def _spans(
+    slashes: torch.Tensor, begin: torch.Tensor, end: torch.Tensor, size: int, causal: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Per row the spans of keys that its diagonals cover, merged, in order; unused ones lie at ``_NEVER``.
+
+    slashes: (batch, heads, diagonals), descending; begin: (rows,); end: (batch, 1, rows). Both results are
+    (batch, heads, rows, diagonals).
+    """
+    batch, heads, count = slashes.shape
+    shape = (batch, heads, begin.shape[0])
+    starts = torch.full((*shape, count), _NEVER, device=slashes.device)
+    stops, used = starts.clone(), torch.zeros(shape, dtype=torch.long, device=slashes.device)
+    start, stop = torch.full(shape, -1, device=slashes.device), torch.full(shape, -1, device=slashes.device)
+    for index in range(count):
+        slash = slashes[:, :, index, None]
+        reach = (end - slash).clamp(min=size)
+        met = (slash < end) & (causal | (start < 0) | (slash >= begin))
+        fresh = met & ((start < 0) | (reach > stop + size))
+        grown = met & ~fresh & (reach > stop)
+        used += fresh
+        start, stop = torch.where(fresh, reach - size, start), torch.where(fresh, reach, stop + size * grown)
+        place = (used - 1).clamp(min=0).unsqueeze(-1)
+        for spans, bound in ((starts, start), (stops, stop)):
+            spans.scatter_(-1, place, torch.where(used > 0, bound, _NEVER).unsqueeze(-1))
+    return starts, stops
+
+
+def _blocks_of(
+    starts: torch.Tensor, stops: torch.Tensor, keys: torch.Tensor, size: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where the blocks of ``size`` keys begin that make up spans, cut off at ``keys``; and how many there are."""
+    stops = torch.minimum(stops, keys.unsqueeze(-1))
+    each = ((stops - starts).clamp(min=0) + size - 1) // size
+    through = each.cumsum(-1)
+    place = torch.arange(starts.shape[-1], device=starts.device).expand_as(starts).contiguous()
+    span = torch.searchsorted(through, place, right=True).clamp(max=starts.shape[-1] - 1)
+    offsets = starts.gather(-1, span) + (place - (through - each).gather(-1, span)) * size
+    return offsets, through[..., -1]
+
+
+def convert_vertical_slash_indexes_fallback(
+    block_count: torch.Tensor,
+    block_offset: torch.Tensor,
+    column_count: torch.Tensor,
+    column_index: torch.Tensor,
+    q_seqlens: torch.Tensor,
+    kv_seqlens: torch.Tensor,
+    vertical_indexes: torch.Tensor,
+    slash_indexes: torch.Tensor,
+    context_size: int,
+    block_size_M: int,
+    block_size_N: int,
+    causal: bool,
+) -> None:
+    """``convert_vertical_slash_indexes`` for all rows at once."""
+    expected = convert_vertical_slash_indexes(
+        block_count,
+        block_offset,
+        column_count,
+        column_index,
+        q_seqlens,
+        kv_seqlens,
+        vertical_indexes,
+        slash_indexes,
+        context_size,
+        block_size_M,
+        block_size_N,
+        causal,
+    )
+    block_count.copy_(expected["block_count"].value)
+    block_offset.copy_(expected["block_offset"].value)
+    column_count.copy_(expected["column_count"].value)
+    column_index.copy_(expected["column_index"].value)
+
+
+def prepare_vertical_slash(
+    tensors: Mapping[str, torch.Tensor], variables: Mapping[str, Any], generator: torch.Generator
+) -> None:
+    """Lengths of queries and keys, columns in ascending and diagonals in descending order, both without repeats.
+
+    The first sequence has the longest queries, the others random ones where the case is ``ragged``. Keys are longer by
+    ``extra`` and more than there are columns and diagonals. The last diagonal is 0, the one that ends at the query.
+    """
+    device = generator.device
+    longest, extra = int(variables["context"]), int(variables["extra"])
+    columns, diagonals = tensors["vertical_indexes"], tensors["slash_indexes"]
+    queries = torch.full((columns.shape[0],), longest, device=device)
+    if variables["ragged"]:
+        queries = torch.randint(1, longest + 1, queries.shape, generator=generator, device=device)
+        queries[0] = longest
+    keys = (queries + extra).clamp(min=max(columns.shape[-1], diagonals.shape[-1]) + 1)
+    tensors["q_seqlens"].copy_(queries)
+    tensors["kv_seqlens"].copy_(keys)
+    for index, (query, key) in enumerate(zip(queries.tolist(), keys.tolist(), strict=True)):
+        scores = torch.rand((columns.shape[1], key), generator=generator, device=device)
+        columns[index] = scores.argsort(-1)[:, : columns.shape[-1]].sort(-1).values
+        reach = key - 1 if variables["causal"] else key + query - 1
+        scores = torch.rand((columns.shape[1], reach), generator=generator, device=device)
+        chosen = 1 + scores.argsort(-1)[:, : diagonals.shape[-1] - 1].sort(-1, descending=True).values
+        diagonals[index, :, :-1], diagonals[index, :, -1] = chosen, 0
