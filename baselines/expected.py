@@ -20,6 +20,10 @@ class Expected:
     magnitude: torch.Tensor | None = None
     """Shape of the output, float64: for a sum of products ``sqrt(sum((a*b)**2))``; None means ``abs(value)``."""
 
+    @property
+    def shape(self) -> torch.Size:
+        return self.value.shape
+
     def masked(self, live: torch.Tensor) -> Expected:
         """The same with zeros, which need no error, where ``live`` (bool, shape of the output) is False."""
         value = self.value.masked_fill(~live, 0)
@@ -77,5 +81,11 @@ class Sampled(ABC):
 class Follows:
     """An output that another one decides, whatever that turned out to be; equal to the last bit."""
 
+    shape: torch.Size
     value: Callable[[Mapping[str, torch.Tensor]], torch.Tensor]
-    """Takes all outputs by name, in their own dtypes. float64, complex128 or exact integers."""
+    """Takes the outputs that follow from nothing, by name, in their own dtypes. float64 or exact integers."""
+    rounded: bool = False
+    """Of 16 bits, it may come from the other before that was rounded: the tolerance is the problem's."""
+
+
+Answer = Expected | Sampled | Follows

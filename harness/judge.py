@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from kgbench.baselines.expected import Expected
+from kgbench.baselines.expected import Answer
 from kgbench.baselines.registry import load_function
 from kgbench.cases import BoundCase, Case, bind
 from kgbench.harness.arena import ALIGNMENT_BYTES, Arena, create_arena, encode_tensor, round_up
@@ -18,7 +18,7 @@ from kgbench.harness.handle import WorkerHandle
 from kgbench.harness.inputs import GUARD_BYTES, LAZY_BITS, CallInputs, Chunk, itemsize, make_inputs, writable
 from kgbench.harness.promises import Promise, aten_function, aten_promises
 from kgbench.harness.protocol import decode_scalar
-from kgbench.harness.reference import ReferenceFunction
+from kgbench.harness.reference import ReferenceFunction, values_only
 from kgbench.problem import Overload
 from kgbench.types import Mismatch, Outcome
 
@@ -48,7 +48,7 @@ class PlacedCall:
     """Tensors come back in a list or tuple, even if it is one."""
     remembers: bool = False
     """It will be judged again, so what is right is kept in ``known``."""
-    known: dict[str, Expected] = field(default_factory=dict, compare=False)
+    known: dict[str, Answer] = field(default_factory=dict, compare=False)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -152,8 +152,8 @@ class OverloadJudge:
         if told and len(told) == len(self.overload.returns):
             shapes = [tuple(shape) for shape in told]
         else:
-            expected = self.reference.expected(inputs.arguments(), written_names(inputs.bound))
-            shapes = [tuple(item.value.shape) for name, item in expected.items() if name.startswith("return")]
+            answers = self.reference.answers(inputs.arguments(), written_names(inputs.bound))
+            shapes = [tuple(item.shape) for name, item in answers.items() if name.startswith("return")]
         promises = [Promise(str(inputs.bound.case.dtype), shape, base=self.overload.alias or "") for shape in shapes]
         for index, item in enumerate(self.overload.returns[: len(promises)]):
             parts = {"dtype": item.dtype, "shape": item.shape, "strides": item.strides}
@@ -181,7 +181,7 @@ class OverloadJudge:
         self.fill(side, call)
         self._synchronize()
         message = {"op": "call", **self.message(call, reference)}
-        reply = side.handle.request(message, timeout_s, _what(case))
+        reply = side.handle.request(message, timeout_s, what(case))
         verdict = self._claims(call, reply)
         if verdict is not PASSED:
             return verdict
@@ -199,6 +199,15 @@ class OverloadJudge:
 
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
         """From a snapshot alone: nothing changed that may not, and every output right."""
+        outputs = self.outputs(call, snapshot)
+        return outputs if isinstance(outputs, Verdict) else self.values(call, outputs)
+
+    def conclude(self) -> Verdict:
+        """What can only be said of all timed calls of a case together."""
+        return PASSED
+
+    def outputs(self, call: PlacedCall, snapshot: torch.Tensor) -> dict[str, torch.Tensor] | Verdict:
+        """All outputs by name from a snapshot, or what was changed that may not."""
         outputs: dict[str, torch.Tensor] = {}
         variables = call.inputs.bound.case.variables
         for name, chunk in call.inputs.chunks.items():
@@ -217,12 +226,25 @@ class OverloadJudge:
             flat = snapshot[position : position + promise.nbytes].clone()
             outputs[name] = flat.view(getattr(torch, promise.dtype)).reshape(promise.shape)
             position += round_up(promise.nbytes, ALIGNMENT_BYTES)
+        return outputs
+
+    def answers(self, call: PlacedCall) -> dict[str, Answer]:
+        """What the reference says, which a call that will be judged again keeps."""
+        found = dict(call.known) or self.expected(call.inputs)
+        if call.remembers:
+            call.known.update(found)
+        return found
+
+    def expected(self, inputs: CallInputs) -> dict[str, Answer]:
+        """What is right, by output, from the reference."""
+        return self.reference.answers(inputs.arguments(), written_names(inputs.bound))
+
+    def values(self, call: PlacedCall, outputs: dict[str, torch.Tensor]) -> Verdict:
+        """Whether all outputs are right."""
+        variables = call.inputs.bound.case.variables
         if self.plain or variables.get("unjudged") or not self.overload.values_defined:
             return PASSED
-        written = written_names(call.inputs.bound)
-        expected = dict(call.known) or self.reference.expected(call.inputs.arguments(), written)
-        if call.remembers:
-            call.known.update(expected)
+        expected = values_only(self.answers(call))
         for name in expected:
             if (live := self.live(call, name)) is not None:
                 outputs[name] = either(live, outputs[name], torch.zeros_like(outputs[name]))
@@ -235,7 +257,7 @@ class OverloadJudge:
                 return Verdict(Outcome.WRONG_VALUE, f"{name}: no right answer has this canonical form")
             mismatch = compare(name, got, wanted, self.limits(call.inputs.bound.case))
             if mismatch is not None:
-                return Verdict(Outcome.WRONG_VALUE, _mismatch_words(mismatch), mismatch)
+                return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
         return PASSED
 
     def limits(self, case: Case) -> Limits:
@@ -347,7 +369,7 @@ class OverloadJudge:
             side.arena.bytes_at(chunk.offset, chunk.image.numel()).copy_(chunk.image)
         side.arena.bytes_at(first.out_offset, first.out_bytes).fill_(0xFF)
         self._synchronize()
-        side.handle.request({"op": "copy_out"}, 30.0, _what(case))
+        side.handle.request({"op": "copy_out"}, 30.0, what(case))
         verdict = self.judge(second, self.snapshot(side, second))
         if verdict.outcome is Outcome.WRONG_VALUE:
             words = "not a view: after its base was rewritten it still shows the old values"
@@ -376,7 +398,7 @@ class OverloadJudge:
             values = written.view(dtype).reshape(promise.shape)
             view.copy_(LAZY_BITS["conj" if promise.lazy[0] else "neg" if promise.lazy[1] else ""](values))
         self._synchronize()
-        side.handle.request({"op": "write_back"}, 30.0, _what(case))
+        side.handle.request({"op": "write_back"}, 30.0, what(case))
         for name, chunk in call.inputs.chunks.items():
             if not torch.equal(side.arena.bytes_at(chunk.offset, chunk.image.numel()), bases[name]):
                 return Verdict(Outcome.WRONG_VALUE, f"not a view: what is written through it does not show in '{name}'")
@@ -443,11 +465,11 @@ def warm_up() -> None:
     torch.ops.aten.add.Tensor(*(torch.empty(1, device="meta") for _ in range(2)))
 
 
-def _mismatch_words(mismatch: Mismatch) -> str:
+def mismatch_words(mismatch: Mismatch) -> str:
     where = f"{mismatch.output}{list(mismatch.index)}"
     share = f"{mismatch.wrong_share:.1%} of {list(mismatch.shape)} {mismatch.dtype} wrong"
     return f"{where}: got {mismatch.got}, wanted {mismatch.wanted}, limit {mismatch.limit}; {share}"
 
 
-def _what(case: Case) -> str:
+def what(case: Case) -> str:
     return f"case {case.id}"

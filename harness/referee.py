@@ -33,6 +33,7 @@ from kgbench.harness.languages import deadlines_for, lacking, machine_of
 from kgbench.harness.mutant_facts import why_not
 from kgbench.harness.peaks import peaks
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
+from kgbench.harness.random_judge import judge_for
 from kgbench.harness.reference import reference_spec
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
@@ -250,7 +251,7 @@ class Referee:
 
     def _check_overload(self, evaluation: Evaluation, overload: Overload, worker: Worker, report: Report) -> Verdict:
         """Every check, fuzz and bench case of one overload, until one fails."""
-        judge = OverloadJudge(overload, self.device)
+        judge = judge_for(overload, self.device)
         if words := why_not(evaluation.job.mutant, overload):
             return Verdict(Outcome.SKIPPED, words)
         cases = expand_cases(
@@ -367,7 +368,7 @@ class Referee:
     def _time_overload(
         self, evaluation: Evaluation, overload: Overload, library: Worker, worker: Worker, report: Report
     ) -> Verdict:
-        judge = OverloadJudge(overload, self.device)
+        judge = judge_for(overload, self.device)
         sides = {"library": library, "candidate": worker}
         references = frozenset({"candidate"} if evaluation.job.as_reference else ())
         bench = Bench(

@@ -11,11 +11,13 @@ from typing import Any
 import torch
 
 from kgbench import owncode
-from kgbench.baselines.expected import Expected
+from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
 from kgbench.expr import Expr, evaluate_reference
 from kgbench.harness.codes import either, stored_as
 from kgbench.problem import Overload
 
+Draw = Callable[[Sampled, torch.dtype, torch.Generator | None], torch.Tensor]
+"""How a random output comes about in a reference that runs as an entry."""
 Views = Mapping[str, Any]
 """Per tensor argument ``[shape, strides, offset, live, variables, slots]``: its logical view of a passed storage."""
 
@@ -38,6 +40,10 @@ class ReferenceFunction:
         return cls(**reference_spec(overload))
 
     def expected(self, arguments: Mapping[str, Any], written: tuple[str, ...]) -> dict[str, Expected]:
+        """``answers`` of an operator without chance."""
+        return values_only(self.answers(arguments, written))
+
+    def answers(self, arguments: Mapping[str, Any], written: tuple[str, ...]) -> dict[str, Answer]:
         """Right outputs by name: the written arguments, or ``return`` / ``return[i]``.
 
         ``arguments``: by parameter name; tensors are logical views in the problem's own dtypes, on any device.
@@ -51,10 +57,10 @@ class ReferenceFunction:
             returned = {name for name in value if name.startswith("return")} if isinstance(value, dict) else set()
             if not isinstance(value, dict) or set(value) - returned != set(written):
                 raise ValueError(f"reference must return a dict with {list(written)}, not {_kind(value)}")
-            return {name: _expected(value[name]) for name in (*written, *sorted(returned, key=_number))}
+            return {name: _answer(value[name]) for name in (*written, *sorted(returned, key=_number))}
         if isinstance(value, (tuple, list)):
-            return {f"return[{index}]": _expected(item) for index, item in enumerate(value)}
-        return {"return": _expected(value)}
+            return {f"return[{index}]": _answer(item) for index, item in enumerate(value)}
+        return {"return": _answer(value)}
 
     def views(self, arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The right views, of the arguments themselves: a view of an upcast copy would be none of theirs."""
@@ -146,18 +152,43 @@ class Hints:
         return self.views[name][5] or ...
 
 
+def values_only(answers: Mapping[str, Answer]) -> dict[str, Expected]:
+    """The same, without chance. Raises ValueError where there is any."""
+    values = {name: answer for name, answer in answers.items() if isinstance(answer, Expected)}
+    if len(values) < len(answers):
+        raise ValueError("reference returned a distribution, which only problems of kind random may")
+    return values
+
+
+def honest(sampled: Sampled, dtype: torch.dtype, generator: torch.Generator | None) -> torch.Tensor:
+    """A random output as it should be."""
+    return sampled.draw(dtype, generator)
+
+
 def typed_outputs(
-    function: ReferenceFunction, given: Mapping[str, Any], arguments: Mapping[str, Any], hints: Hints
+    function: ReferenceFunction,
+    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    hints: Hints,
+    draw: Draw = honest,
 ) -> dict[str, torch.Tensor]:
     """Outputs by name in the problem's dtypes, computed from ``given``; ``arguments`` are what is written to."""
     if hints.alias:
         return function.views(given)
-    outputs = function.expected(given, hints.written)
-    # Copies: a reference may answer with an argument itself, which another output overwrites.
-    written = {name: stored_as(outputs[name].value, element(arguments, name).dtype) for name in hints.written}
-    names = [name for name in outputs if name not in hints.written]
-    dtypes = zip(names, hints.returns, strict=True)
-    return written | {name: stored_as(outputs[name].value, getattr(torch, dtype)) for name, dtype in dtypes}
+    answers = function.answers(given, hints.written)
+    dtypes = {name: element(arguments, name).dtype for name in hints.written}
+    names = [name for name in answers if name not in hints.written]
+    dtypes |= {name: getattr(torch, dtype) for name, dtype in zip(names, hints.returns, strict=True)}
+    outputs: dict[str, torch.Tensor] = {}
+    for name in sorted(answers, key=lambda name: isinstance(answers[name], Follows)):
+        answer = answers[name]
+        if isinstance(answer, Sampled):
+            outputs[name] = draw(answer, dtypes[name], arguments.get("generator"))
+        else:
+            # A copy: a reference may answer with an argument itself, which another output overwrites.
+            value = answer.value if isinstance(answer, Expected) else answer.value(outputs)
+            outputs[name] = stored_as(value, dtypes[name])
+    return {name: outputs[name] for name in answers}
 
 
 def laid_out(value: torch.Tensor, strides: Any) -> torch.Tensor:
@@ -226,8 +257,8 @@ def _resolve(text: str) -> Callable[[dict[str, Any]], Any]:
     return lambda arguments: evaluate_reference(text, arguments, torch)
 
 
-def _expected(value: Any) -> Expected:
-    if isinstance(value, Expected):
+def _answer(value: Any) -> Answer:
+    if isinstance(value, Answer):
         return value
     if isinstance(value, torch.Tensor):
         return Expected(value)

@@ -14,12 +14,13 @@ from typing import TextIO
 
 import torch
 
-from kgbench.baselines.expected import Expected
+from kgbench.baselines.expected import Answer
 from kgbench.cases import BoundCase, bind, case_bytes, expand_cases
 from kgbench.errors import KgbenchError, ProblemFileError
 from kgbench.harness.canonical import in_one_form
 from kgbench.harness.inputs import CallInputs, make_inputs
 from kgbench.harness.judge import OverloadJudge, written_names
+from kgbench.harness.reference import values_only
 from kgbench.loader import load_problem
 from kgbench.problem import Overload
 from kgbench.problemfile import key_line
@@ -59,29 +60,30 @@ def _run(path: Path, overload: Overload) -> None:
             judge.reference.value(inputs.arguments())
             return
         call = judge.place_inputs(inputs)
-        expected = judge.reference.expected(inputs.arguments(), written_names(bound))
+        answers = judge.expected(inputs)
         wanted = {name: tuple(inputs.chunks[name].spec.shape) for name in written_names(bound)}
         wanted |= {name: each.shape for name, each in zip(call.outputs, call.promises, strict=True)}
-        missing = sorted(set(wanted) - set(expected))
+        missing = sorted(set(wanted) - set(answers))
         if missing:
-            raise ValueError(f"it gives {', '.join(expected)} and not {missing[0]}")
+            raise ValueError(f"it gives {', '.join(answers)} and not {missing[0]}")
     except Exception as error:  # whatever a reference raises is a complaint about its file
         what = f"fails in case {bound.case.id}: {type(error).__name__}: {error}"
         raise _wrong("KGB270", path, overload, what) from error
-    _check_canonical(path, overload, judge, inputs, expected)
+    _check_canonical(path, overload, judge, inputs, answers)
     for name, shape in wanted.items():
-        got = tuple(expected[name].value.shape)
+        got = tuple(answers[name].shape)
         if got != shape:
             raise _wrong("KGB271", path, overload, f"{name} has shape {got} in case {bound.case.id}, not {shape}")
 
 
 def _check_canonical(
-    path: Path, overload: Overload, judge: OverloadJudge, inputs: CallInputs, expected: dict[str, Expected]
+    path: Path, overload: Overload, judge: OverloadJudge, inputs: CallInputs, answers: dict[str, Answer]
 ) -> None:
     """The right answer has a canonical form."""
     if judge.canonical is None:
         return
     try:
+        expected = values_only(answers)
         in_one_form(
             judge.canonical, {name: each.value for name, each in expected.items()}, expected, inputs.arguments()
         )

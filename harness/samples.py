@@ -9,7 +9,7 @@ import torch
 from kgbench.baselines.expected import Sampled
 from kgbench.harness.randomness import Numbers, codes_of
 
-MOST_SAMPLES: Final = {"cuda": 1 << 22, "cpu": 1 << 18}
+MOST_SAMPLES: Final = {"cuda": 1 << 22, "cpu": 1 << 17}
 """Of one output, by the kind of device; of more elements, stretches that are spread over the output."""
 STRETCHES: Final = 16
 

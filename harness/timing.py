@@ -213,6 +213,7 @@ class Bench:
                 self._give_back_memory()
         self._settle("candidate")
         self._verify_kept(run)
+        self._pass(run, self.judge.conclude())
         return self._timing(run, pairs, singles, call_us, against)
 
     def release(self) -> None:
@@ -387,10 +388,14 @@ class Bench:
             started = time.perf_counter()
             verdict = self.judge.judge(call, secured)
             self.oracle_s = time.perf_counter() - started
-            if verdict is not PASSED:
-                reason = f"in a timed window of case {run.case.id}: {verdict.reason}"
-                raise BenchFailed(Verdict(verdict.outcome, reason, verdict.mismatch))
+            self._pass(run, verdict)
             run.verified += 1
+
+    def _pass(self, run: _Case, verdict: Verdict) -> None:
+        """Raises BenchFailed where something was wrong."""
+        if verdict is not PASSED:
+            reason = f"in a timed window of case {run.case.id}: {verdict.reason}"
+            raise BenchFailed(Verdict(verdict.outcome, reason, verdict.mismatch))
 
     def _flush(self) -> None:
         """Push inputs and outputs out of the cache, so that every call starts cold."""

@@ -124,8 +124,10 @@ class Stub:
         return {"address": self.arena.address}
 
     def call(self, message: Message, fds: list[int]) -> Message:
-        """One call, its outputs copied out and described."""
-        call = self._bind(message)
+        """One call, its outputs copied out and described; ``again``: with the very arguments of the one before."""
+        call = self.kept[1] if message.get("again") else self._bind(message)
+        if "seed" in message:
+            torch.manual_seed(message["seed"])
         self._poison(message["poison"])
         if message["late"] and self.device_kind == "cuda":
             return self._late_call(call)
@@ -333,7 +335,8 @@ def _decode(value: Any, arena: Arena, moved: int, device_kind: str) -> Any:
         if "device" in value:
             return torch.device(device_kind)
         if "Generator" in value:
-            return torch.Generator(device_kind).manual_seed(value["Generator"])
+            # Every call of a window has its own.
+            return torch.Generator(device_kind).manual_seed(value["Generator"] + moved)
     if isinstance(value, list):
         return [_decode(each, arena, moved, device_kind) for each in value]
     return decode_scalar(value)

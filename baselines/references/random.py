@@ -51,13 +51,13 @@ def rrelu_with_noise(
     low, high = float(lower), float(upper)
     if not training:
         result = torch.where(self > 0, self, self * ((low + high) / 2))
-        return {"noise": Follows(lambda outputs: noise), "return": Expected(result)}
+        return {"noise": Follows(noise.shape, lambda outputs: noise), "return": Expected(result)}
 
     def product(outputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         # Exact in float64 for every narrower dtype, so that rounding it gives what one multiplication does.
         return self * outputs["noise"].to(torch.float64)
 
-    return {"noise": Slope(self, low, high), "return": Follows(product)}
+    return {"noise": Slope(self, low, high), "return": Follows(self.shape, product, rounded=True)}
 
 
 def rrelu_with_noise_out(self: torch.Tensor, noise: torch.Tensor, out: Any = None, **others: Any) -> dict[str, Any]:
