@@ -419,6 +419,13 @@ def marlin_int4_fp8_preprocess(qweight: torch.Tensor, qzeros_or_none: torch.Tens
     return Expected(_below_zero(qweight, qzeros_or_none))
 
 
+def marlin_int4_fp8_preprocess_inplace(
+    qweight: torch.Tensor, qzeros_or_none: torch.Tensor | None, **_: Any
+) -> dict[str, Expected]:
+    """The same, written to qweight."""
+    return {"qweight": Expected(_below_zero(qweight, qzeros_or_none))}
+
+
 def marlin_int4_fp8_preprocess_fallback(
     qweight: torch.Tensor, qzeros_or_none: torch.Tensor | None, inplace: bool
 ) -> torch.Tensor:
@@ -434,6 +441,12 @@ def _below_zero(qweight: torch.Tensor, qzeros: torch.Tensor | None) -> torch.Ten
     else:
         zeros = words.unpack(qzeros, 4).repeat_interleave(qweight.shape[0] // qzeros.shape[0], 0)
     return words.pack(torch.where(codes >= zeros, codes - zeros, 15 - codes), 4)
+
+
+def prepare_permutations(tensors: Tensors, variables: Variables, generator: torch.Generator) -> None:
+    """perm: every expert's own permutation, if it has elements."""
+    perm = tensors["perm"]
+    perm.copy_(torch.rand(perm.shape, generator=generator, device=generator.device).argsort(1))
 
 
 def gptq_marlin_moe_repack(
