@@ -77,6 +77,13 @@ class Chunk:
             return TensorPlace(begin + skipped, self.storage_bytes - skipped, spec.dtype, (size,), (1,), 0)
         return TensorPlace(begin, self.storage_bytes, spec.dtype, spec.shape, spec.strides, spec.offset)
 
+    def alone(self) -> torch.Tensor:
+        """The logical view of a copy of the bytes, in a storage without guards: what strides and offsets count in."""
+        stored = (
+            self.image[GUARD_BYTES : self.image.numel() - GUARD_BYTES].clone().view(getattr(torch, self.spec.dtype))
+        )
+        return LAZY_BITS[self.spec.lazy](stored.as_strided(self.spec.shape, self.spec.strides, self.spec.offset))
+
     def view(self, chunk: torch.Tensor) -> torch.Tensor:
         """The logical view within the bytes of this chunk (the image, or a snapshot); a copy where it is shuffled."""
         view = LAZY_BITS[self.spec.lazy](_logical(chunk, self.spec, self.spec.shape))
@@ -136,12 +143,19 @@ class CallInputs:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments by name as the reference takes them: logical views of the images, and scalars."""
-        return {argument.name: self._logical(argument.value) for argument in self.bound.arguments}
+        return self._by_name(lambda chunk: chunk.view(chunk.image))
 
-    def _logical(self, value: Any) -> Any:
-        if isinstance(value, TensorSpec):
-            return self.chunks[value.name].view(self.chunks[value.name].image)
-        return [self._logical(each) for each in value] if isinstance(value, tuple) else value
+    def stored_arguments(self) -> dict[str, Any]:
+        """The same, each tensor in a storage of its own that is laid out as the candidate's."""
+        return self._by_name(Chunk.alone)
+
+    def _by_name(self, tensor: Callable[[Chunk], torch.Tensor]) -> dict[str, Any]:
+        def logical(value: Any) -> Any:
+            if isinstance(value, TensorSpec):
+                return tensor(self.chunks[value.name])
+            return [logical(each) for each in value] if isinstance(value, tuple) else value
+
+        return {argument.name: logical(argument.value) for argument in self.bound.arguments}
 
     def message(self, entry: str, out_offset: int, out_bytes: int, as_storage: bool = False) -> dict[str, Any]:
         """The call as it travels to a worker; ``as_storage``: with the matrices in place of pointers to them."""

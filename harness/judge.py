@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from kgbench.baselines.expected import Answer
+from kgbench.baselines.expected import Answer, Expected
 from kgbench.baselines.registry import load_function
 from kgbench.cases import BoundCase, Case, bind
 from kgbench.harness.arena import ALIGNMENT_BYTES, Arena, create_arena, encode_tensor, round_up
@@ -235,10 +235,6 @@ class OverloadJudge:
             call.known.update(found)
         return found
 
-    def expected(self, inputs: CallInputs) -> dict[str, Answer]:
-        """What is right, by output, from the reference."""
-        return self.reference.answers(inputs.arguments(), written_names(inputs.bound))
-
     def values(self, call: PlacedCall, outputs: dict[str, torch.Tensor]) -> Verdict:
         """Whether all outputs are right."""
         variables = call.inputs.bound.case.variables
@@ -259,6 +255,13 @@ class OverloadJudge:
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
         return PASSED
+
+    def expected(self, inputs: CallInputs) -> dict[str, Answer]:
+        """What is right, by output: from the reference, which for a view works on storage as the candidate has it."""
+        written = written_names(inputs.bound)
+        if self.overload.kind == "view" and not written:
+            return {name: Expected(view) for name, view in self.reference.views(inputs.stored_arguments()).items()}
+        return self.reference.answers(inputs.arguments(), written)
 
     def limits(self, case: Case) -> Limits:
         """The overload's tolerance with the case's values."""
