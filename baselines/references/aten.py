@@ -41,9 +41,20 @@ def add(self: torch.Tensor, other: Any, alpha: Any = 1) -> Expected:
     """
     if is_exact(self, other, alpha):
         return Expected(torch.add(self, other, alpha=alpha))
-    left = self.to(torch.float64)
-    right = alpha * torch.as_tensor(other, dtype=torch.float64, device=self.device)
-    return Expected(left + right, finite(left.abs() + right.abs()))
+    left, right = widened(self), alpha * widened(other)
+    return Expected(left + right, finite(torch.as_tensor(abs(left) + abs(right))))
+
+
+def sub(self: torch.Tensor, other: Any, alpha: Any = 1) -> Expected:
+    """self - alpha * other, as ``add``."""
+    return add(self, other, -alpha)
+
+
+def rsub(self: torch.Tensor, other: Any, alpha: Any = 1) -> Expected:
+    """other - alpha * self, as ``add``."""
+    if is_exact(self, other, alpha):
+        return Expected(torch.rsub(self, other, alpha=alpha))
+    return add(other, self, -alpha)
 
 
 def t(self: torch.Tensor) -> torch.Tensor:
@@ -59,6 +70,13 @@ def is_exact(*operands: Any) -> bool:
         else isinstance(operand, int)
         for operand in operands
     )
+
+
+def widened(operand: Any) -> Any:
+    """A tensor in float64 or complex128; a number as it is."""
+    if not isinstance(operand, torch.Tensor):
+        return operand
+    return operand.to(torch.complex128 if operand.is_complex() else torch.float64)
 
 
 def finite(scale: torch.Tensor) -> torch.Tensor:
