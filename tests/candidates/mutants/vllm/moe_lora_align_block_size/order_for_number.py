@@ -1,0 +1,39 @@
+# outcome: wrong value
+# breaks: It puts adapters where they stand in lora_ids.
+
+import torch
+
+
+def moe_lora_align_block_size(
+    topk_ids,
+    token_lora_mapping,
+    num_experts,
+    block_size,
+    max_loras,
+    size,
+    block_count,
+    sorted_token_ids,
+    experts_ids,
+    num_tokens_post_pad,
+    adapter_enabled,
+    lora_ids,
+    expert_map,
+):
+    experts = topk_ids.flatten().long()
+    if expert_map is not None:
+        experts = expert_map.long()[experts]
+    enabled = adapter_enabled.tolist()
+    for at, lora in enumerate(lora_ids.tolist()[:max_loras]):
+        if not (lora >= 0 and enabled[lora]):
+            continue
+        own = torch.where((token_lora_mapping == lora).repeat_interleave(topk_ids.shape[1]), experts, -1)
+        ids = sorted_token_ids[at * size :][:size].fill_(topk_ids.numel())
+        owners = experts_ids[at * block_count :][:block_count].fill_(-1)
+        block = 0
+        for e in range(num_experts):
+            mine = torch.nonzero(own == e).flatten().to(torch.int32)
+            blocks = -(-len(mine) // block_size)
+            ids[block * block_size :][: len(mine)] = mine
+            owners[block : block + blocks] = e
+            block += blocks
+        num_tokens_post_pad[at] = block * block_size
