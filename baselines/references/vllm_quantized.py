@@ -10,6 +10,7 @@ structure is prepared: permutations, group indices, scales within blocks of byte
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,6 +29,19 @@ FP8_LARGEST: Final = 448.0
 def _product(a: torch.Tensor, b: torch.Tensor) -> Expected:
     """a @ b, with the root of the sum of the squares of an element's products as its scale."""
     return Expected(a @ b, (a.square() @ b.square()).sqrt())
+
+
+STEPS: Final = 2048
+"""Up to this many products coarse sums have a constant limit; beyond it grows with the root of the number."""
+
+
+def _coarse(scale: torch.Tensor, length: int) -> torch.Tensor:
+    """The scale for sums of ``length`` products that are kept in float16, or in the 14 bits of Hopper's float8 units.
+
+    Measured: sums rounded to float16 after every 16 products use 0.49 and 0.52 of ulps 16 at 4096 and 14336 products,
+    sums cut to 14 bits after every 32 products 0.30 and 0.37.
+    """
+    return scale * max(1.0, math.sqrt(length / STEPS))
 
 
 # --- AWQ ---
@@ -76,7 +90,9 @@ def gptq_gemm(
 ) -> Expected:
     """With exllama b_g_idx, if any, is the order of a's columns and the weights are shuffled; without, rows' groups."""
     order, weights = _gptq(b_q_weight, b_gptq_qzeros, b_gptq_scales, b_g_idx, use_exllama, use_v2_format, bit)
-    return _product(a if order is None else a[:, order], weights)
+    result = _product(a if order is None else a[:, order], weights)
+    assert result.magnitude is not None
+    return Expected(result.value, _coarse(result.magnitude, a.shape[1]))
 
 
 def gptq_gemm_fallback(
@@ -134,7 +150,7 @@ def cutlass_scaled_mm(
     factor = a_scales.reshape(-1, 1) * b_scales.reshape(1, -1)
     exact = not a.is_floating_point()
     sums = a.double() @ b.double()
-    scale = sums.abs() if exact else (a.square() @ b.square()).sqrt()
+    scale = sums.abs() if exact else _coarse((a.square() @ b.square()).sqrt(), a.shape[1])
     return {"out": _with_bias(factor * sums, factor * scale, bias)}
 
 

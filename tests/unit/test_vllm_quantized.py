@@ -62,6 +62,31 @@ def test_activations_of_fewer_bits_fail(number: int) -> None:
     assert number in (2, 6) or share_used(small.float(), expected, LIMITS) == float("inf")
 
 
+def half_sums(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a @ b with a sum rounded to float16 after every 16 products."""
+    total = torch.zeros(len(a), b.shape[1], dtype=torch.float16)
+    for k in range(0, a.shape[1], 16):
+        total = (total.float() + a[:, k : k + 16].float() @ b[k : k + 16].float()).half()
+    return total
+
+
+@pytest.mark.parametrize("k", [256, 4096, 14336])
+def test_sums_in_float16_pass_and_activations_of_float8_do_not(k: int) -> None:
+    """The library adds in float16 where gptq_gemm unpacks the matrix first."""
+    generator = torch.Generator().manual_seed(k)
+    a = torch.randn(32, k, generator=generator).half()
+    packed = torch.randint(-(1 << 31), 1 << 31, (k // 8, 64), generator=generator).int()
+    zeros = torch.randint(-(1 << 31), 1 << 31, (k // 128, 8), generator=generator).int()
+    scales = (0.005 + 0.015 * torch.rand(k // 128, 64, generator=generator)).half()
+    rest = (packed, zeros, scales, torch.empty(0, dtype=torch.int32), True, False, 4)
+    expected = vllm_quantized.gptq_gemm(a.double(), packed, zeros, scales.double(), *rest[3:])
+    _, weights = vllm_quantized._gptq(*rest)
+    limits = Limits("rounding", ulps=16.0, compute="float16")
+    assert 0.05 < share_used(half_sums(a, weights), expected, limits) < 0.7
+    small = (a.float().to(torch.float8_e4m3fn).double() @ weights.double()).half()
+    assert k > 4096 or share_used(small, expected, limits) == float("inf")
+
+
 def test_the_problems_have_the_limits_that_the_scale_is_made_for() -> None:
     for name in ("ggml_mul_mat_a8", "ggml_mul_mat_vec_a8", "ggml_moe_a8", "ggml_moe_a8_vec"):
         text = (Path(problems_dir()) / "vllm" / f"{name}.yaml").read_text()

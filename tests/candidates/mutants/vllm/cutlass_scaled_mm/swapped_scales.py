@@ -1,6 +1,7 @@
 # outcome: wrong value
 # breaks: It gives rows the scale of the first, and columns as they come.
 
+
 def scaled(out, a, b, a_scales, b_scales, bias):
     value = a_scales[:1] * b_scales * (a.float() @ b.float())
     out.copy_(value if bias is None else value + bias)
