@@ -50,7 +50,8 @@ def takes(parameter: str, value: float) -> Change:
 
     def change(given: dict[str, Any], hints: Hints) -> None:
         if parameter in given:
-            given[parameter] = value
+            # Of its type: a whole alpha keeps sums of whole numbers whole.
+            given[parameter] = type(given[parameter])(value)
 
     return change
 

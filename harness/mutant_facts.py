@@ -13,11 +13,13 @@ from typing import Any, Final
 import torch
 
 from kgbench.cases import TensorSpec, bind, expand_cases
+from kgbench.harness.aten_mutants import DIMENSIONS, FEWEST_TERMS, NarrowSums, broadcast, misread, narrowest
 from kgbench.harness.blas_mutants import is_symmetric
-from kgbench.harness.inputs import make_inputs
+from kgbench.harness.inputs import CallInputs, make_inputs
 from kgbench.harness.judge import OverloadJudge
 from kgbench.harness.mutants import TILE
-from kgbench.mutants import MUTANTS, NEEDS
+from kgbench.harness.reference import ReferenceFunction
+from kgbench.mutants import MUTANTS, NEEDS, PLACELESS, VALUELESS
 from kgbench.problem import Overload
 
 _CONSTANT: Final = ("full", "zeros", "arange")
@@ -52,6 +54,7 @@ class Seen:
     values: dict[str, Any]
     """Arguments that are no tensors, by name."""
     variables: dict[str, Any]
+    inputs: CallInputs
 
     @property
     def is_view(self) -> bool:
@@ -76,6 +79,38 @@ class Seen:
         """ATen's operators take any layout, so that there even no strided case is a gap of the problem."""
         any_layout = self.overload.baseline.get("cuda", "").startswith("aten:") and len(spec.shape) > 0
         return not self.is_view and spec.dtype in _FLOATING and (any_layout or not spec.contiguous)
+
+    @property
+    def is_aten(self) -> bool:
+        return self.overload.baseline.get("cuda", "").startswith("aten:")
+
+    @property
+    def is_random(self) -> bool:
+        return self.overload.kind == "random"
+
+    def chooses_dimension(self) -> bool:
+        """Among several, and counting them from the other end makes a difference."""
+        numbered = any(self.values.get(name) not in (None, ()) for name in DIMENSIONS)
+        return numbered and any(len(spec.shape) > 1 for spec in self.inputs.bound.specs)
+
+    def broadcasts(self) -> bool:
+        """The result has the common shape of the operands, and one is misread if it is read as the result lies."""
+        shapes = [spec.shape for spec in self.inputs.bound.specs]
+        common = broadcast(shapes)
+        if self.is_view or common is None or any(output.shape != common for output in self.outputs):
+            return False
+        return bool(self.outputs) and any(misread(spec.shape, common) for spec in self.read)
+
+    def longest_narrow_sum(self) -> int:
+        """The terms of the longest sum in the reference where inputs are of 16 bits."""
+        if self.is_view or self.is_random or not self.is_aten:
+            return 0
+        arguments = self.inputs.arguments()
+        counter = NarrowSums(narrowest(arguments.values()), rounds=False)
+        written = tuple(spec.name for spec in self.inputs.bound.specs if spec.access != "read")
+        with counter:
+            ReferenceFunction.of(self.overload).answers(arguments, written)
+        return counter.terms
 
     def has(self, *parameters: str) -> bool:
         """A BLAS routine with one of these parameters."""
@@ -128,7 +163,19 @@ HAS: Final[dict[str, Callable[[Seen], bool]]] = {
     ),
     "gaps": lambda seen: any(_gaps(spec) for spec in seen.written),
     "view": lambda seen: seen.is_view,
-    "alpha": lambda seen: seen.has("alpha"),
+    "alpha": lambda seen: seen.has("alpha") or (seen.is_aten and "alpha" in seen.values),
+    "keepdim": lambda seen: "keepdim" in seen.values,
+    "dimension": lambda seen: seen.chooses_dimension(),
+    "list of tensors": lambda seen: any("[" in spec.name for spec in seen.read) and not seen.is_view,
+    "offset": lambda seen: not seen.is_view and any(spec.offset and spec.dtype in _FLOATING for spec in seen.read),
+    "broadcast": lambda seen: seen.broadcasts(),
+    "rounded quotient": lambda seen: (
+        seen.overload.signature.name.startswith("floor_divide") or seen.values.get("rounding_mode") == "floor"
+    ),
+    "narrow sums": lambda seen: seen.longest_narrow_sum() >= FEWEST_TERMS,
+    "chance": lambda seen: seen.is_random,
+    "generator": lambda seen: seen.is_random and seen.values.get("generator") is not None,
+    "Python value": lambda seen: seen.overload.signature.returns == "Scalar",
     "beta": lambda seen: seen.has("beta"),
     "transpose": lambda seen: seen.has(*_TRANSPOSES),
     "conjugate": lambda seen: seen.conjugates(),
@@ -150,7 +197,20 @@ def why_not(mutant: str, overload: Overload) -> str:
     if not mutant:
         return ""
     need = MUTANTS[mutant].needs
+    if words := _of_kind(mutant, overload):
+        return f"not applicable: {words}"
     return "" if any(HAS[need](seen) for seen in _cases(overload)) else f"not applicable: {NEEDS[need]}"
+
+
+def _of_kind(mutant: str, overload: Overload) -> str:
+    """Why a mutant cannot show in an operator of this kind, whatever its cases are."""
+    if overload.signature.returns == "Scalar" and MUTANTS[mutant].needs != "Python value":
+        return "the result is a Python value"
+    if not overload.values_defined and mutant not in VALUELESS:
+        return "no value of the result is defined"
+    if overload.kind == "random" and mutant in PLACELESS:
+        return "chance decides the values"
+    return ""
 
 
 def _cases(overload: Overload) -> Iterator[Seen]:
@@ -163,7 +223,8 @@ def _cases(overload: Overload) -> Iterator[Seen]:
         bound = bind(overload, case)
         specs = bound.specs
         written = [spec for spec in specs if spec.access != "read"]
-        promises = judge.promises(make_inputs(overload, bound, generator)) if judge.returns_tensors else ()
+        inputs = make_inputs(overload, bound, generator)
+        promises = judge.promises(inputs) if judge.returns_tensors else ()
         outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
         outputs += [Output(promise.dtype, promise.shape, True) for promise in promises]
         yield Seen(
@@ -173,4 +234,5 @@ def _cases(overload: Overload) -> Iterator[Seen]:
             tuple(output for output in outputs if output.elements),
             {each.name: each.value for each in bound.arguments if not each.specs},
             case.variables,
+            inputs,
         )

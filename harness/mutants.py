@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import torch
 
+from kgbench.harness import aten_mutants as aten
 from kgbench.harness import blas_mutants as blas
 from kgbench.harness.codes import bits, either
 from kgbench.harness.reference import Hints, ReferenceFunction, element, typed_outputs
@@ -58,6 +59,8 @@ def mutant_entry(name: str, function: ReferenceFunction, parameters: list[str]) 
         hints = Hints.taken(arguments)
         given = {key: _spoiled(spoil, value) for key, value in arguments.items()}
         spoil.arguments(given, hints)
+        if hints.plain:
+            return spoil.plain(function.value(given))
         right = spoil.outputs(function, given, arguments, hints)
         call = Call(arguments, hints, right, memory)
         answers = {key: spoil.answer(value, key, call) for key, value in right.items()}
@@ -260,6 +263,10 @@ def _widest(value: torch.Tensor) -> torch.Tensor:
     return value.to(torch.float64 if value.is_floating_point() else torch.int64)
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 # --- what is done beside ---
 
 
@@ -302,6 +309,8 @@ class Spoiler:
     arguments: blas.Change = _all_as_given
     """For the arguments as a whole, in place."""
     outputs: Callable[..., dict[str, torch.Tensor]] = typed_outputs
+    plain: Callable[[Any], Any] = _as_it_is
+    """For a Python value."""
 
 
 SPOILERS: Final[dict[str, Spoiler]] = {
@@ -332,6 +341,21 @@ SPOILERS: Final[dict[str, Spoiler]] = {
     "copy": Spoiler(_copy),
     "storage_start": Spoiler(_storage_start),
     "ignores_alpha": Spoiler(arguments=blas.takes("alpha", 1.0)),
+    "ignores_keepdim": Spoiler(arguments=aten.ignores_keepdim),
+    "negative_dim": Spoiler(arguments=aten.counts_from_the_front),
+    "last_tensor": Spoiler(arguments=aten.forgets_the_last_tensor),
+    "storage_offset": Spoiler(given=aten.one_early),
+    "flat_broadcast": Spoiler(arguments=aten.reads_flat),
+    "rounds_to_zero": Spoiler(outputs=aten.rounds_to_zero),
+    "narrow_sums": Spoiler(outputs=aten.narrow_sums),
+    "begins_anew": Spoiler(outputs=aten.begins_anew),
+    "ignores_seed": Spoiler(outputs=aten.IgnoresSeed()),
+    "ignores_generator": Spoiler(outputs=aten.ignores_generator),
+    "biased": Spoiler(outputs=aten.drawn_by(aten.biased)),
+    "same_blocks": Spoiler(outputs=aten.drawn_by(aten.same_blocks)),
+    "like_neighbours": Spoiler(outputs=aten.drawn_by(aten.like_neighbours)),
+    "another_type": Spoiler(plain=aten.another_type),
+    "single_precision": Spoiler(plain=aten.in_single_precision),
     "ignores_beta": Spoiler(arguments=blas.takes("beta", 0.0)),
     "alpha_zero_reads": Spoiler(arguments=blas.multiplies_by_zero("alpha")),
     "beta_zero_reads": Spoiler(arguments=blas.multiplies_by_zero("beta")),

@@ -26,6 +26,10 @@ def _blas(breaks: str, needs: str) -> Mutant:
     return Mutant(breaks, needs, "cublas")
 
 
+def _aten(breaks: str, needs: str) -> Mutant:
+    return Mutant(breaks, needs, "aten")
+
+
 NEEDS: Final[dict[str, str]] = {
     "anything": "",
     "input": "no tensor is only read",
@@ -44,7 +48,7 @@ NEEDS: Final[dict[str, str]] = {
     "returned array": "nothing is returned as a new tensor with other than one dimension",
     "gaps": "no written argument has padding or a part that must stay",
     "view": "the result is no view",
-    "alpha": "the routine has no alpha",
+    "alpha": "there is no alpha",
     "beta": "the routine has no beta",
     "transpose": "the routine has no transpose flag",
     "conjugate": "the routine conjugates nothing",
@@ -56,6 +60,16 @@ NEEDS: Final[dict[str, str]] = {
     "batch": "the routine has no batch",
     "increment": "the routine has no increment",
     "inner size": "the routine has no size k",
+    "keepdim": "there is no keepdim",
+    "dimension": "no dimension is chosen by number among several",
+    "list of tensors": "there is no list of tensors",
+    "offset": "no floating input begins behind its storage's begin",
+    "broadcast": "no operand is broadcast otherwise than by reading it again and again",
+    "rounded quotient": "no quotient is rounded down",
+    "narrow sums": "nothing sums many numbers of 16 bits",
+    "chance": "nothing is random",
+    "generator": "no case passes a generator",
+    "Python value": "the result is no Python value",
     "float32 sums": "the routine sums no products of 16-bit numbers, or may keep sums in 16 bits",
 }
 """What mutants need, with the words for a problem that does not have it."""
@@ -87,7 +101,22 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "other_dtype": Mutant("It answers in float64, or in float32 where that is right.", "returned"),
     "copy": Mutant("It copies where a view is asked.", "view"),
     "storage_start": Mutant("Its view begins where the storage does, not where the input does.", "view"),
-    "ignores_alpha": _blas("It takes alpha for 1.", "alpha"),
+    "ignores_alpha": Mutant("It takes alpha for 1.", "alpha"),
+    "ignores_keepdim": _aten("It drops the dimensions that keepdim keeps.", "keepdim"),
+    "negative_dim": _aten("It counts negative dimensions from the front, -1 for the first.", "dimension"),
+    "last_tensor": _aten("It takes the last tensor of a list for zeros.", "list of tensors"),
+    "storage_offset": _aten("It reads an input that begins behind its storage's begin one element early.", "offset"),
+    "flat_broadcast": _aten("It reads a broadcast operand as if it lay as the result does.", "broadcast"),
+    "rounds_to_zero": _aten("It cuts quotients off where they are to be rounded down.", "rounded quotient"),
+    "narrow_sums": _aten("It keeps sums of 16-bit numbers in 16 bits.", "narrow sums"),
+    "begins_anew": _aten("It gives the first numbers of its seed in every call.", "chance"),
+    "ignores_seed": _aten("It draws from a generator of its own, whatever is seeded.", "chance"),
+    "ignores_generator": _aten("It draws from the default generator where another is passed.", "generator"),
+    "biased": _aten("In every tenth place it answers the smaller of two numbers.", "chance"),
+    "same_blocks": _aten("It draws 1024 numbers and repeats them.", "chance"),
+    "like_neighbours": _aten("In every tenth place it repeats the number before.", "chance"),
+    "another_type": _aten("It returns its value as another Python type.", "Python value"),
+    "single_precision": _aten("It passes its value through float32.", "Python value"),
     "ignores_beta": _blas("It takes beta for 0.", "beta"),
     "alpha_zero_reads": _blas("It multiplies with an alpha of 0, and NaN stays NaN.", "alpha"),
     "beta_zero_reads": _blas("It multiplies with a beta of 0, and NaN stays NaN.", "beta"),
@@ -109,3 +138,11 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "half_sums": _blas("It keeps sums of 16-bit products in 16 bits.", "float32 sums"),
 }
 """By name, in the order of the table that ``kgbench mutants`` prints."""
+
+PLACELESS: Final = (
+    "last_element", "last_row", "last_column", "last_tile", "shifted", "transposed", "drops_nan", "bfloat16_inputs",
+    "tf32_inputs", "float32_inputs",
+)  # fmt: skip
+"""Do nothing that shows where chance decides every element: one of another place or a few zeros are as right."""
+VALUELESS: Final = ("changes_input", "flattened", "other_dtype")
+"""Show also where no value of the result is defined."""

@@ -14,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.harness import blas_mutants, mutation  # noqa: E402
+from kgbench.harness import aten_mutants, blas_mutants, mutation  # noqa: E402
 from kgbench.harness.mutant_facts import HAS, why_not  # noqa: E402
 from kgbench.harness.mutants import SPOILERS, as_row_major, bfloat16, float32, mutant_entry, tf32  # noqa: E402
 from kgbench.harness.reference import Hints, ReferenceFunction  # noqa: E402
@@ -116,7 +116,8 @@ def test_a_mutant_that_breaks_is_not_caught(tmp_path: Path, outcome: Outcome) ->
 def test_a_sample_is_drawn_by_its_seed() -> None:
     everything = mutation.chosen(["a/x", "a/y"])
     assert len(everything) == 2 * sum(not mutant.source for mutant in MUTANTS.values())
-    assert len(mutation.chosen(["cublas/x"])) == len(MUTANTS)
+    for source in ("cublas", "aten"):
+        assert len(mutation.chosen([f"{source}/x"])) == sum(m.source in ("", source) for m in MUTANTS.values())
     assert mutation.chosen(["a/x"], ["ignores_beta"]) == [("a/x", "ignores_beta")]
     fifth = mutation.chosen(["a/x", "a/y"], share=0.2, seed="1")
     assert len(fifth) == round(0.2 * len(everything))
@@ -150,7 +151,19 @@ def test_the_tables_name_the_same() -> None:
         ("aten/softmax", "flattened", True),
         ("aten/t", "copy", True),
         ("aten/mm", "copy", False),
-        ("aten/add", "ignores_alpha", False),
+        ("aten/add", "ignores_alpha", True),
+        ("aten/mm", "ignores_alpha", False),
+        ("aten/add", "flat_broadcast", True),
+        ("aten/mm", "flat_broadcast", False),
+        ("aten/mm", "narrow_sums", True),
+        ("aten/add", "narrow_sums", False),
+        ("aten/softmax", "narrow_sums", True),
+        ("aten/softmax", "negative_dim", True),
+        ("aten/mm", "negative_dim", False),
+        ("aten/add", "storage_offset", True),
+        ("aten/t", "storage_offset", False),
+        ("aten/mm", "begins_anew", False),
+        ("aten/mm", "another_type", False),
         ("cublas/cublasSscal_v2", "ignores_alpha", True),
         ("cublas/cublasSscal_v2", "ignores_beta", False),
         ("cublas/cublasSgeam", "ignores_beta", True),
@@ -481,3 +494,145 @@ def test_every_mutant_of_every_dtype_runs_also_on_nothing(mutant: str, dtype: st
         x = torch.ones(shape).to(getattr(torch, dtype))
         told = {**hints(x=x), "_returns": [dtype]}
         assert mutant_entry(mutant, ReferenceFunction("torch.clone(x)"), ["x"])(x, **told) is not None
+
+
+# --- those of ATen ---
+
+
+def spoilt(mutant: str, reference: str, **given: Any) -> Any:
+    """What a mutant of a function of these arguments returns."""
+    tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+    for name, value in given.items():
+        if isinstance(value, list):
+            tensors |= {f"{name}[{at}]": each for at, each in enumerate(value) if isinstance(each, torch.Tensor)}
+    entry = mutant_entry(mutant, ReferenceFunction(reference), list(given))
+    dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
+    return entry(**given, **{**hints(**tensors), "_returns": [dtype]})
+
+
+def test_keepdim_is_dropped() -> None:
+    x = torch.ones(2, 3)
+    assert spoilt("ignores_keepdim", "torch.sum(x, dim, keepdim)", x=x, dim=1, keepdim=True).shape == (2,)
+
+
+def test_negative_dimensions_are_counted_from_the_front() -> None:
+    x = torch.arange(6.0).reshape(1, 2, 3)
+    assert torch.equal(spoilt("negative_dim", "torch.cumsum(x, dim)", x=x, dim=-1), x)
+    assert torch.equal(spoilt("negative_dim", "torch.cumsum(x, dim)", x=x, dim=2), x.cumsum(2))
+    assert torch.equal(spoilt("negative_dim", "torch.flip(x, dims)", x=x, dims=[-1, 1]), x.flip(0).flip(1))
+
+
+def test_the_last_tensor_is_taken_for_zeros() -> None:
+    xs = [torch.ones(2), torch.ones(2)]
+    assert spoilt("last_tensor", "torch.cat(xs)", xs=xs).tolist() == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_an_offset_is_missed_by_one_element() -> None:
+    storage = torch.arange(5.0)
+    assert spoilt("storage_offset", "torch.clone(x)", x=storage[1:4]).tolist() == [0.0, 1.0, 2.0]
+    assert spoilt("storage_offset", "torch.clone(x)", x=storage).tolist() == storage.tolist()
+
+
+def test_a_broadcast_operand_is_read_again_and_again() -> None:
+    x, column = torch.zeros(2, 3), torch.tensor([[1.0], [2.0]])
+    assert spoilt("flat_broadcast", "torch.add(x, y)", x=x, y=column).tolist() == [[1.0, 2.0, 1.0], [2.0, 1.0, 2.0]]
+    assert aten_mutants.misread((2, 1), (2, 3))
+    assert not aten_mutants.misread((3,), (2, 3))
+    assert not aten_mutants.misread((1, 3), (2, 3))
+    assert not aten_mutants.misread((), (2, 3))
+
+
+def test_quotients_are_cut_off() -> None:
+    text = "torch.floor(torch.div(self, other))"
+    given = {"self": torch.tensor([-7.0, 7.0, -6.0]), "other": torch.tensor([2.0, 2.0, 2.0])}
+    assert spoilt("rounds_to_zero", text, **given).tolist() == [-3.0, 3.0, -3.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("torch.sum(x, 0)", 256.0),
+        ("torch.sum(x)", 256.0),
+        ("torch.mean(x, 0)", 256.0 / 1000),
+        ("torch.sum(x, 0, True)", 256.0),
+        ("torch.cumsum(x, 0)", 256.0),
+        ("torch.matmul(x, torch.ones(1000, 2, dtype=torch.float64))", 256.0),
+    ],
+)
+def test_sums_stand_still_where_16_bits_end(text: str, wanted: float) -> None:
+    """bfloat16 has no 257."""
+    x = torch.ones(1, 1000) if "matmul" in text else torch.ones(1000, 1)
+    assert float(spoilt("narrow_sums", text, x=x.bfloat16()).reshape(-1)[-1]) == pytest.approx(wanted, rel=1e-2)
+    assert float(spoilt("narrow_sums", text, x=x).reshape(-1)[-1]) == pytest.approx(wanted * 1000 / 256)
+
+
+RANDOM = """def reference(x, generator=None):
+    import kgbench.baselines.references.random as laws
+    return laws.exponential(x)
+"""
+
+
+def drawn(mutant: str, count: int = 5000, generator: Any = None) -> Any:
+    return spoilt(mutant, RANDOM, x=torch.zeros(count), generator=generator)
+
+
+def test_random_mutants_do_what_they_say() -> None:
+    torch.manual_seed(5)
+    assert torch.equal(drawn("begins_anew"), drawn("begins_anew"))
+    first = drawn("ignores_seed")
+    torch.manual_seed(5)
+    assert not torch.equal(drawn("ignores_seed"), first)
+    own = torch.Generator()
+    assert not torch.equal(
+        drawn("ignores_generator", generator=own.manual_seed(1)),
+        drawn("ignores_generator", generator=own.manual_seed(1)),
+    )
+    assert torch.equal(drawn("biased", generator=own.manual_seed(1)), drawn("biased", generator=own.manual_seed(1)))
+    assert float(drawn("biased", 100_000)[::10].mean()) == pytest.approx(0.5, abs=0.05)
+    blocks = drawn("same_blocks")
+    assert torch.equal(blocks[:1024], blocks[1024:2048])
+    neighbours = drawn("like_neighbours")
+    assert torch.equal(neighbours[9::10], neighbours[8::10])
+    assert not torch.equal(neighbours[8::10], neighbours[7::10])
+
+
+@pytest.mark.parametrize("value", [True, 7, 2**53 + 1, 0.1, float("inf"), 1.5 + 0.1j])
+def test_python_values_change_their_type_or_their_bits(value: Any) -> None:
+    told = {**hints(), "_returns": [], "_plain": True}
+    text = f"def reference(x):\n    return {value!r}".replace("inf", "float('inf')")
+    assert type(mutant_entry("another_type", ReferenceFunction(text), ["x"])(None, **told)) is not type(value)
+    passed = mutant_entry("single_precision", ReferenceFunction(text), ["x"])(None, **told)
+    assert type(passed) is type(value)
+    assert (passed == value) is (value in (True, 7, float("inf")))
+
+
+def problem_of(kind: str, text: str, reference: str, returns: str) -> str:
+    return f"""\
+summary: a test
+kind: {kind}
+category: test
+entry: "tried(self: Tensor) -> {returns}"
+dtypes: {{required: [float32]}}
+arguments:
+  self: {{access: read, shape: "(n, 2)", draw: "normal()"}}
+cases: {{check: [{{n: 3}}]}}
+{text}
+reference: "{reference}"
+tolerance: {{rule: exact}}
+doc: A test.
+"""
+
+
+def test_what_cannot_show_in_a_kind_of_operator_does_not_apply(tmp_path: Path) -> None:
+    def words(text: str, mutant: str) -> str:
+        path = tmp_path / "aten" / "tried.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return why_not(mutant, load_problem(path).overloads[0])
+
+    plain = problem_of("sync", "", "torch.is_complex(self)", "Scalar")
+    assert words(plain, "zeros") == "not applicable: the result is a Python value"
+    assert words(plain, "another_type") == ""
+    undefined = problem_of("creation", "values: undefined", "torch.zeros_like(self)", "Tensor")
+    assert words(undefined, "zeros") == "not applicable: no value of the result is defined"
+    assert words(undefined, "other_dtype") == ""
