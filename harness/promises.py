@@ -34,6 +34,17 @@ class Promise:
         return bool(self.base)
 
     @property
+    def overlaps(self) -> bool:
+        """Elements may lie on one another: a larger stride does not step over all that the smaller ones reach."""
+        steps = sorted((step, size) for step, size in zip(self.strides or (), self.shape, strict=False) if size > 1)
+        reach = 0
+        for step, size in steps:
+            if step <= reach:
+                return True
+            reach += step * (size - 1)
+        return False
+
+    @property
     def nbytes(self) -> int:
         return torch.Size(self.shape).numel() * itemsize(self.dtype)
 

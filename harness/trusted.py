@@ -34,6 +34,8 @@ class TrustedStub(Stub):
         """
         self.entries = {}
         if "reference" in message:
+            # What a reference creates, it creates where the outputs are.
+            torch.set_default_device(self.device_kind)
             named = partial(mutant_entry, message["mutant"]) if message["mutant"] else reference_entry
             self.entries = {
                 key: named(ReferenceFunction(**spec["reference"]), spec["parameters"])
