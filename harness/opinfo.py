@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import random
 import sys
@@ -63,6 +64,8 @@ class SampledCall:
     """``conj`` or ``neg`` where tensors have that bit set."""
     shapes: tuple[tuple[int, ...], ...] = ()
     """Of its tensors."""
+    count: int = 1
+    """Samples that make this call."""
 
 
 @dataclass
@@ -80,6 +83,8 @@ class Samples:
     """Samples that are not counted: they reach only overloads that were not asked for."""
     calls: dict[str, list[SampledCall]] = field(default_factory=dict)
     """By overload, each call once."""
+    derived: list[str] = field(default_factory=list)
+    """Overloads that have the calls of another one, since they only write its answer somewhere."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -88,6 +93,7 @@ class Samples:
             "used": self.used,
             "refused": dict(self.refused),
             "elsewhere": dict(self.elsewhere),
+            "derived": self.derived,
             "calls": {name: [vars(call) for call in calls] for name, calls in self.calls.items()},
         }
 
@@ -107,7 +113,9 @@ def collect(
     if few:
         _add(found, infos, dtypes, device_kind, reference=True, only=few)
     for name in overloads:
-        found.calls[name] = found.calls[name] or _of_functional(operator, name, found.calls)
+        if not found.calls[name]:
+            found.calls[name] = _of_functional(operator, name, found.calls)
+            found.derived.append(name)
     return found
 
 
@@ -122,7 +130,9 @@ def _add(
 ) -> None:
     """Add what samples reach; with ``only``, the calls of those overloads and no others."""
     wanted = only or list(found.calls)
-    known = {(name, call.text, call.lazy) for name, calls in found.calls.items() for call in calls}
+    known = {
+        (name, call.text, call.lazy): number for name, calls in found.calls.items() for number, call in enumerate(calls)
+    }
     for info in infos:
         for dtype in dtypes:
             for calls in _samples(info, found.operator, dtype, device_kind, reference):
@@ -160,18 +170,23 @@ def _moved(operator: str, call: Reached, wanted: Sequence[str]) -> Reached | Non
     return None
 
 
-def _taken(found: Samples, call: Reached, dtype: str, known: set[tuple[str, str, str]]) -> str:
+def _taken(found: Samples, call: Reached, dtype: str, known: dict[tuple[str, str, str], int]) -> str:
     """Keep a call, unless it is known; why it cannot be kept, or nothing."""
     name, args, kwargs = call
     leaves = tree_leaves((args, kwargs))
     unfit = next((leaf for leaf in leaves if isinstance(leaf, _Unfit)), None)
     if unfit is not None:
         return unfit.reason
+    if found.operator == "as_strided" and _beyond(*args):
+        return "a tensor within a larger storage, whose rest is part of the call"
     lazy = next((leaf.lazy for leaf in leaves if isinstance(leaf, _Lazy)), "")
     plain_args, plain_kwargs = tree_map(lambda leaf: leaf.tensor if isinstance(leaf, _Lazy) else leaf, (args, kwargs))
     text = format_call(Call(tuple(plain_args), plain_kwargs))
-    if (name, text, lazy) not in known:
-        known.add((name, text, lazy))
+    number = known.setdefault((name, text, lazy), len(found.calls[name]))
+    if number < len(found.calls[name]):
+        call_before = found.calls[name][number]
+        found.calls[name][number] = replace(call_before, count=call_before.count + 1)
+    else:
         plain = tree_leaves((plain_args, plain_kwargs))
         shapes = tuple(leaf.shape for leaf in plain if isinstance(leaf, TensorLike))
         found.calls[name].append(SampledCall(text, dtype, lazy, shapes))
@@ -281,6 +296,15 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             # A number where the schema has a tensor; or another operator, of the same arguments.
             fitting = _fitting(self.operator, *noted)
             self.reached.append(fitting or (overload, (_Unfit("arguments that fit no overload's schema"),), {}))
+
+
+def _beyond(like: Any, size: Sequence[int], strides: Sequence[int], offset: int | None = None, *rest: Any) -> bool:
+    """The view reaches behind the end of the tensor's own storage."""
+    tensor = like.tensor if isinstance(like, _Lazy) else like
+    view = torch.empty_strided(tensor.shape, tensor.strides, device="meta") if tensor.strides else None
+    held = math.prod(tensor.shape) if view is None else view.untyped_storage().nbytes() // view.itemsize
+    last = sum((n - 1) * step for n, step in zip(size, strides, strict=True)) + (offset or 0)
+    return 0 not in size and last >= held
 
 
 def _copied(value: Any) -> Any:

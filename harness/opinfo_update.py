@@ -19,6 +19,7 @@ from kgbench.errors import KgbenchError
 from kgbench.harness.opinfo import NoSamples, SampledCall, collect
 from kgbench.loader import load_problem
 from kgbench.problem import Overload, Problem
+from kgbench.suites import aten_overload
 from kgbench.traces import DTYPES
 
 MOST: Final = 16
@@ -67,11 +68,6 @@ def update(path: Path) -> list[str]:
     path.write_text(text, encoding="utf-8")
     load_problem(path)
     return notes
-
-
-def aten_overload(problem: Problem, overload: Overload) -> str:
-    """ATen's name for an overload of a problem file: ``default`` for the plain one."""
-    return overload.name or overload.signature.name.removeprefix(problem.name).removeprefix("_") or "default"
 
 
 def _calls(problem: Problem) -> dict[str, list[SampledCall]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
+import json
 import os
 import random
 import resource
@@ -41,11 +42,14 @@ from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, LibraryTim
 from kgbench.harness.turns import Page, Turns
 from kgbench.loader import load_problem
 from kgbench.problem import Overload, Problem
+from kgbench.suites import Suite, with_suite
 from kgbench.types import CaseResult, Library, Outcome, Result, Timing
 
 AGAIN_CALLS: Final = 12
 """Cases repeated per overload after all were right: this many, and up to as many more, nobody knows how many."""
 SUSPICIOUS: Final = (Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.TIMEOUT)
+ENDS_A_SUITE: Final = (Outcome.CRASHED, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.SKIPPED, Outcome.HARNESS_ERROR)
+"""What leaves nobody to ask, or would cost its deadline again in every call."""
 CACHED_CALL_BYTES: Final = 8 << 20
 HOARD_BYTES: Final = 1 << 30
 """Device memory that a referee may keep for its next case."""
@@ -141,7 +145,7 @@ class Referee:
 
     def evaluate(self, job: Job, report: Report) -> Result:
         """Judge and time one candidate. Failures of the candidate are in the result; ours raise HarnessFailed."""
-        problem = load_problem(Path(job.problem_path))
+        problem = _problem_of(job)
         evaluation = Evaluation(job, problem, self.turns.now, self.turns.now())
         waited_s = self.turns.waited_s
         evaluation.interpreted = self._interpreted(job)
@@ -250,7 +254,7 @@ class Referee:
             raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, words)
 
     def _check_overload(self, evaluation: Evaluation, overload: Overload, worker: Worker, report: Report) -> Verdict:
-        """Every check, fuzz and bench case of one overload, until one fails."""
+        """Every check, fuzz and bench case of one overload, until one fails; of a suite every call."""
         judge = judge_for(overload, self.device)
         if words := why_not(evaluation.job.mutant, overload):
             return Verdict(Outcome.SKIPPED, words)
@@ -258,6 +262,7 @@ class Referee:
             overload, self.device.type, self.memory_gb, self._problem_seed(evaluation.problem, "cases")
         )
         evaluation.preset = evaluation.preset or choose_preset(overload, self.device.type, self.memory_gb)
+        failed: Verdict | None = None
         for number, case in enumerate(cases, 1):
             label = f"{overload.name} {case.id}".strip()
             report("check", f"{label} ({number}/{len(cases)})")
@@ -266,8 +271,10 @@ class Referee:
                 verdict = self._check_case(evaluation, judge, case, worker, "")
             evaluation.cases.append(_case_result(case, verdict, self.turns.now() - begun))
             if verdict is not PASSED:
-                return verdict
-        return self._check_again(evaluation, judge, cases, worker, report)
+                failed = failed or verdict
+                if not evaluation.job.suite or verdict.outcome in ENDS_A_SUITE or not worker.handle.alive():
+                    return failed
+        return failed or self._check_again(evaluation, judge, cases, worker, report)
 
     def _check_again(
         self, evaluation: Evaluation, judge: OverloadJudge, cases: list[Case], worker: Worker, report: Report
@@ -612,6 +619,14 @@ def _case_result(case: Case, verdict: Verdict, seconds: float) -> CaseResult:
         mismatch=verdict.mismatch,
         seconds=round(seconds, 4),
     )
+
+
+def _problem_of(job: Job) -> Problem:
+    """The job's problem, with the cases that it is judged by."""
+    problem = load_problem(Path(job.problem_path))
+    if not job.suite:
+        return problem
+    return with_suite(problem, Suite.from_json(json.loads(Path(job.suite).read_text(encoding="utf-8"))))
 
 
 def _judged(problem: Problem) -> list[Overload]:

@@ -50,6 +50,9 @@ class Job:
     trusted: str | None = None
     """``baseline``, ``reference`` or ``mutant:NAME``: run this in the candidate's place. Only trusted code sets it."""
 
+    suite: str = ""
+    """File with the calls that are judged in place of the problem's cases; empty where these are."""
+
     @property
     def mutant(self) -> str:
         """Which mutant of kgbench/mutants.py runs; empty when none does."""

@@ -30,7 +30,8 @@ from kgbench.models import Candidate, Provider
 from kgbench.paths import problems_dir
 from kgbench.problem import Problem
 from kgbench.progress import Display, display
-from kgbench.store import RunStore, WriteError
+from kgbench.store import SUITE_FILE, RunStore, WriteError, json_text
+from kgbench.suites import Suite
 from kgbench.types import Result
 
 _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvidia-cublas", "nvidia-cublas-cu12")
@@ -72,6 +73,8 @@ class Plan:
     deadlines: Deadlines
     asked: Mapping[str, Any] = field(default_factory=dict)
     """The command line's own words about model and selection, for whoever repeats or resumes the run."""
+    suite: Suite | None = None
+    """What is judged in place of the problems' own cases."""
     done: frozenset[tuple[str, str, int]] = frozenset()
     """Problem, model and sample of what has a verdict already."""
 
@@ -119,6 +122,8 @@ def run(
             store.begin(changes, seed=plan.seed, started=info["started"], command=plan.command)
         status, error, begun = "failed", None, False
         try:
+            if plan.suite is not None and reopened is None:
+                store.save_suite(json_text(plan.suite.to_json()))
             with opened(open_session(store), console) as session:
                 begun = True
                 store.update({"device": dict(session.facts)})
@@ -191,6 +196,7 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
         for candidate in plan.provider.candidates(problem)
         if not plan.is_done(problem, candidate.sample)
     )
+    suite = str((store.path / SUITE_FILE).resolve()) if plan.suite is not None and plan.suite.shares else ""
     with ThreadPoolExecutor(max_workers=session.jobs) as pool:
         pending: set[Future[Result]] = set()
         try:
@@ -198,7 +204,7 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
                 if candidate.source_text is not None:
                     store.save_candidate(problem.id, candidate.sample, candidate.source_text)
                 shown.started(problem.id)
-                pending.add(pool.submit(_evaluate, problem, candidate, session, shown))
+                pending.add(pool.submit(_evaluate, problem, candidate, session, shown, suite))
                 # Further candidates are asked for only when there is somebody to judge them.
                 while len(pending) >= session.jobs:
                     pending = _store_finished(pending, store, shown)
@@ -224,7 +230,7 @@ def _store_finished(pending: set[Future[Result]], store: RunStore, shown: Displa
     return pending
 
 
-def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Display) -> Result:
+def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Display, suite: str) -> Result:
     if candidate.outcome is not None:
         return Result(
             problem=problem.id,
@@ -244,6 +250,7 @@ def _evaluate(problem: Problem, candidate: Candidate, session: Judge, shown: Dis
         sample=candidate.sample,
         source=candidate.source_text,
         trusted=candidate.trusted,
+        suite=suite,
     )
     return session.evaluate(job, on_event=lambda phase, detail: shown.phase(problem.id, phase, detail))
 
@@ -267,7 +274,8 @@ def _info(plan: Plan) -> dict[str, Any]:
         "command": list(plan.command),
         "model": plan.provider.model,
         "asked": dict(plan.asked),
-        "timed": plan.provider.timed,
+        "timed": plan.provider.timed and plan.suite is None,
+        "suite": plan.suite.name if plan.suite is not None else None,
         "seed_is_secret": plan.seed_is_secret,
         "deadlines": asdict(plan.deadlines),
         "machine": _machine(),

@@ -94,6 +94,18 @@ MESSAGES: Final[dict[str, Message]] = {
         "`kgbench new aten`: torch cannot say what that operator or overload is.",
         "Look at its name; torch and expecttest have to be installed.",
     ),
+    "KGB131": Message("`--suite` is not one that there is.", "Write opinfo, smoke or trace:FILE."),
+    "KGB132": Message(
+        "The trace file of `--suite` cannot be read.", "The line is named; docs/suites.md has the format.",
+        "a file can be missing, no text, or no trace",
+    ),
+    "KGB133": Message(
+        "`--suite opinfo`: PyTorch's sample inputs cannot be listed.", "The cause is named; expecttest is needed."
+    ),
+    "KGB134": Message(
+        "A suite has no call of the problems that are selected.", "Select others; the most frequent reason is named."
+    ),
+    "KGB135": Message("The suite of a stored run cannot be read.", "Start a new run."),
     # --- problem files and expressions ---
     "KGB201": Message("Two folders define the same problem.", "Rename one of the two files."),
     "KGB202": Message("A problem folder does not exist.", "Give a folder that holds `<source>/<name>.yaml`."),

@@ -20,6 +20,8 @@ from kgbench import scores
 from kgbench.errors import numbered
 from kgbench.scores import THRESHOLDS, Estimate, Row, Selected
 from kgbench.store import StoredRun
+from kgbench.suitereport import SuiteRow, suite_lines, suite_rows, suite_table
+from kgbench.suites import Suite, read_suite
 from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result
 
 ABSENT: Final = "–"
@@ -38,6 +40,8 @@ class Report:
     results: tuple[Result, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
+    suite: Suite | None = None
+    suite_rows: tuple[SuiteRow, ...] = ()
 
 
 def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS) -> Report:
@@ -54,7 +58,9 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS) -> Repor
     notes = run.notes
     if stale:
         notes += (numbered("KGB610", f"{number_of(stale, 'result')} of older problem files left out."),)
-    return Report(run.info, str(run.path), selected, results, rows, notes)
+    suite = read_suite(run.path)
+    found = suite_rows(suite, results) if suite is not None else ()
+    return Report(run.info, str(run.path), selected, results, rows, notes, suite, found)
 
 
 def is_stale(result: Result, problem_sha256: str | None) -> bool:
@@ -69,12 +75,19 @@ def as_json(report: Report) -> dict[str, Any]:
         "scores": [{**asdict(row), "subset": row.is_subset()} for row in report.rows],
         "results": [result_json(result) for result in report.results],
         "notes": list(report.notes),
+        "suite": [asdict(row) for row in report.suite_rows] if report.suite is not None else None,
     }
 
 
 def print_report(report: Report, console: Console) -> None:
     """Failures first, then the table, then the footnotes."""
     _print_failures(report.results, console)
+    if report.suite is not None and report.suite.shares:
+        console.print(suite_table(report.suite, report.suite_rows))
+        console.print()
+        for line in (*suite_lines(report.suite, report.suite_rows), *_footnotes(report)):
+            print_line(console, Text(plain(line)), indent=0)
+        return
     if report.rows:
         console.print(score_table(report.rows))
         console.print()
@@ -332,7 +345,8 @@ def _footnotes(report: Report) -> Iterable[str]:
     info = report.info
     yield ""
     if info.get("timed") is False:
-        yield "Nothing was timed: this provider is judged right or wrong only."
+        what = "a suite" if report.suite is not None else "this provider"
+        yield f"Nothing was timed: {what} is judged right or wrong only."
     if any(row.interpreted for row in report.rows):
         yield f"{ABSENT} Candidates ran in Triton's interpreter: right or wrong is judged, their speed means nothing."
     if any(row.kinds == "all kinds" for row in report.rows):

@@ -32,6 +32,7 @@ from kgbench.types import Result, result_from_json
 FORMAT: Final = 1
 RUN_FILE: Final = "run.json"
 RESULTS_FILE: Final = "results.jsonl"
+SUITE_FILE: Final = "suite.json"
 _ENDINGS: Final = {
     "running": "The run is still going, or was killed before it could say how it ended.",
     "interrupted": "The run was interrupted.",
@@ -167,6 +168,13 @@ class RunStore:
         except OSError as error:
             raise self._failure(path, error) from error
         return path
+
+    def save_suite(self, text: str) -> None:
+        """Keeps what is judged in place of the problems' own cases. Raises WriteError."""
+        try:
+            write_atomically(self.path / SUITE_FILE, text)
+        except OSError as error:
+            raise self._failure(self.path / SUITE_FILE, error) from error
 
     def append(self, result: Result) -> None:
         """Appends one line and waits until it is on disk. Raises WriteError; earlier lines are then still whole."""

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import kgbench
-
 _TAIL: Final = 2000
 
 
@@ -24,7 +22,7 @@ def ask(module: str, request: Any, timeout_s: float) -> list[dict[str, Any]]:
 
     Raises NoAnswer when it gives none, or fails.
     """
-    root = str(Path(kgbench.__file__).resolve().parent.parent)
+    root = str(Path(__file__).resolve().parent.parent)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     try:

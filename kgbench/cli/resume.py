@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FIXED: Final = {
     "model": "--model", "sources": "--source", "problems": "--problems", "problem_dirs": "--problem-dir",
-    "deadlines": "--deadline",
+    "deadlines": "--deadline", "suite": "--suite",
 }  # fmt: skip
 _FREE: Final = ("device", "require_sandbox")
 

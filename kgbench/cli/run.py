@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,13 +29,16 @@ from kgbench.cli.resume import done_in, reopened, selected_by
 from kgbench.errors import UsageError, shown_path
 from kgbench.harness.settings import SANDBOX_LEVELS
 from kgbench.paths import hidden_dirs
+from kgbench.suites import check_name, make_suite, narrowed, read_suite
 from kgbench.types import Outcome
 
 if TYPE_CHECKING:
     from kgbench.coordinator import Ending, Plan
     from kgbench.harness.session import Session
+    from kgbench.problem import Problem
     from kgbench.report import Report
     from kgbench.store import RunStore
+    from kgbench.suites import Suite
 
 INTERRUPTED: Final = 130
 
@@ -83,6 +86,12 @@ command line, 3 this machine cannot, 130 interrupted.
     multiple=True,
     metavar="GLOB",
     help="Only problems whose id matches, for example 'cublas/*gemm*'. Repeatable.",
+)
+@click.option(
+    "--suite",
+    metavar="NAME",
+    help="Judge other calls than the problems' own, right or wrong only: opinfo (every sample input of the installed "
+    "PyTorch), trace:FILE (the calls of a trace file), or smoke (one problem of each source, in seconds).",
 )
 @problem_dir_option
 @device_option
@@ -138,6 +147,7 @@ def run(
     model: str | None,
     sources: tuple[str, ...],
     globs: tuple[str, ...],
+    suite: str | None,
     problem_dirs: tuple[Path, ...],
     device: str,
     gpus: int,
@@ -167,6 +177,7 @@ def run(
         "model": model,
         "sources": list(sources),
         "problems": list(globs),
+        "suite": None if suite is None else check_name(suite),
         "problem_dirs": [str(folder.resolve()) for folder in problem_dirs],
         "deadlines": [f"{phase}={seconds:g}" for phase, seconds in overrides.items()],
         "device": device,
@@ -227,10 +238,15 @@ def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, store: RunStore
     provider = provider_of(asked["model"])
     registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
     chosen = registry.select(asked["sources"], asked["problems"]) if store is None else selected_by(store, registry)
+    if asked.get("suite"):
+        chosen = narrowed(asked["suite"], chosen)
     ids = provider.narrow(chosen, chosen=bool(asked["problems"]))
     for note in provider.notes:
         click.echo(note, err=True)
     problems = tuple(load_problem(registry.paths[each]) for each in ids)
+    suite = _suite(asked, problems, store)
+    if suite is not None and suite.shares:
+        problems = tuple(problem for problem in problems if problem.id in suite.judged())
     now = datetime.now(UTC)
     return Plan(
         problems=problems,
@@ -243,8 +259,20 @@ def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, store: RunStore
         started=now,
         deadlines=deadlines_on(asked["device"], deadline_overrides(asked["deadlines"], None)),
         asked=asked,
+        suite=suite,
         done=frozenset() if store is None else done_in(store, problems),
     )
+
+
+def _suite(asked: Mapping[str, Any], problems: Sequence[Problem], store: RunStore | None) -> Suite | None:
+    """The suite that was asked for; that of a run which is gone on with stays as it is. Raises UsageError."""
+    from kgbench.harness.devices import find_devices
+
+    if not asked.get("suite"):
+        return None
+    if store is not None:
+        return read_suite(store.path)
+    return make_suite(asked["suite"], problems, find_devices(asked["device"])[0].kind)
 
 
 def _run(plan: Plan, asked: Mapping[str, Any], gpus: int, jobs: int, reopened: RunStore | None) -> Ending:
@@ -264,7 +292,7 @@ def _run(plan: Plan, asked: Mapping[str, Any], gpus: int, jobs: int, reopened: R
             deadlines=plan.deadlines,
             hidden=_hidden(plan),
             log_dir=store.log_dir,
-            timing=plan.provider.timed,
+            timing=plan.provider.timed and plan.suite is None,
             require_sandbox=asked["require_sandbox"] or "",
             say=lambda words: console.print(words, soft_wrap=True, markup=False),
         )

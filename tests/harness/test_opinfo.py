@@ -64,7 +64,7 @@ def test_what_reaches_other_overloads_only_is_counted_apart() -> None:
 def test_an_argument_that_the_format_cannot_say_is_a_refusal() -> None:
     found = opinfo.Samples("linear", calls={"default": []})
     reached = ("default", (opinfo._Unfit("a tensor of layout torch.sparse_coo"),), {})
-    assert opinfo._taken(found, reached, "float32", set()) == "a tensor of layout torch.sparse_coo"
+    assert opinfo._taken(found, reached, "float32", {}) == "a tensor of layout torch.sparse_coo"
 
 
 def test_every_process_finds_the_same() -> None:

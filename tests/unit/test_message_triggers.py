@@ -32,6 +32,7 @@ from kgbench.loader import load_problem
 from kgbench.messages import MESSAGES
 from kgbench.models import _layouts
 from kgbench.store import RunStore
+from kgbench.torchprocess import NoAnswer
 from kgbench.types import Outcome, Result
 from tests.unit.made_results import result
 from tests.unit.test_cli_run import FakeSession
@@ -133,6 +134,10 @@ def _nothing(ground: Ground) -> None:
     pass
 
 
+def _no_answer(*asked: Any) -> Any:
+    raise NoAnswer("expecttest is missing")
+
+
 def _kernel(ground: Ground) -> None:
     ground.file("k.py", "def helper(): ...\n")
 
@@ -205,6 +210,13 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB128": (_same_name, "check same.py --problem-dir mine"),
     "KGB129": (_kernel, "check k.py"),
     "KGB130": (_nothing, "new aten aten::scale"),
+    "KGB131": (_nothing, "run --model baseline --suite nosuch"),
+    "KGB132": (_nothing, "run --model baseline --suite trace:none.txt --device cpu"),
+    "KGB133": (lambda ground: ground.bend.setattr("kgbench.suites.ask", _no_answer),
+               "run --model baseline --suite opinfo --problems aten/t --device cpu"),
+    "KGB134": (lambda ground: ground.file("t.txt", "Operator: aten.foo.default"),
+               "run --model baseline --suite trace:t.txt --device cpu"),
+    "KGB135": (lambda ground: (ground.ended() / "suite.json").write_text("{"), "report last"),
     "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
     "KGB202": (_nothing, "list --problem-dir nowhere"),
     "KGB204": (lambda ground: ground.file("mine/scale.yaml"), "list --problem-dir mine"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import importlib.util
 import os
 import re
 import subprocess
@@ -46,7 +45,8 @@ def build_wheel(folder: Path) -> list[str]:
         version = "0"
     if int(version.split(".")[0]) < 77:
         pytest.skip(f"building a wheel needs setuptools 77 or newer, found {version}: make test installs it")
-    if importlib.util.find_spec("pip") is None:
+    # Not find_spec, at which setuptools turns its stand-in for distutils off for the rest of this process.
+    if not any(importlib.metadata.distributions(name="pip")):
         pytest.skip("building a wheel needs pip: make test installs it")
     flags = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "-q", "-w", str(folder)]
     source = folder / "source"
