@@ -37,6 +37,8 @@ class Output:
     dtype: str
     shape: tuple[int, ...]
     returned: bool
+    shares: bool = False
+    """It must be an input's memory."""
 
     @property
     def elements(self) -> int:
@@ -162,7 +164,7 @@ HAS: Final[dict[str, Callable[[Seen], bool]]] = {
         not seen.is_view and any(output.returned and len(output.shape) != 1 for output in seen.outputs)
     ),
     "gaps": lambda seen: any(_gaps(spec) for spec in seen.written),
-    "view": lambda seen: seen.is_view,
+    "view": lambda seen: seen.is_view or any(output.shares for output in seen.outputs),
     "alpha": lambda seen: seen.has("alpha") or (seen.is_aten and "alpha" in seen.values),
     "keepdim": lambda seen: "keepdim" in seen.values,
     "dimension": lambda seen: seen.chooses_dimension(),
@@ -226,7 +228,7 @@ def _cases(overload: Overload) -> Iterator[Seen]:
         inputs = make_inputs(overload, bound, generator)
         promises = judge.promises(inputs) if judge.returns_tensors else ()
         outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
-        outputs += [Output(promise.dtype, promise.shape, True) for promise in promises]
+        outputs += [Output(promise.dtype, promise.shape, True, promise.shares) for promise in promises]
         yield Seen(
             overload,
             tuple(spec for spec in specs if spec.access == "read" and spec.elements),

@@ -89,7 +89,8 @@ def _hand_out(answers: dict[str, torch.Tensor], call: Call) -> Any:
 def _like_the_view(answer: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """An answer with the strides of the right view, so that only what is spoilt is wrong about it."""
     overlaps = any(stride == 0 and size > 1 for size, stride in zip(right.shape, right.stride(), strict=True))
-    if answer.untyped_storage().data_ptr() == right.untyped_storage().data_ptr() or overlaps:
+    shares = answer.untyped_storage().data_ptr() == right.untyped_storage().data_ptr()
+    if shares or overlaps or answer.shape != right.shape:
         return answer
     return torch.empty_strided(right.shape, right.stride(), dtype=right.dtype, device=right.device).copy_(answer)
 

@@ -151,6 +151,7 @@ def test_the_tables_name_the_same() -> None:
         ("aten/softmax", "flattened", True),
         ("aten/t", "copy", True),
         ("aten/mm", "copy", False),
+        ("aten/contiguous", "copy", True),
         ("aten/add", "ignores_alpha", True),
         ("aten/mm", "ignores_alpha", False),
         ("aten/add", "flat_broadcast", True),
@@ -309,6 +310,7 @@ def test_views_that_are_none_and_views_that_begin_elsewhere() -> None:
     start = answer("storage_start", x, "torch.t(x)", _alias=True)
     assert start.data_ptr() == base.data_ptr()
     assert answer("passthrough", x, "torch.t(x)", _alias=True) is not None
+    assert answer("flattened", x, "torch.t(x)", _alias=True).tolist() == [2.0, 5.0, 3.0, 6.0, 4.0, 7.0]
 
 
 def test_roundings_keep_their_bits_and_every_nan() -> None:
