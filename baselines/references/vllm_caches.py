@@ -386,3 +386,68 @@ def prepare_merge(
     if variables["with_prefix"] is not None:
         prefix[:, variables["with_prefix"] :] = float("nan")
         tensors["prefix_output"][variables["with_prefix"] :] = float("nan")
+
+
+# --- whole blocks ---
+
+
+def swap_blocks(src: torch.Tensor, dst: torch.Tensor, block_mapping: torch.Tensor, **_: Any) -> Expectations:
+    """dst with block_mapping[i, 1] replaced by src's block_mapping[i, 0]."""
+    dst = dst.clone()
+    dst[block_mapping[:, 1].to(dst.device)] = src[block_mapping[:, 0].to(dst.device)]
+    return {"dst": Expected(dst)}
+
+
+def swap_blocks_plain(
+    src: torch.Tensor, dst: torch.Tensor, block_size_in_bytes: int, block_mapping: torch.Tensor
+) -> None:
+    """``swap_blocks`` by indexed assignment."""
+    dst[block_mapping[:, 1].to(dst.device)] = src[block_mapping[:, 0].to(dst.device)]
+
+
+def copy_blocks(
+    key_caches: list[torch.Tensor], value_caches: list[torch.Tensor], block_mapping: torch.Tensor
+) -> Expectations:
+    """Each layer's caches with block block_mapping[i, 0] copied to block_mapping[i, 1]."""
+    return _copied("key_caches", key_caches, block_mapping) | _copied("value_caches", value_caches, block_mapping)
+
+
+def copy_blocks_plain(
+    key_caches: list[torch.Tensor], value_caches: list[torch.Tensor], block_mapping: torch.Tensor
+) -> None:
+    """``copy_blocks`` by indexed assignment."""
+    for cache in (*key_caches, *value_caches):
+        cache[block_mapping[:, 1]] = cache[block_mapping[:, 0]]
+
+
+def copy_blocks_mla(kv_caches: list[torch.Tensor], block_mapping: torch.Tensor) -> Expectations:
+    """Each layer's cache with block block_mapping[i, 0] copied to block_mapping[i, 1]."""
+    return _copied("kv_caches", kv_caches, block_mapping)
+
+
+def copy_blocks_mla_plain(kv_caches: list[torch.Tensor], block_mapping: torch.Tensor) -> None:
+    """``copy_blocks_mla`` by indexed assignment."""
+    copy_blocks_plain(kv_caches, [], block_mapping)
+
+
+def _copied(name: str, caches: list[torch.Tensor], block_mapping: torch.Tensor) -> Expectations:
+    expected = {}
+    for n, cache in enumerate(caches):
+        copied = cache.clone()
+        copied[block_mapping[:, 1]] = cache[block_mapping[:, 0]]
+        expected[f"{name}[{n}]"] = Expected(copied)
+    return expected
+
+
+def prepare_mapping(tensors: Mapping[str, Any], variables: Mapping[str, Any], generator: torch.Generator) -> None:
+    """Pairs of blocks: targets are distinct; within one cache none is a source, and a source may have several."""
+    mapping = tensors["block_mapping"]
+    pairs, device = mapping.shape[0], generator.device
+    if "src" in tensors:
+        sources = torch.randint(0, tensors["src"].shape[0], (pairs,), generator=generator, device=device)
+        targets = torch.randperm(tensors["dst"].shape[0], generator=generator, device=device)[:pairs]
+    else:
+        order = torch.randperm(int(variables["blocks"]), generator=generator, device=device)
+        targets, others = order[:pairs], order[pairs:]
+        sources = others[torch.randint(0, len(others), (pairs,), generator=generator, device=device)]
+    mapping.copy_(torch.stack((sources, targets), dim=1))
