@@ -135,7 +135,8 @@ class NarrowSums(TorchDispatchMode):
         self.terms = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        summed = _SUMS[str(func)](*args) if str(func) in _SUMS and args[0].is_floating_point() else None
+        sums = str(func) in _SUMS and args[0].is_floating_point() and args[0].numel()
+        summed = _SUMS[str(func)](*args) if sums else None
         if summed is None or self.narrow is None:
             return func(*args, **(kwargs or {}))
         self.terms = max(self.terms, summed.terms)

@@ -568,6 +568,14 @@ def test_sums_stand_still_where_16_bits_end(text: str, wanted: float) -> None:
     assert float(spoilt("narrow_sums", text, x=x).reshape(-1)[-1]) == pytest.approx(wanted * 1000 / 256)
 
 
+def test_nothing_is_summed_in_16_bits_too() -> None:
+    x = torch.ones(0, 3, dtype=torch.bfloat16)
+    assert spoilt("narrow_sums", "torch.sum(x, 0)", x=x).tolist() == [0.0] * 3
+    assert spoilt("narrow_sums", "torch.sum(x)", x=x[:, 0]).item() == 0.0
+    assert spoilt("narrow_sums", "torch.matmul(x, torch.ones(3, 2, dtype=torch.float64))", x=x).shape == (0, 2)
+    assert spoilt("narrow_sums", "torch.sum(x)", x=torch.tensor(2.0, dtype=torch.bfloat16)).item() == 2.0
+
+
 RANDOM = """def reference(x, generator=None):
     import kgbench.baselines.references.random as laws
     return laws.exponential(x)
