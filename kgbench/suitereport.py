@@ -69,7 +69,7 @@ def _row(share: Share, result: Result | None) -> SuiteRow:
 
 def _why_none(share: Share, has_calls: bool) -> str:
     if has_calls:
-        return "not evaluated"
+        return "not run"
     return "none fits" if share.samples else "no samples"
 
 
@@ -79,7 +79,7 @@ def suite_table(suite: Suite, rows: Sequence[SuiteRow]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("operator", no_wrap=True)
     of_model = ("right of\nall counted",) if traced else ()
-    for name in ("lines in\nthe file" if traced else "samples\nin torch", "used", "refused", "calls right", *of_model):
+    for name in ("lines" if traced else "samples", "used", "refused", "calls right", *of_model):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for row in rows:
