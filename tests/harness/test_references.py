@@ -17,6 +17,7 @@ np = pytest.importorskip("numpy")
 from kgbench.baselines.references import aten, cublas, cublas_vectors, vllm  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.cases import bind, case_bytes, expand_cases  # noqa: E402
+from kgbench.harness.canonical import in_one_form  # noqa: E402
 from kgbench.harness.compare import compare  # noqa: E402
 from kgbench.harness.inputs import GUARD_BYTES, itemsize, make_inputs  # noqa: E402
 from kgbench.harness.judge import OverloadJudge, forbidden_change  # noqa: E402
@@ -394,6 +395,9 @@ def called(overload: Any, inputs: Any, call: Any) -> tuple[dict[str, Any], dict[
                 value += chunks[argument.name].data_ptr() + GUARD_BYTES + chunk.spec.offset * itemsize(chunk.spec.dtype)
             elif chunk.spec.passed == "storage":
                 value = value.as_strided((chunk.spec.extent - chunk.spec.offset,), (1,), value.storage_offset())
+        elif argument.type.startswith("list[Tensor"):
+            names = [f"{argument.name}[{n}]" for n in range(len(value))]
+            value = [inputs.chunks[name].view(chunks[name]) for name in names]
         elif argument.type.startswith("dtype") and value is not None:
             value = getattr(torch, value)
         if argument.keyword_only:
@@ -401,6 +405,8 @@ def called(overload: Any, inputs: Any, call: Any) -> tuple[dict[str, Any], dict[
         else:
             positional.append(value)
     returned = call(*positional, **keyword)
+    if isinstance(returned, tuple):
+        return {f"return[{index}]": each for index, each in enumerate(returned)}, chunks
     if returned is not None:
         return {"return": returned}, chunks
     written = [name for name, chunk in inputs.chunks.items() if chunk.spec.access != "read"]
@@ -420,8 +426,10 @@ def test_the_library_passes_every_case_and_doing_nothing_fails(path: Path) -> No
         for case in expand_cases(overload, "cpu", None, "a seed", optional_dtypes=True):
             inputs = make_inputs(overload, bind(overload, case), generator(5))
             outputs, chunks = called(overload, inputs, library)
-            written = tuple(name for name in outputs if name != "return")
+            written = tuple(name for name in outputs if not name.startswith("return"))
             expected = judge.reference.expected(inputs.arguments(), written)
+            if judge.canonical is not None:
+                outputs, expected = in_one_form(judge.canonical, outputs, expected, inputs.arguments())
             limits = judge.limits(case)
             for name, got in outputs.items():
                 assert got.shape == expected[name].value.shape, (case, name)
@@ -429,7 +437,7 @@ def test_the_library_passes_every_case_and_doing_nothing_fails(path: Path) -> No
                 live = inputs.chunks[name].spec.live if written else None
                 if live is not None:  # what lies outside is not compared but must stay, below
                     outside = ~live_mask(live, got, case.variables)
-                    got, before = got.masked_fill(outside, 0.0), before.masked_fill(outside, 0.0)
+                    got, before = (torch.where(outside, torch.zeros_like(each), each) for each in (got, before))
                     expected[name] = replace(expected[name], value=expected[name].value.masked_fill(outside, 0.0))
                 assert case.variables["unjudged"] or compare(name, got, expected[name], limits) is None, case
                 moved += compare(name, before, expected[name], limits) is not None
