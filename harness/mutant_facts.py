@@ -60,7 +60,7 @@ class Seen:
 
     @property
     def is_view(self) -> bool:
-        return self.overload.kind == "view"
+        return self.overload.kind == "view" and any(output.returned for output in self.outputs)
 
     @property
     def given(self) -> tuple[TensorSpec, ...]:

@@ -35,11 +35,16 @@ class Call:
     """What a mutant keeps between calls."""
 
     def left(self, name: str) -> torch.Tensor:
-        """What an output holds that is not written: a written argument what it held, a returned tensor zeros."""
+        """What an output holds that is not written: a written argument what it held, a returned tensor zeros, and where
+        these would be right a sentinel.
+        """
         if name in self.hints.written:
             held: torch.Tensor = element(self.arguments, name).clone(memory_format=torch.contiguous_format)
             return held
-        return torch.zeros_like(self.right[name], memory_format=torch.contiguous_format)
+        right = self.right[name]
+        if right.numel() and not bool(right.to(torch.bool).any()):
+            return _sentinel(right)
+        return torch.zeros_like(right, memory_format=torch.contiguous_format)
 
     def inputs(self) -> list[torch.Tensor]:
         return [element(self.arguments, name) for name in self.readable()]
@@ -61,7 +66,14 @@ def mutant_entry(name: str, function: ReferenceFunction, parameters: list[str]) 
         spoil.arguments(given, hints)
         if hints.plain:
             return spoil.plain(function.value(given))
-        right = spoil.outputs(function, given, arguments, hints)
+        try:
+            right = spoil.outputs(function, given, arguments, hints)
+        except (IndexError, RuntimeError, ValueError):
+            if spoil.arguments is _all_as_given:
+                raise
+            # What it takes the arguments for makes no sense, so it leaves everything.
+            call = Call(arguments, hints, typed_outputs(function, arguments, arguments, hints), memory)
+            return _hand_out({key: call.left(key) for key in call.right}, call)
         call = Call(arguments, hints, right, memory)
         answers = {key: spoil.answer(value, key, call) for key, value in right.items()}
         spoil.aside(call)
@@ -128,8 +140,10 @@ def _passthrough(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
 
 def _untouched(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
     """Returned memory holds a sentinel, as freshly allocated memory may."""
-    if name in call.hints.written:
-        return call.left(name)
+    return call.left(name) if name in call.hints.written else _sentinel(right)
+
+
+def _sentinel(right: torch.Tensor) -> torch.Tensor:
     if right.dtype == torch.bool:
         return torch.ones(right.shape, dtype=right.dtype, device=right.device)
     poison = torch.full((right.numel() * right.element_size(),), _BYTE, dtype=torch.uint8, device=right.device)
@@ -281,7 +295,8 @@ def _all_as_given(given: dict[str, Any], hints: Hints) -> None:
 
 def _changes_input(call: Call) -> None:
     for value in [call.hints.stored[name] for name in call.readable()][:1]:
-        first = value.as_strided((1,), (1,), value.storage_offset())
+        stored = value.conj() if value.is_conj() else torch._neg_view(value) if value.is_neg() else value
+        first = stored.as_strided((1,), (1,), stored.storage_offset())
         if value.dtype == torch.bool:
             first.logical_not_()
         else:
