@@ -19,6 +19,12 @@ SUM_ULPS = 16
 """How much less a float32 sum of that many terms is worth than one operation."""
 Dims = list[int] | tuple[int, ...] | None
 """None and none listed both mean all."""
+NEAR_WHOLE = 2.0**-22
+"""Relative distance from a whole number within which a quotient in float32 may lie on either side."""
+NEAR_WHOLE_16_BITS = ((torch.bfloat16, 2.0**-7), (torch.float16, 2.0**-10))
+"""The same for 16-bit operands: ATen may round their quotient to 16 bits before it rounds it to a whole number."""
+ONE_IN_FLOAT32 = 2.0**22
+"""Error scale of which a float32 limit of two units in the last place is 1."""
 MEAN, TOTAL = 1, 2
 """What ATen calls ``reduction``; 0 is none."""
 
@@ -59,3 +65,47 @@ def mean(self: torch.Tensor, dim: Dims = None, keepdim: bool = False, dtype: Any
     terms = widened(self)
     value = torch.mean(terms, dim or None, keepdim)
     return Expected(value, root_of_squares(terms, dim, keepdim) * value.numel() / max(1, terms.numel()))
+
+
+def mul(self: torch.Tensor, other: Any) -> torch.Tensor:
+    """self * other; exact (and wrapping) where everything is an integer."""
+    return torch.mul(self, other) if is_exact(self, other) else torch.mul(widened(self), widened(other))
+
+
+def div(self: torch.Tensor, other: Any, rounding_mode: str | None = None) -> Expected:
+    """self / other, which may be rounded towards zero (``trunc``) or down (``floor``); integers exactly."""
+    if rounding_mode is None:
+        return Expected(torch.div(widened(self), widened(other)))
+    if is_exact(self, other):
+        return Expected(torch.div(self, other, rounding_mode=rounding_mode))
+    above, below = widened(self), widened(other)
+    value = torch.div(above, below, rounding_mode=rounding_mode)
+    quotient = above / below
+    nearest = quotient.round()
+    # A number like 0.3 is itself rounded first; of whole numbers the quotient is exact.
+    certain = (quotient == nearest) if isinstance(below, torch.Tensor) or below % 1 == 0 else (quotient == 0)
+    close = ~certain & ((quotient - nearest).abs() <= _near_whole(above, below) * quotient.abs())
+    # One number up or down: which side of a whole number the quotient lies on, the arithmetic cannot tell.
+    return Expected(value, finite(torch.where(close, ONE_IN_FLOAT32 + value.abs(), value.abs())))
+
+
+def _near_whole(*operands: Any) -> float:
+    """By the least precise dtype that holds all tensors among the operands."""
+    tensors = [each for each in operands if isinstance(each, torch.Tensor)]
+    for dtype, distance in NEAR_WHOLE_16_BITS:
+        if all(
+            torch.equal(torch.nan_to_num(each.to(dtype).to(each.dtype)), torch.nan_to_num(each)) for each in tensors
+        ):
+            return distance
+    return NEAR_WHOLE
+
+
+def floor_divide(self: torch.Tensor, other: Any) -> Expected:
+    """self / other rounded down."""
+    return div(self, other, "floor")
+
+
+def logaddexp2(self: torch.Tensor, other: torch.Tensor) -> Expected:
+    """log2(2^self + 2^other); the error scale is that of the larger one and of the logarithm of up to 2 added to it."""
+    left, right = torch.broadcast_tensors(self, other)  # type: ignore[no-untyped-call]
+    return Expected(torch.logaddexp2(left, right), finite(torch.maximum(left.abs(), right.abs()) + 1))

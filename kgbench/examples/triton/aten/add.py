@@ -1,6 +1,7 @@
 """add.Tensor and add.Scalar: self + alpha * other with broadcasting and type promotion.
 
-Sums are formed in float32 (float64 for float64, the integer's own width for integers) and rounded once when stored.
+Sums are formed in float32 (float64 for float64, by parts for complex numbers, the integer's own width for integers)
+and rounded once when stored.
 """
 
 import torch
@@ -76,6 +77,29 @@ def _add_number(
     tl.store(out_ptr + i, total.to(out_ptr.dtype.element_ty), mask=inside)
 
 
+@triton.jit
+def _add_complex(a_ptr, b_ptr, out_ptr, n, alpha_real, alpha_imaginary, BLOCK: tl.constexpr):
+    """Operands and sum lie in the same order without gaps, each element a real part and an imaginary one."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    real = tl.load(b_ptr + 2 * i, mask=inside)
+    imaginary = tl.load(b_ptr + 2 * i + 1, mask=inside)
+    a_real = tl.load(a_ptr + 2 * i, mask=inside)
+    a_imaginary = tl.load(a_ptr + 2 * i + 1, mask=inside)
+    tl.store(out_ptr + 2 * i, a_real + (real * alpha_real - imaginary * alpha_imaginary), mask=inside)
+    tl.store(out_ptr + 2 * i + 1, a_imaginary + (imaginary * alpha_real + real * alpha_imaginary), mask=inside)
+
+
+def _complex_sum(a, b, alpha, out):
+    """``a`` and ``b`` of the shape of ``out``, of any dtype and strides."""
+    alpha, block = complex(alpha), _block(out)
+    parts = [torch.view_as_real(each.to(out.dtype).contiguous()) for each in (a, b)]
+    _add_complex[(triton.cdiv(out.numel(), block),)](
+        *parts, torch.view_as_real(out), out.numel(), alpha.real, alpha.imag, BLOCK=block
+    )  # fmt: skip
+    return out
+
+
 def _bytes_if_bool(x):
     """Triton has no pointers to bool; 0 and 1 as bytes are the same memory."""
     return x.view(torch.uint8) if x.dtype == torch.bool else x
@@ -93,6 +117,8 @@ def add_Tensor(self, other, *, alpha=1):
     n = out.numel()
     if n == 0:
         return out
+    if dtype.is_complex:
+        return _complex_sum(a, b, alpha, out)
     block = _block(out)
     grid = (triton.cdiv(n, block),)
     meta = {"BLOCK": block, "WIDE": _WIDE.get(dtype, tl.float32), "BOOL": dtype == torch.bool}
@@ -112,6 +138,8 @@ def add_Scalar(self, other, alpha=1):
     n = out.numel()
     if n == 0:
         return out
+    if dtype.is_complex:
+        return _complex_sum(self, torch.tensor(other, dtype=dtype, device=self.device).expand(out.shape), alpha, out)
     a, y = _bytes_if_bool(self), _bytes_if_bool(out)
     block = _block(out)
     _add_number[(triton.cdiv(n, block),)](
