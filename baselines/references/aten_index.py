@@ -63,7 +63,7 @@ def _length(shape: Sequence[int], indices: Sequence[torch.Tensor | None], values
     """How many elements masks must name: as many as the integers beside them, or as there are values; None: any."""
     numbers = [each for each in indices if each is not None and each.dtype != torch.bool]
     if numbers:
-        return torch.broadcast_shapes(*(each.shape for each in numbers)).numel()
+        return torch.broadcast_tensors(*numbers)[0].numel()  # type: ignore[no-untyped-call, no-any-return]
     masks = [each for each in indices if each is not None]
     if values is None or not masks:
         return None
@@ -127,6 +127,11 @@ def store(view: torch.Tensor, values: torch.Tensor) -> None:
 def index(self: torch.Tensor, indices: Sequence[torch.Tensor | None]) -> torch.Tensor:
     """What Python's ``self[…]`` gives, with a whole dimension for None."""
     return self[_subscript(indices)]
+
+
+def embedding(weight: torch.Tensor, indices: torch.Tensor, **rest: Any) -> torch.Tensor:
+    """A row for each index."""
+    return weight[indices.to(torch.int64)]
 
 
 def _subscript(indices: Sequence[torch.Tensor | None]) -> tuple[Any, ...]:
