@@ -1,6 +1,8 @@
 # outcome: wrong value
 # breaks: It adds also where it is not told to.
 
+import torch
+
 
 def _index_put_impl_(self, indices, values, accumulate=False, unsafe=False):
-    return self.index_put_(indices, values, accumulate=True)
+    return torch.ops.aten.index_put_(self, indices, values, accumulate=True)

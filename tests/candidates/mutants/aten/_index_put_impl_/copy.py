@@ -1,6 +1,8 @@
 # outcome: rejected
 # breaks: It changes self and returns a copy.
 
+import torch
+
 
 def _index_put_impl_(self, indices, values, accumulate=False, unsafe=False):
-    return self.index_put_(indices, values, accumulate=accumulate).clone()
+    return torch.ops.aten.index_put_(self, indices, values, accumulate=accumulate).clone()

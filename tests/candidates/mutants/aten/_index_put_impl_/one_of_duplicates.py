@@ -1,8 +1,10 @@
 # outcome: wrong value
 # breaks: Of values that name the same element, one alone is added.
 
+import torch
+
 
 def _index_put_impl_(self, indices, values, accumulate=False, unsafe=False):
     if accumulate:
         values = values + self[tuple(slice(None) if each is None else each for each in indices)]
-    return self.index_put_(indices, values)
+    return torch.ops.aten.index_put_(self, indices, values)
