@@ -407,7 +407,7 @@ def called(overload: Any, inputs: Any, call: Any) -> tuple[dict[str, Any], dict[
     returned = call(*positional, **keyword)
     if isinstance(returned, tuple):
         return {f"return[{index}]": each for index, each in enumerate(returned)}, chunks
-    if returned is not None:
+    if returned is not None and not overload.returned_argument:
         return {"return": returned}, chunks
     written = [name for name, chunk in inputs.chunks.items() if chunk.spec.access != "read"]
     return {name: inputs.chunks[name].view(chunks[name]) for name in written}, chunks
