@@ -66,7 +66,7 @@ def aten_promises(overload: str, inputs: CallInputs, keep_strides: bool) -> tupl
     function = aten_function(overload)
     if function is None:
         raise ValueError(f"PyTorch {torch.__version__} has no operator aten:{overload}")
-    with contextlib.suppress(NotImplementedError, RuntimeError):
+    with contextlib.suppress(NotImplementedError, RuntimeError, ZeroDivisionError):
         return _outputs(function, inputs.bound, _without_data, "meta", keep_strides)
 
     def on_cpu(spec: TensorSpec) -> torch.Tensor:

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
-from kgbench.harness.session import Job, Session
-from kgbench.types import Outcome
+from kgbench.cases import bind, expand_cases  # noqa: E402
+from kgbench.harness.inputs import make_inputs  # noqa: E402
+from kgbench.harness.judge import OverloadJudge  # noqa: E402
+from kgbench.harness.session import Job, Session  # noqa: E402
+from kgbench.loader import load_problem  # noqa: E402
+from kgbench.paths import problems_dir  # noqa: E402
+from kgbench.types import Outcome  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -201,3 +206,12 @@ def test_the_library_and_the_reference_agree(session: Session, tmp_path: Path, o
     for trusted in ("baseline", "reference"):
         result = session.evaluate(Job(path, problem, "test", trusted=trusted))
         assert (result.outcome, result.reason) == (Outcome.PASSED, "")
+
+
+def test_rules_that_divide_by_a_size_of_zero_are_asked_on_the_cpu() -> None:
+    """Without data the mean of no elements raises ZeroDivisionError within torch."""
+    overload = load_problem(problems_dir() / "aten" / "smooth_l1_loss_backward.yaml").overloads[0]
+    call = "((T([], f32), T([0, 3], f32), T([0, 3], f32), 1, 1.0), {})"
+    case = next(case for case in expand_cases(overload, "cpu", None, "any") if case.variables["call"] == call)
+    inputs = make_inputs(overload, bind(overload, case), torch.Generator("cpu").manual_seed(0))
+    assert [each.shape for each in OverloadJudge(overload, torch.device("cpu")).promises(inputs)] == [(0, 3)]

@@ -1,0 +1,26 @@
+# outcome: wrong value
+# breaks: Its approximation is right to seven digits in all, not of small results.
+
+import torch
+
+
+def _compute(x):
+    a = x.abs()
+    t = 1 / (1 + 0.3275911 * a)
+    poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
+    tail = poly * torch.exp(-a * a)
+    return torch.where(x < 0, 2 - tail, tail)
+
+
+def erfc(self):
+    return _answer(self)
+
+
+def _answer(self):
+    dtype = self.dtype if self.is_floating_point() or self.is_complex() else torch.float32
+    x = self.to(dtype).to(torch.complex128 if self.is_complex() else torch.float64)
+    return _compute(x).to(dtype).contiguous()
+
+
+def erfc_out(self, *, out):
+    return out.copy_(_answer(self))

@@ -1,0 +1,13 @@
+# outcome: wrong value
+# breaks: It has no threshold.
+
+import torch
+
+
+def softplus_backward(grad_output, self, beta, threshold):
+    x = self.to(torch.float64)
+    return (grad_output * torch.sigmoid(x * beta)).to(self.dtype).contiguous()
+
+
+def softplus_backward_grad_input(grad_output, self, beta, threshold, *, grad_input):
+    return grad_input.copy_(softplus_backward(grad_output, self, beta, threshold))

@@ -1,0 +1,22 @@
+# outcome: wrong value
+# breaks: It answers NaN below zero.
+
+import torch
+
+
+def _compute(x):
+    return torch.where(x == 0, 0.0, -x * torch.log(x))
+
+
+def special_entr(self):
+    return _answer(self)
+
+
+def _answer(self):
+    dtype = self.dtype if self.is_floating_point() or self.is_complex() else torch.float32
+    x = self.to(dtype).to(torch.complex128 if self.is_complex() else torch.float64)
+    return _compute(x).to(dtype).contiguous()
+
+
+def special_entr_out(self, *, out):
+    return out.copy_(_answer(self))
