@@ -22,6 +22,7 @@ def softmax(self: torch.Tensor, dim: int, dtype: object = None) -> Expected:
     """
     if self.numel() == 0:
         return Expected(self.clone())
+    self = widened(self)
     shifted = self - self.amax(dim, keepdim=True)
     exponentials = shifted.exp()
     value = exponentials / exponentials.sum(dim, keepdim=True)

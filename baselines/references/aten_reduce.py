@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.baselines.references.aten import finite, is_exact, widened
+from kgbench.baselines.references.aten import finite, is_exact, softmax, widened
 
 ROUNDED_TERMS = 64
 """From as many terms on, a mean or sum of rounded 16-bit terms is as good as one of exact terms."""
@@ -109,3 +109,94 @@ def logaddexp2(self: torch.Tensor, other: torch.Tensor) -> Expected:
     """log2(2^self + 2^other); the error scale is that of the larger one and of the logarithm of up to 2 added to it."""
     left, right = torch.broadcast_tensors(self, other)  # type: ignore[no-untyped-call]
     return Expected(torch.logaddexp2(left, right), finite(torch.maximum(left.abs(), right.abs()) + 1))
+
+
+def pow(self: Any, exponent: Any) -> Expected:
+    """self to the power of exponent; exact (and wrapping) where everything is an integer.
+
+    The error scale is value * (1 + |exponent * ln self|): exp2(exponent * log2(self)) is an honest way.
+    """
+    if is_exact(self, exponent):
+        return Expected(torch.pow(self, exponent))
+    value = torch.pow(widened(self), widened(exponent))
+    base = self if isinstance(self, torch.Tensor) else torch.as_tensor(self, device=value.device)
+    logarithm = widened(base).abs().log() * widened(exponent)
+    return Expected(value, finite(value.abs() * (1 + finite(logarithm.abs()))))
+
+
+def binary_cross_entropy_with_logits(
+    self: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    pos_weight: torch.Tensor | None = None,
+    reduction: int = MEAN,
+) -> Expected:
+    """weight * ((1 - target) * x + (1 + (pos_weight - 1) * target) * log(1 + exp(-x))) without overflow."""
+    straight = (1 - target) * self
+    softened = torch.log1p(torch.exp(-self.abs())) + (-self).clamp_min(0)
+    bend = torch.zeros_like(target) if pos_weight is None else (pos_weight - 1) * target
+    outer = torch.ones_like(target) if weight is None else weight
+    scale = straight.abs() + (1 + bend.abs()) * softened
+    return reduced((straight + (1 + bend) * softened) * outer, reduction, scale * outer.abs())
+
+
+def margin_ranking_loss(
+    input1: torch.Tensor, input2: torch.Tensor, target: torch.Tensor, margin: float = 0.0, reduction: int = MEAN
+) -> Expected:
+    """max(0, -target * (input1 - input2) + margin); beside the step the scale is that of what is subtracted."""
+    inner = -target * (input1 - input2) + margin
+    scale = (target * (input1 - input2)).abs() + abs(margin)
+    losses = inner.clamp_min(0)
+    return reduced(losses, reduction, scale.expand(losses.shape))
+
+
+def soft_margin_loss(self: torch.Tensor, target: torch.Tensor, reduction: int = MEAN) -> Expected:
+    """log(1 + exp(-target * self)) without overflow; 1 + exp(z) may be rounded before the logarithm is taken."""
+    inner = -target * self
+    losses = torch.log1p(torch.exp(-inner.abs())) + inner.clamp_min(0)
+    return reduced(losses, reduction, losses + inner.exp().clamp(max=1))
+
+
+def pairwise_distance(
+    x1: torch.Tensor, x2: torch.Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Expected:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    difference = widened(x1) - widened(x2) + eps
+    value = torch.linalg.vector_norm(difference, p, -1, keepdim=keepdim)
+    return Expected(value)
+
+
+def renorm(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> Expected:
+    """Each slice along ``dim`` whose p-norm is above ``maxnorm`` is scaled down to it."""
+    return Expected(torch.renorm(self, p, dim, maxnorm))
+
+
+def bmm(self: torch.Tensor, mat2: torch.Tensor) -> Expected:
+    """A matrix product for each number in the first dimension."""
+    return product(self, mat2)
+
+
+def matmul(self: torch.Tensor, other: torch.Tensor) -> Expected:
+    """Products of vectors, matrices and batches of them, by their numbers of dimensions."""
+    return product(self, other)
+
+
+def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> Expected:
+    """input @ weight.T + bias."""
+    expected = product(input, weight.t())
+    if bias is None:
+        return expected
+    assert expected.magnitude is not None
+    value = expected.value + bias
+    return Expected(value, finite((expected.magnitude.square() + bias.abs().square()).sqrt()))
+
+
+def product(left: torch.Tensor, right: torch.Tensor) -> Expected:
+    """torch.matmul; the error scale is the root of the sum of the squares of all products."""
+    squares = torch.matmul(left.abs().square(), right.abs().square())
+    return Expected(torch.matmul(left, right), finite(squares.sqrt()))
+
+
+def _softmax(self: torch.Tensor, dim: int, half_to_float: bool) -> Expected:
+    """As ``softmax``; ``half_to_float`` is about the result's dtype alone."""
+    return softmax(self, dim)
