@@ -26,7 +26,7 @@ from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.cases import expand_cases
 from kgbench.harness.arena import Arena, create_arena, tensor_at
 from kgbench.harness.compare import share_used
-from kgbench.harness.judge import OverloadJudge, PlacedCall
+from kgbench.harness.judge import OverloadJudge, PlacedCall, written_names
 from kgbench.loader import Registry, load_problem
 from kgbench.problem import Overload
 
@@ -73,7 +73,7 @@ def shares(overload: Overload, kinds: Iterable[str] = ()) -> dict[str, float]:
 
 def _share(judge: OverloadJudge, call: PlacedCall, outputs: Outputs) -> float:
     largest = 0.0
-    for name, expected in judge.reference.expected(call.inputs.arguments(), judge.written).items():
+    for name, expected in judge.reference.expected(call.inputs.arguments(), written_names(call.inputs.bound)).items():
         got, wanted, live = outputs[name], expected, judge.live(call, name)
         if live is not None:
             got = torch.where(live, got, torch.zeros_like(got))
@@ -96,7 +96,7 @@ def library(judge: OverloadJudge, call: PlacedCall) -> Outputs:
         return {
             name: chunk.view(arena.bytes_at(chunk.offset, chunk.image.numel())).clone()
             for name, chunk in call.inputs.chunks.items()
-            if name in judge.written
+            if name in written_names(call.inputs.bound)
         }
     finally:
         arena.release()
@@ -115,7 +115,7 @@ def _passed(call: PlacedCall, arena: Arena) -> list[Any]:
 
 def rounded(judge: OverloadJudge, call: PlacedCall) -> Outputs:
     arguments = call.inputs.arguments()
-    expected = judge.reference.expected(arguments, judge.written)
+    expected = judge.reference.expected(arguments, written_names(call.inputs.bound))
     return {name: each.value.to(arguments[name].dtype) for name, each in expected.items()}
 
 

@@ -240,13 +240,7 @@ class OverloadJudge:
         variables = call.inputs.bound.case.variables
         if self.plain or variables.get("unjudged") or not self.overload.values_defined:
             return PASSED
-        expected = values_only(self.answers(call))
-        for name in expected:
-            if (live := self.live(call, name)) is not None:
-                outputs[name] = either(live, outputs[name], torch.zeros_like(outputs[name]))
-                expected[name] = expected[name].masked(live)
-        if self.canonical is not None:
-            outputs, expected = in_one_form(self.canonical, outputs, expected, call.inputs.arguments())
+        outputs, expected = self.comparable(call, outputs)
         for name, wanted in expected.items():
             got = outputs.get(name)
             if got is None or got.shape != wanted.value.shape:
@@ -255,6 +249,19 @@ class OverloadJudge:
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
         return PASSED
+
+    def comparable(
+        self, call: PlacedCall, outputs: dict[str, torch.Tensor]
+    ) -> tuple[dict[str, torch.Tensor], dict[str, Expected]]:
+        """Outputs and what is right, by the same names, where they are live and in one form."""
+        outputs, expected = dict(outputs), values_only(self.answers(call))
+        for name in expected:
+            if (live := self.live(call, name)) is not None:
+                outputs[name] = either(live, outputs[name], torch.zeros_like(outputs[name]))
+                expected[name] = expected[name].masked(live)
+        if self.canonical is not None:
+            return in_one_form(self.canonical, outputs, expected, call.inputs.arguments())
+        return outputs, expected
 
     def expected(self, inputs: CallInputs) -> dict[str, Answer]:
         """What is right, by output: from the reference, which for a view works on storage as the candidate has it."""

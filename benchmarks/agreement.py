@@ -1,0 +1,117 @@
+"""How far the library is from each problem's own reference: the largest error, and how much of its limit that is.
+
+python -m benchmarks.agreement ['vllm/*' ...] [--device cuda] [--json FILE]
+
+Over all check and bench cases, in one process: what is compared are two trusted implementations. ``share`` is the part
+of the limit that the library uses at its worst element, or in the root mean square; above 1 a case is not right.
+``error`` is the largest difference between an element and the float64 answer, in units in the last place of the
+output's dtype at that element's size. 0 means equal bits.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+
+from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.cases import Case, expand_cases
+from kgbench.harness.arena import create_arena
+from kgbench.harness.compare import share_used
+from kgbench.harness.judge import OverloadJudge
+from kgbench.harness.trusted import TrustedStub
+from kgbench.loader import Registry, load_problem
+from kgbench.problem import Overload
+
+COLUMNS = ("problem", "overload", "cases", "share", "error (ulp)", "worst case")
+
+
+@click.command()
+@click.argument("globs", nargs=-1)
+@click.option("--device", default="cpu", type=click.Choice(("cpu", "cuda")))
+@click.option("--json", "json_path", type=click.Path(path_type=Path))
+def main(globs: tuple[str, ...], device: str, json_path: Path | None) -> None:
+    """Print a row per overload."""
+    torch.set_num_threads(1)
+    registry, rows = Registry(), []
+    click.echo("{:<42}{:<20}{:>6}{:>9}{:>13}  {}".format(*COLUMNS))
+    for problem in registry.select(globs=globs or ("vllm/*",)):
+        for overload in load_problem(registry.paths[problem]).overloads:
+            if overload.check and overload.kind not in ("random", "sync"):
+                row = {"problem": problem, "overload": overload.name, **agreement(overload, device)}
+                rows.append(row)
+                click.echo(
+                    "{:<42}{:<20}{cases:>6}{share:>9.3f}{ulps:>13.3g}  {worst}".format(problem, overload.name, **row)
+                )
+                if json_path is not None:
+                    json_path.write_text(json.dumps(rows))
+
+
+def agreement(overload: Overload, device: str) -> dict[str, Any]:
+    """The worst of all cases; ``worst`` says why there are none, where there are none."""
+    found: dict[str, Any] = {"cases": 0, "share": 0.0, "ulps": 0.0, "worst": ""}
+    target = overload.baseline.get(device, "")
+    try:
+        entry = load_baseline(target, device).call
+    except (Unavailable, ValueError) as error:
+        return {**found, "worst": str(error)}
+    judge = OverloadJudge(overload, torch.device(device))
+    memory_gb = torch.cuda.get_device_properties(0).total_memory / 1e9 if device == "cuda" else None
+    generator = torch.Generator(device).manual_seed(0)
+    for case in expand_cases(overload, device, memory_gb, "agreement"):
+        try:
+            share, ulps = _case(judge, case, entry, generator)
+        except Exception as error:  # a library that fails says so in its row
+            return {**found, "share": float("inf"), "worst": f"{case.id}: {type(error).__name__}: {error}"[:200]}
+        found["cases"] += 1
+        found["ulps"] = max(found["ulps"], ulps)
+        if share > found["share"]:
+            found["share"], found["worst"] = share, case.id
+    return found
+
+
+def _case(judge: OverloadJudge, case: Case, entry: Any, generator: torch.Generator) -> tuple[float, float]:
+    call = judge.place(case, generator)
+    stub = TrustedStub(None, judge.device.type, Path())  # type: ignore[arg-type]
+    stub.entries = {judge.overload.name: entry}
+    stub.arena = create_arena(judge.device.type, call.end)
+    try:
+        for offset, image in call.inputs.images(stub.arena.address):
+            stub.arena.bytes_at(offset, image.numel()).copy_(image)
+        stub.call(judge.message(call), [])
+        snapshot = stub.arena.bytes_at(0, call.end).clone()
+    finally:
+        stub.kept = None
+        stub.arena.release()
+    judge.bases.add(0)
+    outputs = judge.outputs(call, snapshot)
+    if not isinstance(outputs, dict):
+        raise ValueError(outputs.reason)
+    if case.variables.get("unjudged") or not judge.overload.values_defined:
+        return 0.0, 0.0
+    got, expected = judge.comparable(call, outputs)
+    limits = judge.limits(case)
+    shares = [share_used(got[name], wanted, limits) for name, wanted in expected.items()]
+    return max(shares, default=0.0), max(
+        (_ulps(got[name], wanted.value) for name, wanted in expected.items()), default=0.0
+    )
+
+
+def _ulps(got: torch.Tensor, wanted: torch.Tensor) -> float:
+    """The largest |got - wanted| in units of ``got``'s last place at |wanted|, where both are finite."""
+    if not got.numel() or not (got.is_floating_point() or got.is_complex()):
+        return float((got.to(torch.float64) - wanted.to(torch.float64)).abs().max()) if got.numel() else 0.0
+    info = torch.finfo(got.dtype)
+    wide = torch.complex128 if got.is_complex() else torch.float64
+    actual, right = got.to(wide), wanted.to(wide)
+    usable = torch.isfinite(actual) & torch.isfinite(right)
+    exponent = torch.floor(torch.log2(right.abs().clamp_min(info.smallest_normal)))
+    errors = ((actual - right).abs() / (info.eps * torch.exp2(exponent)))[usable]
+    return float(errors.max()) if errors.numel() else 0.0
+
+
+if __name__ == "__main__":
+    main()
