@@ -205,17 +205,22 @@ def select_backward(grad_output: torch.Tensor, input_sizes: Sequence[int], dim: 
 
 
 def converted(self: torch.Tensor, dtype: Any = None, **rest: Any) -> torch.Tensor:
-    """The same values: of complex numbers the real parts where the dtype is not complex."""
+    """The same values in another dtype; floating ones are rounded to it where they are compared."""
     wanted = torch_dtype(dtype)
-    if wanted is None or not self.is_complex() or wanted.is_complex:
-        return self
-    return self.real
+    return self if wanted is None else _as_kind(self, wanted)
 
 
 def copied(self: torch.Tensor, src: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     """src in self's shape."""
-    values = src.real if src.is_complex() and not self.is_complex() else src
-    return values.expand(self.shape)
+    return _as_kind(src, self.dtype).expand(self.shape)
+
+
+def _as_kind(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Of complex numbers the real parts, of fractions the whole numbers towards zero, where the dtype asks for them."""
+    if dtype.is_complex or dtype == values.dtype:
+        return values
+    real = values.real if values.is_complex() and dtype != torch.bool else values
+    return real if dtype.is_floating_point else real.to(dtype)
 
 
 def reflection_pad1d_backward(grad_output: torch.Tensor, self: torch.Tensor, padding: Sequence[int]) -> Expected:
