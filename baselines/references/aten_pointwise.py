@@ -185,9 +185,13 @@ def softplus_backward(grad_output: torch.Tensor, self: torch.Tensor, beta: Any, 
 def smooth_l1_loss_backward(
     grad_output: torch.Tensor, self: torch.Tensor, target: torch.Tensor, reduction: int, beta: float
 ) -> Expected:
-    """norm * grad * (x / beta within ±beta, else its sign), x = self - target, norm = 1 / count for the mean."""
+    """norm * grad * (x / beta within ±beta, else its sign), x = self - target, norm = 1 / count for the mean.
+
+    The floor of the scale, 1e-5 grad / beta, is for norm * x in float16, where it may be denormal.
+    """
     x = self - target
     count = x.numel() if reduction == 1 else 1
     slope = torch.where(x.abs() < beta, x / (beta or 1.0), torch.where(x <= -beta, -1.0, 1.0))
     slope = torch.where(torch.isnan(x), x, slope)
-    return Expected(grad_output * slope / max(count, 1))
+    value = grad_output * slope / max(count, 1)
+    return Expected(value, torch.maximum(value.abs(), grad_output.abs() * (1e-5 / (beta or 1.0))))
