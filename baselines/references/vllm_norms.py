@@ -314,8 +314,18 @@ def _norm_quant(
     # fp8 arrives as float64, int8 as it is.
     codes = "fp8" if result.is_floating_point() else "int8"
     scale = _token_scale(groups.abs().amax(-1), scale_ub, codes)
-    expected = {"result": Expected((groups / scale.unsqueeze(-1)).flatten(-2)), "scale": Expected(scale)}
+    real = groups / scale.unsqueeze(-1)
+    # vLLM rounds the norm to the input's dtype, where float16 has denormals, whose rounding does not shrink with them.
+    least = torch.finfo(_drawn_as(input)).tiny / scale.unsqueeze(-1)
+    magnitude = torch.maximum(real.abs(), least).flatten(-2)
+    expected = {"result": Expected(real.flatten(-2), magnitude), "scale": Expected(scale)}
     return expected if residual is None else expected | {"residual": Expected(total)}
+
+
+def _drawn_as(rows: torch.Tensor) -> torch.dtype:
+    """The dtype that float64 rows had before: the narrowest that holds all their numbers."""
+    held = (each for each in (torch.bfloat16, torch.float16) if torch.equal(rows.to(each).to(rows.dtype), rows))
+    return next(held, torch.float32)
 
 
 def rms_norm_dynamic_per_token_quant_fallback(
