@@ -176,13 +176,10 @@ def scatter_reduce(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch
     results which are rounded after every step.
     """
     terms = _part(src, index).to(self.dtype)
-    if reduce == "add":
-        value, size = self.scatter_add(dim, index, terms), self.abs().scatter_add(dim, index, terms.abs())
-    else:
-        value = self.scatter_reduce(dim, index, terms, "prod")
-        size = value.abs()
+    value = self.scatter_add(dim, index, terms) if reduce == "add" else self.scatter_reduce(dim, index, terms, "prod")
     if is_exact(self):
         return Expected(value)
+    size = self.abs().scatter_add(dim, index, terms.abs()) if reduce == "add" else value.abs()
     ones = torch.ones(index.shape, dtype=torch.float64, device=self.device)
     count = torch.zeros(self.shape, dtype=torch.float64, device=self.device).scatter_add(dim, index, ones)
     growth = count.sqrt() if reduce == "add" else count

@@ -1,4 +1,4 @@
-"""References of ATen's creation and host-sync operators: what is in the memory that they return, and what is read from it.
+"""References of ATen's creation and host-sync operators: what is in the memory that they return, or read from it.
 
 Each takes its entry's parameters by name. Layout and device of what is created are judged by ATen's own rules.
 """
@@ -10,14 +10,26 @@ from typing import Any
 import torch
 
 from kgbench.baselines.expected import Expected
+from kgbench.baselines.references.aten_index import torch_dtype
 
 
-def arange(start: Any, end: Any, step: Any = 1, **rest: Any) -> Expected:
-    """start + i * step; the error scale is |start| + |i * step|, since the sum may cancel."""
+def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, **rest: Any) -> Expected:
+    """start + i * step; the error scale is |start| + |i * step|, since the sum may cancel.
+
+    For an integer dtype ATen cuts start and step off first; of int64 end as well, before elements are counted.
+    """
+    wanted = torch_dtype(dtype)
+    whole = wanted is not None and not wanted.is_floating_point
+    first, by = (int(start), int(step)) if whole else (start, step)
+    if wanted == torch.int64:
+        start, end, step = first, int(end), by
     if all(isinstance(each, int) for each in (start, end, step)):
         return Expected(torch.arange(start, end, step, dtype=torch.int64))
-    index = torch.arange(len(torch.arange(start, end, step, dtype=torch.float64)), dtype=torch.float64)
-    return Expected(start + index * step, abs(start) + (index * step).abs())
+    count = len(torch.arange(start, end, step, dtype=torch.float64))
+    if whole:
+        return Expected(torch.tensor([first + i * by for i in range(count)], dtype=torch.int64).to(wanted))
+    index = torch.arange(count, dtype=torch.float64)
+    return Expected(first + index * by, abs(first) + (index * by).abs())
 
 
 def empty_strided(size: Any, **rest: Any) -> torch.Tensor:
@@ -52,7 +64,7 @@ def scalar_tensor(s: Any, **rest: Any) -> torch.Tensor:
 
 def item(self: torch.Tensor) -> bool | int | float | complex:
     """The one element as the Python number that holds it exactly."""
-    value: bool | int | float | complex = self.cpu().resolve_conj().reshape(()).tolist()
+    value: bool | int | float | complex = self.cpu().resolve_conj().reshape(()).item()
     return value
 
 
