@@ -306,7 +306,9 @@ class Referee:
         deadlines = deadlines_for(evaluation.job.source, self.settings.deadlines)
         compile_class = f"{judge.overload.name}/{case.dtype}"
         first = compile_class not in worker.side.warm
-        allowed = deadlines.case_s + (deadlines.compile_s if first else 0.0)
+        # A library may come without code for this GPU, and a case may be the first that has the driver translate some.
+        translates = first or evaluation.job.trusted == "baseline"
+        allowed = deadlines.case_s + (deadlines.compile_s if translates else 0.0)
         remaining = deadlines.whole_s - (self.turns.now() - evaluation.started)
         if remaining <= 0:
             return Verdict(Outcome.TIMEOUT, f"case {case.id}: whole evaluation took over {deadlines.whole_s:g} s")
@@ -417,13 +419,14 @@ class Referee:
         if judge.overload.name in library.side.warm:
             return
         library.side.warm.add(judge.overload.name)
+        allowed = self.settings.deadlines.case_s + self.settings.deadlines.compile_s
         for result in evaluation.cases:
             if result.overload == judge.overload.name:
                 case = Case(result.id, result.overload, result.phase, result.dtype, result.variables)
                 generator = self._generator(evaluation.job, f"library/{judge.overload.name}/{case.id}")
                 try:
                     call = self._first_call(evaluation.problem, judge, case)
-                    verdict = judge.check(library.side, case, call, generator, self.settings.deadlines.case_s, False)
+                    verdict = judge.check(library.side, case, call, generator, allowed, False)
                 except WorkerFailed:
                     return
                 if verdict is not PASSED and evaluation.library is not None:

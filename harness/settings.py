@@ -21,7 +21,7 @@ class Deadlines:
 
     import_s: float = 60.0
     compile_s: float = 120.0
-    """On top of ``case_s`` for the first call of each overload and dtype."""
+    """On top of ``case_s`` for the first call of each overload and dtype; of a library's calls for each."""
     extension_s: float = 300.0
     """For one that builds a C++ extension: at least so much for import and for compile, and on top of ``whole_s``."""
     case_s: float = 10.0

@@ -26,6 +26,17 @@ def scaled(self, factor):
 def reference(self, factor):
     return self * factor
 """
+PAUSE = """
+calls = 0
+
+
+def pausing(self, factor):
+    global calls
+    calls += 1
+    if calls == 3:
+        time.sleep(6)
+    return scaled(self, factor)
+"""
 RIGHT = "def scale(self, factor):\n    return self * factor\n"
 CHEAT = "from mine_library import scaled as scale\n"
 
@@ -57,8 +68,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def judged(folder: Path, model: str) -> dict[str, object]:
-    chosen = ("--problem-dir", "my_problems", "--source", "mine", "--model", model)
+def judged(folder: Path, model: str, *options: str) -> dict[str, object]:
+    chosen = ("--problem-dir", "my_problems", "--source", "mine", "--model", model, *options)
     done = kgbench(folder, "run", *chosen, "--device", "cpu", "--json")
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)["results"]
@@ -84,3 +95,16 @@ def test_candidate_cannot_import_the_module(folder: Path) -> None:
     row = judged(folder, "dir:cheat")
     assert row["outcome"] == "runtime error"
     assert "No module named 'mine_library'" in str(row["reason"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_library_may_pause_at_any_case(folder: Path) -> None:
+    """As one does whose code the driver has to translate for the GPU, part by part."""
+    library = folder / "my_problems" / "mine_library.py"
+    library.write_text(LIBRARY.replace("import torch", "import time\n\nimport torch") + PAUSE, encoding="utf-8")
+    problem = folder / "my_problems" / "mine" / "scale.yaml"
+    problem.write_text(problem.read_text(encoding="utf-8").replace("mine_library:scaled", "mine_library:pausing"))
+    row = judged(folder, "baseline", "--deadline", "case=4", "--deadline", "compile=20")
+    assert row["outcome"] == "passed", row["reason"]
+    assert row["speedup"]
