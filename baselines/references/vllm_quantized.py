@@ -31,15 +31,17 @@ def _product(a: torch.Tensor, b: torch.Tensor) -> Expected:
     return Expected(a @ b, (a.square() @ b.square()).sqrt())
 
 
-STEPS: Final = 2048
+STEPS: Final = 1024
 """Up to this many products coarse sums have a constant limit; beyond it grows with the root of the number."""
 
 
 def _coarse(scale: torch.Tensor, length: int) -> torch.Tensor:
     """The scale for sums of ``length`` products that are kept in float16, or in the 14 bits of Hopper's float8 units.
 
-    Measured: sums rounded to float16 after every 16 products use 0.49 and 0.52 of ulps 16 at 4096 and 14336 products,
-    sums cut to 14 bits after every 32 products 0.30 and 0.37.
+    Every step cuts off something in proportion to the sum, which grows with the root of the number of steps, as what
+    they cut off does together: relative to the root of the sum of squares the error grows with that root, too.
+    Simulated, of ulps 16, the largest of 800 000 sums of 14336 products: 0.53 where the sum is rounded to float16 after
+    every 16 products, 0.44 where sum and products are cut to 14 bits, counted from the largest, at every 32.
     """
     return scale * max(1.0, math.sqrt(length / STEPS))
 
