@@ -170,7 +170,10 @@ class Poisson(Sampled):
         return -alike.clamp_max(1.0).log2()
 
     def draw(self, dtype: torch.dtype, generator: torch.Generator | None) -> torch.Tensor:
-        return torch.poisson(self.rate, generator=generator).to(dtype)
+        """NaN where there is no such rate, as a kernel gives that reads past its input; torch raises."""
+        known = torch.isfinite(self.rate) & (self.rate >= 0)
+        counts = torch.poisson(torch.where(known, self.rate, 0.0), generator=generator)
+        return torch.where(known, counts, math.nan).to(dtype)
 
     def allowed(self, dtype: torch.dtype) -> float:
         """The skewness that a normal number lacks, where one may stand in for a large rate's."""
