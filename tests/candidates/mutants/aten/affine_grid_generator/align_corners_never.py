@@ -1,0 +1,12 @@
+# outcome: wrong value
+# breaks: It takes align_corners for False.
+
+import torch
+
+
+def affine_grid_generator(theta, size, align_corners):
+    return torch.ops.aten.affine_grid_generator(theta, size, False)
+
+
+def affine_grid_generator_out(theta, size, align_corners, *, out):
+    return out.copy_(torch.ops.aten.affine_grid_generator(theta, size, False))
