@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.baselines.references.aten import finite, is_exact, softmax, widened
+from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, finite, is_exact, softmax, widened
 
 ROUNDED_TERMS = 64
 """From as many terms on, a mean or sum of rounded 16-bit terms is as good as one of exact terms."""
@@ -133,10 +133,10 @@ def binary_cross_entropy_with_logits(
 ) -> Expected:
     """weight * ((1 - target) * x + (1 + (pos_weight - 1) * target) * log(1 + exp(-x))) without overflow."""
     straight = (1 - target) * self
-    softened = torch.log1p(torch.exp(-self.abs())) + (-self).clamp_min(0)
+    softened, error = softplus(-self)
     bend = torch.zeros_like(target) if pos_weight is None else (pos_weight - 1) * target
     outer = torch.ones_like(target) if weight is None else weight
-    scale = straight.abs() + (1 + bend.abs()) * softened
+    scale = straight.abs() + (1 + bend.abs()) * error
     return reduced((straight + (1 + bend) * softened) * outer, reduction, scale * outer.abs())
 
 
@@ -151,10 +151,16 @@ def margin_ranking_loss(
 
 
 def soft_margin_loss(self: torch.Tensor, target: torch.Tensor, reduction: int = MEAN) -> Expected:
-    """log(1 + exp(-target * self)) without overflow; 1 + exp(z) may be rounded before the logarithm is taken."""
-    inner = -target * self
-    losses = torch.log1p(torch.exp(-inner.abs())) + inner.clamp_min(0)
-    return reduced(losses, reduction, losses + inner.exp().clamp(max=1))
+    """log(1 + exp(-target * self)) without overflow."""
+    losses, error = softplus(-target * self)
+    # 1 + exp(z) may be rounded before the logarithm is taken.
+    return reduced(losses, reduction, error + torch.exp(-target * self).clamp(max=1))
+
+
+def softplus(inner: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """log(1 + exp(inner)) and its error scale: rounding of a large number is what exp amplifies."""
+    tail, linear = torch.log1p(torch.exp(-inner.abs())), inner.clamp_min(0)
+    return tail + linear, (tail * (1 + finite(inner.abs())) + linear).clamp_min(SMALLEST_NORMAL_SCALE)
 
 
 def pairwise_distance(
@@ -164,11 +170,6 @@ def pairwise_distance(
     difference = widened(x1) - widened(x2) + eps
     value = torch.linalg.vector_norm(difference, p, -1, keepdim=keepdim)
     return Expected(value)
-
-
-def renorm(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> Expected:
-    """Each slice along ``dim`` whose p-norm is above ``maxnorm`` is scaled down to it."""
-    return Expected(torch.renorm(self, p, dim, maxnorm))
 
 
 def bmm(self: torch.Tensor, mat2: torch.Tensor) -> Expected:
