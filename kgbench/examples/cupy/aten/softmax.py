@@ -1,6 +1,6 @@
 """softmax.int in CUDA C++ through cupy: maximum, sum and result in three passes along a dimension of any stride.
 
-Numbers are float32 inside, rounded once when stored.
+Numbers are float32 inside (float64 where that is asked for), rounded once when stored.
 """
 
 import cupy
@@ -14,6 +14,7 @@ __device__ float wide(float x) { return x; }
 __device__ float wide(Half x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
 __device__ float wide(BFloat16 x) { return __uint_as_float((unsigned)x.bits << 16); }
 __device__ void store(float *to, float x) { *to = x; }
+__device__ void store(double *to, double x) { *to = x; }
 __device__ void store(Half *to, float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(to->bits) : "f"(x)); }
 __device__ void store(BFloat16 *to, float x) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to->bits) : "f"(x)); }
 
@@ -23,13 +24,20 @@ struct Highest {
 };
 struct Sum {
   static __device__ float none() { return 0; }
-  __device__ float operator()(float a, float b) const { return a + b; }
+  template <class Wide>
+  __device__ Wide operator()(Wide a, Wide b) const { return a + b; }
 };
 
+// What is computed with, by what is stored.
+template <class To>
+struct Arithmetic { using Wide = float; };
+template <>
+struct Arithmetic<double> { using Wide = double; };
+
 // The same result in every thread of the block.
-template <class Combine>
-__device__ float over_block(float value, Combine combine) {
-  __shared__ float parts[32];
+template <class Value, class Combine>
+__device__ Value over_block(Value value, Combine combine) {
+  __shared__ Value parts[32];
   for (int distance = 16; distance; distance /= 2) value = combine(value, __shfl_xor_sync(~0u, value, distance));
   __syncthreads();  // an earlier result has been read by all
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
@@ -43,18 +51,21 @@ __device__ float over_block(float value, Combine combine) {
 template <class From, class To>
 __global__ void softmax(const From *x, To *out, long long n, long long inner) {
   const long long slice = blockIdx.x, first = slice / inner * n * inner + slice % inner;
-  float highest = Highest::none(), total = 0;
+  using Wide = typename Arithmetic<To>::Wide;
+  float highest = Highest::none();
+  Wide total = 0;
   for (long long i = threadIdx.x; i < n; i += blockDim.x) highest = fmaxf(highest, wide(x[first + i * inner]));
   highest = over_block(highest, Highest());
-  for (long long i = threadIdx.x; i < n; i += blockDim.x) total += expf(wide(x[first + i * inner]) - highest);
+  for (long long i = threadIdx.x; i < n; i += blockDim.x) total += exp(Wide(wide(x[first + i * inner])) - highest);
   total = over_block(total, Sum());
   for (long long i = threadIdx.x; i < n; i += blockDim.x)
-    store(out + first + i * inner, expf(wide(x[first + i * inner]) - highest) / total);
+    store(out + first + i * inner, exp(Wide(wide(x[first + i * inner])) - highest) / total);
 }
 """
 
 _TYPES = {torch.float32: "float", torch.float16: "Half", torch.bfloat16: "BFloat16"}
-_NAMES = {(a, b): f"softmax<{_TYPES[a]}, {_TYPES[b]}>" for a in _TYPES for b in _TYPES}
+_RESULTS = {**_TYPES, torch.float64: "double"}
+_NAMES = {(a, b): f"softmax<{_TYPES[a]}, {_RESULTS[b]}>" for a in _TYPES for b in _RESULTS}
 _module = cupy.RawModule(code=CODE, options=("-std=c++17",), name_expressions=tuple(_NAMES.values()))
 _kernels = {dtypes: _module.get_function(name) for dtypes, name in _NAMES.items()}
 

@@ -1,7 +1,7 @@
 """softmax.int in C++: maximum, sum and result in three passes along a dimension of any stride.
 
 Addresses and sizes go in as numbers, so that pybind11's header is enough; torch/extension.h compiles for 15 s more.
-Numbers are float32 inside, rounded once when stored.
+Numbers are float32 inside (float64 where that is asked for), rounded once when stored.
 """
 
 import torch
@@ -14,6 +14,7 @@ CPP = r"""
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 using Address = std::intptr_t;
 using Size = std::int64_t;
@@ -29,13 +30,14 @@ void run(Address x_address, Address out_address, Size outer, Size n, Size inner)
     const Size first = slice / inner * n * inner + slice % inner;
     auto x = reinterpret_cast<const From *>(x_address) + first;
     auto out = reinterpret_cast<To *>(out_address) + first;
+    using Wide = std::conditional_t<std::is_same_v<To, double>, double, float>;
     float highest = -INFINITY;
     double total = 0;
     // A NaN is lower than nothing; it reaches the sum below and through it every result.
     for (Size i = 0; i < n; ++i) highest = std::fmax(highest, static_cast<float>(x[i * inner]));
-    for (Size i = 0; i < n; ++i) total += std::exp(static_cast<float>(x[i * inner]) - highest);
-    const float sum = static_cast<float>(total);
-    for (Size i = 0; i < n; ++i) out[i * inner] = std::exp(static_cast<float>(x[i * inner]) - highest) / sum;
+    for (Size i = 0; i < n; ++i) total += std::exp(static_cast<Wide>(x[i * inner]) - highest);
+    const Wide sum = static_cast<Wide>(total);
+    for (Size i = 0; i < n; ++i) out[i * inner] = std::exp(static_cast<Wide>(x[i * inner]) - highest) / sum;
   }
 }
 
@@ -45,11 +47,12 @@ void to_kind(int to, Address x, Address out, Size outer, Size n, Size inner) {
     case 0: return run<From, float>(x, out, outer, n, inner);
     case 1: return run<From, c10::Half>(x, out, outer, n, inner);
     case 2: return run<From, c10::BFloat16>(x, out, outer, n, inner);
+    case 3: return run<From, double>(x, out, outer, n, inner);
   }
   throw std::invalid_argument("no such kind of number");
 }
 
-// from, to: 0 float32, 1 float16, 2 bfloat16
+// from, to: 0 float32, 1 float16, 2 bfloat16; to alone: 3 float64
 void softmax_cpu(int from, int to, Address x, Address out, Size outer, Size n, Size inner) {
   switch (from) {
     case 0: return to_kind<float>(to, x, out, outer, n, inner);
@@ -79,6 +82,7 @@ __device__ float wide(__nv_bfloat16 x) { return __bfloat162float(x); }
 __device__ void store(float *to, float x) { *to = x; }
 __device__ void store(__half *to, float x) { *to = __float2half_rn(x); }
 __device__ void store(__nv_bfloat16 *to, float x) { *to = __float2bfloat16_rn(x); }
+__device__ void store(double *to, double x) { *to = x; }
 
 struct Highest {
   static constexpr float none = -INFINITY;
@@ -86,13 +90,20 @@ struct Highest {
 };
 struct Sum {
   static constexpr float none = 0;
-  __device__ float operator()(float a, float b) const { return a + b; }
+  template <class Wide>
+  __device__ Wide operator()(Wide a, Wide b) const { return a + b; }
 };
 
+// What is computed with, by what is stored.
+template <class To>
+struct Arithmetic { using Wide = float; };
+template <>
+struct Arithmetic<double> { using Wide = double; };
+
 // The same result in every thread of the block.
-template <class Combine>
-__device__ float over_block(float value, Combine combine) {
-  __shared__ float parts[32];
+template <class Value, class Combine>
+__device__ Value over_block(Value value, Combine combine) {
+  __shared__ Value parts[32];
   for (int distance = 16; distance; distance /= 2) value = combine(value, __shfl_xor_sync(~0u, value, distance));
   __syncthreads();  // an earlier result has been read by all
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
@@ -106,13 +117,15 @@ __device__ float over_block(float value, Combine combine) {
 template <class From, class To>
 __global__ void softmax(const From *x, To *out, int64_t n, int64_t inner) {
   const int64_t slice = blockIdx.x, first = slice / inner * n * inner + slice % inner;
-  float highest = Highest::none, total = 0;
+  using Wide = typename Arithmetic<To>::Wide;
+  float highest = Highest::none;
+  Wide total = 0;
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x) highest = fmaxf(highest, wide(x[first + i * inner]));
   highest = over_block(highest, Highest());
-  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) total += expf(wide(x[first + i * inner]) - highest);
+  for (int64_t i = threadIdx.x; i < n; i += blockDim.x) total += exp(Wide(wide(x[first + i * inner])) - highest);
   total = over_block(total, Sum());
   for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
-    store(out + first + i * inner, expf(wide(x[first + i * inner]) - highest) / total);
+    store(out + first + i * inner, exp(Wide(wide(x[first + i * inner])) - highest) / total);
 }
 
 template <class From, class To>
@@ -127,6 +140,7 @@ void to_kind(int to, intptr_t x, intptr_t out, int64_t outer, int64_t n, int64_t
   if (to == 0) launch<From, float>(x, out, outer, n, inner, stream);
   if (to == 1) launch<From, __half>(x, out, outer, n, inner, stream);
   if (to == 2) launch<From, __nv_bfloat16>(x, out, outer, n, inner, stream);
+  if (to == 3) launch<From, double>(x, out, outer, n, inner, stream);
 }
 
 void softmax_cuda(int from, int to, intptr_t x, intptr_t out, int64_t outer, int64_t n, int64_t inner,
@@ -138,7 +152,7 @@ void softmax_cuda(int from, int to, intptr_t x, intptr_t out, int64_t outer, int
 }
 """
 
-KINDS = (torch.float32, torch.float16, torch.bfloat16)
+KINDS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 GPU = torch.cuda.is_available()
 _built = load_inline(
     "kgbench_softmax",

@@ -21,6 +21,8 @@ _WIDE = {
 
 @triton.jit
 def _sum(a, b, alpha, WIDE: tl.constexpr, BOOL: tl.constexpr):
+    if tl.float64 == WIDE:
+        alpha = tl.load(alpha)
     total = a.to(WIDE) + b.to(WIDE) * alpha
     if BOOL:
         total = (total != 0).to(WIDE)
@@ -71,6 +73,8 @@ def _add_number(
         for back in tl.static_range(DIMS):
             a_at += rest % sizes[DIMS - 1 - back] * a_strides[DIMS - 1 - back]
             rest = rest // sizes[DIMS - 1 - back]
+    if tl.float64 == WIDE:
+        number = tl.load(number)
     total = tl.load(a_ptr + a_at, mask=inside).to(WIDE) + number
     if BOOL:
         total = (total != 0).to(WIDE)
@@ -123,7 +127,7 @@ def add_Tensor(self, other, *, alpha=1):
     grid = (triton.cdiv(n, block),)
     meta = {"BLOCK": block, "WIDE": _WIDE.get(dtype, tl.float32), "BOOL": dtype == torch.bool}
     a, b, y = _bytes_if_bool(a), _bytes_if_bool(b), _bytes_if_bool(out)
-    alpha = _number(alpha, dtype)
+    alpha = _number(alpha, dtype, self.device)
     if a.is_contiguous() and b.is_contiguous():
         _add_flat[grid](a, b, y, n, alpha, **meta)
     else:
@@ -143,13 +147,15 @@ def add_Scalar(self, other, alpha=1):
     a, y = _bytes_if_bool(self), _bytes_if_bool(out)
     block = _block(out)
     _add_number[(triton.cdiv(n, block),)](
-        a, y, n, _number(alpha * other, dtype), tuple(a.shape), a.stride(),
+        a, y, n, _number(alpha * other, dtype, self.device), tuple(a.shape), a.stride(),
         DIMS=0 if a.is_contiguous() else a.ndim,
         BLOCK=block, WIDE=_WIDE.get(dtype, tl.float32), BOOL=dtype == torch.bool,
     )  # fmt: skip
     return out
 
 
-def _number(value, dtype):
-    """``value`` as the kind of number that ``dtype`` computes with."""
+def _number(value, dtype, device):
+    """``value`` as the kind of number that ``dtype`` computes with; as an argument it would be no more than float32."""
+    if dtype == torch.float64:
+        return torch.full((), value, dtype=dtype, device=device)
     return float(value) if dtype.is_floating_point else int(value)

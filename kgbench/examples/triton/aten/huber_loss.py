@@ -8,7 +8,9 @@ MEAN, TOTAL = 1, 2
 
 
 @triton.jit
-def _loss(a, b, delta):
+def _loss(a, b, delta, WIDE: tl.constexpr):
+    if tl.float64 == WIDE:
+        delta = tl.load(delta)
     distance = tl.abs(a - b)
     return tl.where(distance <= delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
 
@@ -19,7 +21,7 @@ def _losses(a_ptr, b_ptr, out_ptr, n, delta, BLOCK: tl.constexpr, WIDE: tl.const
     inside = i < n
     a = tl.load(a_ptr + i, mask=inside).to(WIDE)
     b = tl.load(b_ptr + i, mask=inside).to(WIDE)
-    tl.store(out_ptr + i, _loss(a, b, tl.full((), delta, WIDE)).to(out_ptr.dtype.element_ty), mask=inside)
+    tl.store(out_ptr + i, _loss(a, b, delta, WIDE).to(out_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -31,7 +33,7 @@ def _partial_sums(a_ptr, b_ptr, out_ptr, n, delta, BLOCK: tl.constexpr, WIDE: tl
         inside = i < n
         a = tl.load(a_ptr + i, mask=inside, other=0.0).to(WIDE)
         b = tl.load(b_ptr + i, mask=inside, other=0.0).to(WIDE)
-        total += _loss(a, b, tl.full((), delta, WIDE))
+        total += _loss(a, b, delta, WIDE)
     tl.store(out_ptr + tl.program_id(0), tl.sum(total, axis=0))
 
 
@@ -48,6 +50,9 @@ def huber_loss(self, target, reduction=1, delta=1.0):
     out = torch.empty(() if reduction in (MEAN, TOTAL) else a.shape, dtype=self.dtype, device=self.device)
     n = a.numel()
     wide = tl.float64 if self.dtype == torch.float64 else tl.float32
+    if wide == tl.float64:
+        # As a number a kernel would take it in float32.
+        delta = torch.full((), delta, dtype=torch.float64, device=self.device)
     block = 2048 if a.is_cuda else 1 << 16
     if out.ndim or reduction not in (MEAN, TOTAL):
         if n:
