@@ -13,7 +13,10 @@ pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench
 
 from kgbench.harness import opinfo
 from kgbench.harness.opinfo import NoSamples, SampledCall, collect
+from kgbench.harness.opinfo_table import DOCUMENT, NONE, table
 from kgbench.harness.opinfo_update import CannotWrite, choose, update, with_list
+from kgbench.loader import Registry
+from kgbench.suites import Share, Suite, SuiteCall
 from kgbench.traces import TensorLike, parse_call
 
 pytestmark = pytest.mark.torch
@@ -146,3 +149,25 @@ def test_an_overloads_own_list_is_written(tmp_path: Path) -> None:
     once = path.read_text(encoding="utf-8")
     update(path)
     assert path.read_text(encoding="utf-8") == once
+
+
+# --- the table in docs/ ---
+
+
+def test_the_table_says_what_was_refused_and_why() -> None:
+    calls = {"": (SuiteCall("((T([3], f32),), {})"), SuiteCall("((T([], f32),), {})")), "out": ()}
+    shares = (Share("aten/add", 9, 6, {"no |tensor|": 2, "two\nlines": 1}, calls), Share("aten/mul", 0, 0))
+    text = table(Suite("opinfo", shares), "1.2.3")
+    assert "torch 1.2.3 on" in text
+    assert "2 operators: 9 samples, 6 used, 3 refused." in text
+    assert text.endswith(
+        f"| `add` | 9 | 6 | 3 | 2 | no \\|tensor\\| (2); two lines (1) |\n| `mul` | 0 | 0 | 0 | 0 | {NONE} |\n"
+    )
+
+
+def test_the_table_has_every_operator() -> None:
+    listed = [
+        line.split("`")[1] for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
+    ]
+    problems = [name.removeprefix("aten/") for name in sorted(Registry().paths) if name.startswith("aten/")]
+    assert listed == problems, "python -m kgbench.harness.opinfo_table"
