@@ -129,14 +129,12 @@ def expand_cases(
     A template that names no dtype becomes one case per required dtype, and per optional one if ``optional_dtypes``.
     The same seed gives the same cases. Raises ExpressionError where a derived variable has no value.
     """
-    dtypes = overload.dtypes + (overload.optional_dtypes if optional_dtypes else ())
-    cases = _phase(overload, "check", overload.check, dtypes) + _phase(overload, "opinfo", overload.opinfo, dtypes)
-    if overload.fuzz is not None:
-        rng = random.Random(f"{seed}/{overload.name}")
-        drawn = [_fuzz_template(overload, overload.fuzz, rng) for _ in range(overload.fuzz.count)]
-        cases += _phase(overload, "fuzz", drawn, dtypes)
-    preset = choose_preset(overload, device_kind, memory_gb)
-    return cases + _phase(overload, "bench", overload.bench.get(preset, ()), dtypes, preset)
+    return _expanded(overload, [choose_preset(overload, device_kind, memory_gb)], seed, optional_dtypes)
+
+
+def expand_for_all_devices(overload: Overload, seed: str) -> list[Case]:
+    """The cases of all devices together, in every dtype; those that no device changes come once."""
+    return _expanded(overload, list(overload.bench), seed, optional_dtypes=True)
 
 
 def bind(overload: Overload, case: Case) -> BoundCase:
@@ -150,6 +148,18 @@ def bind(overload: Overload, case: Case) -> BoundCase:
 def case_bytes(bound: BoundCase) -> int:
     """Bytes of all argument tensors' storages."""
     return sum(spec.extent * ITEMSIZE[spec.dtype] for spec in bound.specs)
+
+
+def _expanded(overload: Overload, presets: Iterable[str], seed: str, optional_dtypes: bool) -> list[Case]:
+    dtypes = overload.dtypes + (overload.optional_dtypes if optional_dtypes else ())
+    cases = _phase(overload, "check", overload.check, dtypes) + _phase(overload, "opinfo", overload.opinfo, dtypes)
+    if overload.fuzz is not None:
+        rng = random.Random(f"{seed}/{overload.name}")
+        drawn = [_fuzz_template(overload, overload.fuzz, rng) for _ in range(overload.fuzz.count)]
+        cases += _phase(overload, "fuzz", drawn, dtypes)
+    for preset in presets:
+        cases += _phase(overload, "bench", overload.bench.get(preset, ()), dtypes, preset)
+    return cases
 
 
 def _phase(

@@ -13,6 +13,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from kgbench.errors import ExpressionError
@@ -167,7 +168,7 @@ class Expr:
         _check(tree, text, where, torch_calls=False)
         return cls(text, tree, where)
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """The variables it reads; functions, dtype names, ``nan`` and ``inf`` are none."""
         return _names(self.tree) - CONSTANTS.keys()

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from kgbench.problem import Argument, CaseTemplate, Overload, Problem, Returned
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-PRESET_MEMORY_GB: Final = {"gpu24": 24.0, "gpu80": 80.0, "gpu140": 140.0}
 
 
 def _registry(problem_dirs: Sequence[Path]) -> Registry:
@@ -331,12 +329,10 @@ def _static_complaint(file: Path) -> str:
 
 
 def _bind_all(overload: Overload) -> None:
-    from kgbench.cases import bind, expand_cases
+    from kgbench.cases import bind, expand_for_all_devices
 
-    devices = [("cpu", None)] + [("cuda", PRESET_MEMORY_GB[name]) for name in overload.bench if name != "cpu"]
-    for device_kind, memory_gb in devices or [("cpu", None)]:
-        for case in expand_cases(overload, device_kind, memory_gb, "validate", optional_dtypes=True):
-            bind(overload, case)
+    for case in expand_for_all_devices(overload, "validate"):
+        bind(overload, case)
 
 
 def _reference_complaints(files: Sequence[Path]) -> dict[Path, str]:

@@ -29,7 +29,6 @@ from kgbench.cli.resume import done_in, reopened, selected_by
 from kgbench.errors import UsageError, shown_path
 from kgbench.harness.settings import SANDBOX_LEVELS
 from kgbench.paths import hidden_dirs
-from kgbench.suites import check_name, make_suite, narrowed, read_suite
 from kgbench.types import Outcome
 
 if TYPE_CHECKING:
@@ -170,6 +169,7 @@ def run(
     """
     from kgbench.bounds import check_sources, parse_bounds
     from kgbench.coordinator import Ending
+    from kgbench.suites import check_name
 
     overrides = deadline_overrides(deadlines, timeout_s)
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
@@ -234,6 +234,7 @@ def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, store: RunStore
     from kgbench.loader import Registry, load_problem
     from kgbench.models import provider_of
     from kgbench.paths import problems_dir
+    from kgbench.suites import narrowed
 
     provider = provider_of(asked["model"])
     registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
@@ -267,6 +268,7 @@ def _plan(asked: Mapping[str, Any], out: Path, seed: str | None, store: RunStore
 def _suite(asked: Mapping[str, Any], problems: Sequence[Problem], store: RunStore | None) -> Suite | None:
     """The suite that was asked for; that of a run which is gone on with stays as it is. Raises UsageError."""
     from kgbench.harness.devices import find_devices
+    from kgbench.suites import make_suite, read_suite
 
     if not asked.get("suite"):
         return None

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from kgbench.cases import BoundCase, TensorSpec, bind, case_bytes, choose_preset, expand_cases
+from kgbench.cases import (
+    BoundCase,
+    TensorSpec,
+    bind,
+    case_bytes,
+    choose_preset,
+    expand_cases,
+    expand_for_all_devices,
+)
 from kgbench.errors import ExpressionError
 from kgbench.loader import load_problem, problem_id
 from kgbench.paths import problems_dir
@@ -112,7 +120,15 @@ def test_preset_is_the_largest_that_fits(overload: Overload, device_kind: str, m
 def test_without_bench_there_is_no_preset() -> None:
     view = load_problem(problems_dir() / "aten" / "t.yaml").overloads[0]
     assert choose_preset(view, "cuda", 80.0) == choose_preset(view, "cpu", None) == ""
-    assert {case.phase for case in expand_cases(view, "cuda", 80.0, "s")} == {"check", "fuzz"}
+    assert {case.phase for case in expand_cases(view, "cuda", 80.0, "s")} == {"check", "opinfo", "fuzz"}
+
+
+def test_cases_of_all_devices_come_once_in_every_dtype(overload: Overload) -> None:
+    together = [case.id for case in expand_for_all_devices(overload, "seed")]
+    kinds = [("cpu", None), ("cuda", 24.0), ("cuda", 80.0)]
+    apart = [case.id for kind, gb in kinds for case in expand_cases(overload, kind, gb, "seed", optional_dtypes=True)]
+    assert together == list(dict.fromkeys(apart))
+    assert {"check-1-float64", "bench-cpu-1-float64", "bench-gpu24-1-float32", "bench-gpu80-1-float16"} <= {*together}
 
 
 def test_tensor_is_placed_in_its_storage(overload: Overload) -> None:
@@ -200,10 +216,12 @@ def test_a_value_that_makes_no_sense_names_its_key(tmp_path: Path, before: str, 
 
 
 @pytest.mark.parametrize("path", sorted(problems_dir().glob("*/*.yaml")), ids=problem_id)
-@pytest.mark.parametrize(("device_kind", "memory_gb"), [("cpu", None), ("cuda", 24.0), ("cuda", 80.0), ("cuda", 140.0)])
-def test_shipped_problem_is_concrete_everywhere(path: Path, device_kind: str, memory_gb: float | None) -> None:
+def test_shipped_problem_is_concrete_everywhere(path: Path) -> None:
     for overload in load_problem(path).overloads:
-        cases = expand_cases(overload, device_kind, memory_gb, "seed", optional_dtypes=True)
+        cases = expand_for_all_devices(overload, "seed")
         made: list[BoundCase] = [bind(overload, case) for case in cases]
         assert len({case.id for case in cases}) == len(cases)
-        assert all(case_bytes(each) < (memory_gb or 0.5) * 1e9 / 6 for each in made), "rotating sets would not fit"
+        for each in made:
+            preset = each.case.id.split("-")[1] if each.case.phase == "bench" else "cpu"
+            memory_gb = 0.5 if preset == "cpu" else float(preset.removeprefix("gpu"))
+            assert case_bytes(each) < memory_gb * 1e9 / 6, f"{each.case.id}: rotating sets would not fit"

@@ -22,6 +22,7 @@ from kgbench.loader import Registry, load_problem
 from kgbench.paths import examples_dir, problems_dir
 from kgbench.types import CaseResult, Mismatch, Outcome, Result
 from tests.unit.made_results import bench, result, timing
+from tests.unit.test_loader import GOOD
 
 FACTS = {"name": "CPU", "kind": "cpu", "memory_gb": 8.0}
 SOFTMAX = "def softmax_int(self, dim, dtype=None): ...\n"
@@ -64,7 +65,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> type[FakeSession]:
 
 
 def right(problem: str) -> Result:
-    size = {"size": [1000, 1000], "itemsize": 4}
+    size = {"self_shape": [1000, 1000], "self_dtype": "float32", "itemsize": 4}
     case = dataclasses.replace(bench(timing(0.83)), id="bench-cpu-1-float32", variables=size)
     return result(problem, cases=(case,), seconds={"total": 1.25})
 
@@ -209,8 +210,7 @@ def test_every_example_names_its_problem_by_its_entry(tmp_path: Path, path: Path
 
 def test_path_decides_between_problems_with_one_entry(tmp_path: Path) -> None:
     for source in ("aten", "vllm"):
-        text = (problems_dir() / "aten" / "t.yaml").read_text(encoding="utf-8")
-        kernel(tmp_path, text.replace('"t(', '"same('), f"problems/{source}/same.yaml")
+        kernel(tmp_path, GOOD.replace('"scale(', '"same('), f"problems/{source}/same.yaml")
     registry = Registry((tmp_path / "problems",))
     assert problem_of(tmp_path / "vllm" / "same.py", "def same(): ...", registry) == "vllm/same"
     with pytest.raises(UsageError, match="entries of 2 problems"):

@@ -47,13 +47,29 @@ def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
+MINE = """\
+summary: transposed view of a matrix
+kind: view
+category: view/metadata
+entry: "mine(self: Tensor) -> Tensor"
+dtypes: {required: [float32]}
+arguments:
+  self: {access: read, shape: "tuple(shape)", draw: "integers(-100, 100)"}
+alias: self
+returns: [{shape: "tuple(shape)[::-1]"}]
+cases:
+  check: [{shape: [2, 3]}, {shape: [0, 4]}, {shape: [1, 1]}, {shape: [11]}]
+reference: "kgbench.baselines.references.aten:t"
+doc: returns a view of self with its two dimensions swapped
+"""
+
+
 @pytest.fixture
 def own_problem(tmp_path: Path) -> Path:
-    """A folder with one problem file, a copy of a shipped one."""
-    target = tmp_path / "aten" / "mine.yaml"
+    """A folder with one problem file."""
+    target = tmp_path / "vllm" / "mine.yaml"
     target.parent.mkdir()
-    text = (problems_dir() / "aten" / "t.yaml").read_text(encoding="utf-8")
-    target.write_text(text.replace('"t(', '"mine('), encoding="utf-8")
+    target.write_text(MINE, encoding="utf-8")
     return target
 
 
@@ -78,7 +94,7 @@ def test_list_filters() -> None:
 
 def test_list_shows_added_folders(own_problem: Path) -> None:
     done = kgbench("list", "--problem-dir", str(own_problem.parent.parent), "--problems", "mine")
-    assert done.stdout.startswith("aten/mine  view")
+    assert done.stdout.startswith("vllm/mine  view")
 
 
 @pytest.mark.parametrize(
@@ -106,11 +122,15 @@ def test_what_does_not_exist_ends_with_2_and_the_closest(arguments: list[str], w
 # --- show ---
 
 
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
 @pytest.mark.parametrize("problem", Registry().ids())
 def test_show_says_everything_about_every_problem(problem: str) -> None:
     done = kgbench("show", problem)
     assert done.exit_code == 0, done.output
-    read = json.loads(kgbench("show", problem, "--json").stdout)
+    read = json.loads(kgbench("show", problem, "--json").stdout, parse_constant=refuse)
     for overload in read["overloads"]:
         assert overload["signature"]["text"] in done.stdout
         assert overload["reference"].partition("\n")[0] in done.stdout
@@ -129,20 +149,14 @@ def test_show_of_one_overload_shows_no_other() -> None:
     ]
 
 
-def test_show_json_is_strict() -> None:
-    def refuse(text: str) -> None:
-        raise AssertionError(text)
-
-    for problem in Registry().ids():
-        json.loads(kgbench("show", problem, "--json").stdout, parse_constant=refuse)
-
-
 # --- validate ---
 
 
-def test_validate_reads_all_shipped_problems() -> None:
-    done = kgbench("validate", "--no-run")
-    assert (done.exit_code, done.stderr) == (0, f"{len(Registry().ids())} problem files, 0 wrong, only read\n")
+def test_validate_only_reads_when_told_to() -> None:
+    folder = problems_dir() / "cublas"
+    done = kgbench("validate", "--no-run", str(folder))
+    count = len(list(folder.glob("*.yaml")))
+    assert (done.exit_code, done.stderr) == (0, f"{count} problem files, 0 wrong, only read\n")
 
 
 def test_validate_prints_every_complaint_and_ends_with_2(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +173,7 @@ def test_validate_makes_every_case_concrete(own_problem: Path) -> None:
     own_problem.write_text(text.replace("{shape: [11]}", "{shape: [-11]}"), encoding="utf-8")
     done = kgbench("validate", "--no-run", str(own_problem))
     assert done.exit_code == 2
-    assert "arguments.self.shape: 'tuple(shape)' is (-11,) in case check-8-float32" in done.stdout
+    assert "arguments.self.shape: 'tuple(shape)' is (-11,) in case check-4-float32" in done.stdout
 
 
 def test_validate_without_torch_says_so_and_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,10 +213,11 @@ def test_validate_runs_references(own_problem: Path) -> None:
 
 @pytest.mark.torch
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_references_of_all_shipped_problems_run() -> None:
     done = kgbench("validate")
     assert done.exit_code == 0, done.output
-    assert done.stderr.endswith("0 wrong, references run\n")
+    assert done.stderr == f"{len(Registry().ids())} problem files, 0 wrong, references run\n"
 
 
 def test_process_that_says_nothing_is_the_machines_fault(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_numbers_are_spelt_as_yaml_wants_them(written: str, right: str) -> None:
 def test_key_line_prefers_the_overloads_own_key() -> None:
     path = problems_dir() / "aten" / "add.yaml"
     text = path.read_text(encoding="utf-8").splitlines()
-    assert text[key_line(path, "Scalar", "arguments") - 1].strip() == "arguments:"
+    assert text[key_line(path, "Scalar", "arguments") - 1].startswith("    arguments:")
     assert text[key_line(path, "Scalar", "reference") - 1].startswith("reference:")
 
 
