@@ -68,6 +68,7 @@ def mutant_entry(name: str, function: ReferenceFunction, parameters: list[str]) 
             return spoil.plain(function.value(given))
         try:
             right = spoil.outputs(function, given, arguments, hints)
+            _check_shapes(right, arguments, hints)
         except (IndexError, RuntimeError, ValueError):
             if spoil.arguments is _all_as_given:
                 raise
@@ -80,6 +81,13 @@ def mutant_entry(name: str, function: ReferenceFunction, parameters: list[str]) 
         return _hand_out(answers, call)
 
     return entry
+
+
+def _check_shapes(right: dict[str, torch.Tensor], arguments: dict[str, Any], hints: Hints) -> None:
+    """What is written fits where it is written; ValueError where a spoilt argument gave it another shape."""
+    for name in hints.written:
+        if right[name].shape != element(arguments, name).shape:
+            raise ValueError(f"{name} has shape {tuple(right[name].shape)}")
 
 
 def _spoiled(spoil: Spoiler, value: Any) -> Any:
