@@ -18,7 +18,7 @@ import yaml
 from kgbench.errors import KgbenchError
 from kgbench.harness.opinfo import NoSamples, SampledCall, collect
 from kgbench.loader import load_problem
-from kgbench.problem import Overload, Problem
+from kgbench.problem import Overload, Problem, TensorArgument
 from kgbench.suites import aten_overload
 from kgbench.traces import DTYPES
 
@@ -60,6 +60,9 @@ def update(path: Path) -> list[str]:
     calls = _calls(problem)
     notes = []
     for owner, overloads in _sharing(problem, text).items():
+        if lacking := _without_shape(overloads):
+            notes.append(f"{owner}: no list, since samples do not have '{lacking}' and the file gives it no shape")
+            continue
         chosen = choose(_for_all(overloads, calls), _dtypes(overloads))
         text = with_list(text, owner, chosen)
         shapes = len({call.shapes for call in chosen})
@@ -68,6 +71,12 @@ def update(path: Path) -> list[str]:
     path.write_text(text, encoding="utf-8")
     load_problem(path)
     return notes
+
+
+def _without_shape(overloads: Sequence[Overload]) -> str:
+    """A written argument, ``out``, that no expression makes and no sample has; empty where there is none."""
+    written = [each for overload in overloads for each in overload.arguments if getattr(each, "access", "") == "write"]
+    return next((each.name for each in written if isinstance(each, TensorArgument) and each.shape is None), "")
 
 
 def _calls(problem: Problem) -> dict[str, list[SampledCall]]:
