@@ -92,9 +92,12 @@ def apply_repetition_penalties_fallback(
 def hadacore_transform(x: torch.Tensor, inplace: bool) -> Expected:
     """Rows times the Hadamard matrix of Sylvester's order, over the root of their length.
 
-    The scale of an error is the row's root mean square: kernels round between the steps of the transform.
+    Kernels round between the steps of the transform, and what they round there is about as large as the row's root mean
+    square, or, where the row's weight gathers in few elements of the result, as large as those.
     """
-    return Expected(_hadamard(x), x.square().mean(-1, keepdim=True).sqrt().expand_as(x))
+    result = _hadamard(x)
+    spread = x.square().mean(-1, keepdim=True).sqrt()
+    return Expected(result, torch.maximum(spread, result.abs().amax(-1, keepdim=True) / 4).expand_as(x))
 
 
 def hadacore_transform_fallback(x: torch.Tensor, inplace: bool = True) -> torch.Tensor:

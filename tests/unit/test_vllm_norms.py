@@ -1,4 +1,4 @@
-"""What references of norms that quantise accept: rounding as vLLM rounds."""
+"""What references of norms that quantise and of the Hadamard transform accept: rounding as vLLM rounds."""
 
 from __future__ import annotations
 
@@ -44,3 +44,16 @@ def test_norms_may_be_rounded_to_the_input_s_dtype_or_not_at_all(dtype: torch.dt
 def test_the_dtype_of_a_reference_s_argument_is_found_again(dtype: torch.dtype) -> None:
     drawn = torch.randn(64, generator=torch.Generator().manual_seed(1)).to(dtype)
     assert vllm_norms._drawn_as(drawn.double()) == dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_hadamard_transform_may_round_between_its_steps(dtype: torch.dtype) -> None:
+    """Also where the first step gathers most of a row in few numbers, which are then rounded more coarsely."""
+    rows = (1 + 0.5 * torch.randn(64, 512, generator=torch.Generator().manual_seed(3))).to(dtype)
+    mixed = rows.float()
+    for size, step in ((16, 1), (16, 16), (2, 256)):
+        parts = mixed.reshape(64, -1, size, step).transpose(-1, -2)
+        mixed = vllm_norms._hadamard(parts).transpose(-1, -2).reshape(64, 512).to(dtype).float()
+    limits = Limits("rounding", ulps=4.0, compute=str(dtype).removeprefix("torch."))
+    expected = vllm_norms.hadacore_transform(rows.double(), True)
+    assert 0.2 < share_used(mixed.to(dtype), expected, limits) < 0.8
