@@ -307,7 +307,9 @@ def diff(
     append: torch.Tensor | None = None,
 ) -> Expected:
     """Differences of neighbours, n times; the scale is what all terms amount to, once for every time."""
-    value = torch.cat([each for each in (prepend, self, append) if each is not None], dim)
+    # Of no differences at all ATen gives self alone.
+    parts = (prepend, self, append) if n else (self,)
+    value = torch.cat([each for each in parts if each is not None], dim)
     scale = torch.zeros_like(value) if is_exact(value) else value.abs()
     for _ in range(min(n, value.shape[dim])):
         length = value.shape[dim] - 1
