@@ -84,6 +84,8 @@ def _case(judge: OverloadJudge, case: Case, entry: Any, generator: torch.Generat
         stub.call(judge.message(call), [])
         snapshot = stub.arena.bytes_at(0, call.end).clone()
     finally:
+        if judge.device.type == "cuda":
+            torch.cuda.synchronize()
         stub.kept = None
         stub.arena.release()
     judge.bases.add(0)
