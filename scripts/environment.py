@@ -46,7 +46,8 @@ LINT: Final = (
     ("mypy", ("-m", "mypy")),
     ("lint-imports", ("-c", "from importlinter.cli import lint_imports_command as lint; lint(['--no-logo'])")),
 )
-PYTEST: Final = ("-m", "pytest")
+# Two processes, as CI has two cores; tests of one group, such as those that need the GPU, stay in one of them.
+PYTEST: Final = ("-m", "pytest", "-n", "2", "--dist", "loadgroup")
 
 # What a machine with an NVIDIA driver can do without, and what is lost. Such a machine often has no network, and then a
 # failure to get these is a remark; anywhere else, and for anything else, it is an error.

@@ -1,7 +1,12 @@
-"""What the clock scores, from real windows on the CPU. Bounds are wide: two busy cores, and no test asserts a speed."""
+"""What the clock scores, from real windows on the CPU. Bounds are wide: two busy cores, and no test asserts a speed.
+
+The reference judges itself on a fifth of the problems, always the same; KGBENCH_REFERENCES=1 takes all.
+"""
 
 from __future__ import annotations
 
+import os
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +14,13 @@ from pathlib import Path
 import pytest
 
 from kgbench.harness.session import Deadlines, Job, Session, Settings
+from kgbench.loader import Registry
 from kgbench.paths import answer_dirs, problems_dir
 from kgbench.types import Outcome, Result
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
+SHARE = float(os.environ.get("KGBENCH_REFERENCES", "0.2"))
+PROBLEMS = Registry().ids()
 
 ADD = """
 import ctypes, mmap, os, time
@@ -140,8 +148,7 @@ def test_the_whole_deadline_holds_during_timing() -> None:
     assert result.outcome is Outcome.TIMEOUT, result.reason
 
 
-def test_the_trusted_reference_passes_every_problem(session: Session, problem_path: Path) -> None:
-    for path in sorted(problem_path.glob("*/*.yaml")):
-        problem_id = f"{path.parent.name}/{path.stem}"
-        result = session.evaluate(Job(str(path), problem_id, "reference", trusted="reference"))
-        assert result.outcome is Outcome.PASSED, f"{problem_id}: {result.reason}"
+@pytest.mark.parametrize("problem", random.Random("timing").sample(PROBLEMS, round(SHARE * len(PROBLEMS))))
+def test_the_trusted_reference_passes(session: Session, problem_path: Path, problem: str) -> None:
+    result = session.evaluate(Job(str(problem_path / f"{problem}.yaml"), problem, "reference", trusted="reference"))
+    assert result.outcome is Outcome.PASSED, result.reason

@@ -128,13 +128,13 @@ def test_a_declared_equivalent_that_is_caught_ends_with_1(session: type[FakeSess
 
 
 def test_json_has_every_row_and_a_sample_its_seed(session: type[FakeSession]) -> None:
-    done = mutants("aten/*", "--sample", "0.1", "--seed", "7", "--json")
-    data = json.loads(done.stdout)
+    chosen = ("aten/add", "aten/mm", "aten/softmax", "aten/t", "--sample", "0.1", "--seed", "7", "--json")
+    data = json.loads(mutants(*chosen).stdout)
     assert data["seed"] == "7"
     judged = data["counts"]["caught"] + data["counts"]["declared wrongly"]
     assert judged == len(data["rows"]) >= round(0.1 * 4 * len(OF_ATEN))
     assert data["rows"][0].keys() == {"problem", "overload", "mutant", "state", "case", "words"}
-    assert json.loads(mutants("aten/*", "--sample", "0.1", "--seed", "7", "--json").stdout) == data
+    assert json.loads(mutants(*chosen).stdout) == data
 
 
 def test_an_unknown_mutant_ends_with_2(session: type[FakeSession]) -> None:

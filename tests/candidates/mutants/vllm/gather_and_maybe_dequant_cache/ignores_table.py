@@ -12,5 +12,6 @@ def gather_and_maybe_dequant_cache(
     p = torch.arange(num_tokens, device=dst.device) - cu_seq_lens.long()[s]
     if seq_starts is not None:
         p = p + seq_starts.long()[s]
-    rows = src_cache.view(torch.uint8)[block_table.long()[s, 0] + p // size, p % size].view(src_cache.dtype)
+    block = (block_table.long()[s, 0] + p // size) % src_cache.shape[0]
+    rows = src_cache.view(torch.uint8)[block, p % size].view(src_cache.dtype)
     dst[:num_tokens] = rows if kv_cache_dtype == "auto" else (rows.float() * scale).to(dst.dtype)

@@ -1,4 +1,4 @@
-# outcome: input changed
+# outcome: wrong value | input changed
 # breaks: It takes the blocks of a cache to lie one behind the other, heads inside.
 
 import torch
