@@ -20,8 +20,8 @@ import torch
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.cases import Case, expand_cases
 from kgbench.harness.arena import create_arena
-from kgbench.harness.compare import share_used
-from kgbench.harness.judge import OverloadJudge
+from kgbench.harness.compare import compare, share_used
+from kgbench.harness.judge import OverloadJudge, mismatch_words
 from kgbench.harness.trusted import TrustedStub
 from kgbench.loader import Registry, load_problem
 from kgbench.problem import Overload
@@ -97,6 +97,9 @@ def _case(judge: OverloadJudge, case: Case, entry: Any, generator: torch.Generat
     got, expected = judge.comparable(call, outputs)
     limits = judge.limits(case)
     shares = [share_used(got[name], wanted, limits) for name, wanted in expected.items()]
+    for name, wanted in expected.items():
+        if (mismatch := compare(name, got[name], wanted, limits)) is not None:
+            raise ValueError(mismatch_words(mismatch))
     return max(shares, default=0.0), max(
         (_ulps(got[name], wanted.value) for name, wanted in expected.items()), default=0.0
     )

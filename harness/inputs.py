@@ -141,6 +141,11 @@ class CallInputs:
         for array in self.pointers.values():
             yield array.offset, array.image(base)
 
+    @property
+    def device_type(self) -> str:
+        """Where they are; without tensors on the CPU."""
+        return next((chunk.image.device.type for chunk in self.chunks.values()), "cpu")
+
     def arguments(self) -> dict[str, Any]:
         """Arguments by name as the reference takes them: logical views of the images, and scalars."""
         return self._by_name(lambda chunk: chunk.view(chunk.image))

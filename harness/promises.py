@@ -61,7 +61,7 @@ class Promise:
 def aten_promises(overload: str, inputs: CallInputs, keep_strides: bool) -> tuple[Promise, ...]:
     """ATen's operator run on tensors without data: its rules for dtype, shape, strides and aliases, not its values.
 
-    Where an operator does not run without data (its shape depends on values), it runs on the CPU.
+    Where an operator does not run without data (its shape depends on values), it runs on a copy of them.
     """
     function = aten_function(overload)
     if function is None:
@@ -69,11 +69,10 @@ def aten_promises(overload: str, inputs: CallInputs, keep_strides: bool) -> tupl
     with contextlib.suppress(NotImplementedError, RuntimeError, ZeroDivisionError):
         return _outputs(function, inputs.bound, _without_data, "meta", keep_strides)
 
-    def on_cpu(spec: TensorSpec) -> torch.Tensor:
-        chunk = inputs.chunks[spec.name]
-        return chunk.view(chunk.image.cpu())
+    def copied(spec: TensorSpec) -> torch.Tensor:
+        return inputs.chunks[spec.name].alone()
 
-    return _outputs(function, inputs.bound, on_cpu, "cpu", keep_strides)
+    return _outputs(function, inputs.bound, copied, inputs.device_type, keep_strides)
 
 
 def aten_function(overload: str) -> Callable[..., Any] | None:

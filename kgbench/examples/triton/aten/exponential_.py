@@ -11,7 +11,7 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["seed", "first"])
 def _fill(
-    out_ptr, n, seed, first, rate: tl.float64, sizes, strides,
+    out_ptr, n, seed: tl.int64, first: tl.int64, rate: tl.float64, sizes, strides,
     DIMS: tl.constexpr, BLOCK: tl.constexpr, DOUBLE: tl.constexpr,
 ):  # fmt: skip
     """Four numbers of 32 random bits, or two of 53, for each of BLOCK counters. DIMS = 0: memory without gaps."""
