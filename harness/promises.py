@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from kgbench.cases import BoundArgument, BoundCase, TensorSpec
+from kgbench.cases import BoundArgument, BoundCase, TensorSpec, may_overlap
 from kgbench.harness.inputs import LAZY_BITS, TORCH_NAMES, CallInputs, itemsize
 from kgbench.problemfile import plain_type
 
@@ -35,14 +35,8 @@ class Promise:
 
     @property
     def overlaps(self) -> bool:
-        """Elements may lie on one another: a larger stride does not step over all that the smaller ones reach."""
-        steps = sorted((step, size) for step, size in zip(self.strides or (), self.shape, strict=False) if size > 1)
-        reach = 0
-        for step, size in steps:
-            if step <= reach:
-                return True
-            reach += step * (size - 1)
-        return False
+        """Elements may lie on one another."""
+        return self.strides is not None and may_overlap(self.shape, self.strides)
 
     @property
     def nbytes(self) -> int:

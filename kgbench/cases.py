@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from kgbench.traces import Call, TensorLike, TorchName, TraceError, parse_call, 
 
 __all__ = (
     "ITEMSIZE", "BoundArgument", "BoundCase", "BoundDraw", "Case", "TensorSpec", "bind", "case_bytes",
-    "choose_preset", "expand_cases",
+    "choose_preset", "expand_cases", "may_overlap",
 )  # fmt: skip
 
 _PRESET_SHARE: Final = 0.95
@@ -452,6 +452,16 @@ def _sizes(expr: Expr, case: Case, absent: tuple[int, ...] | None = None) -> tup
     if not right:
         raise _wrong(expr, case, "expected a tuple of whole numbers, 0 or more", value)
     return tuple(value)
+
+
+def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether elements may lie on one another: a stride that does not step over all that the smaller ones reach."""
+    reach = 0
+    for step, size in sorted((step, size) for step, size in zip(strides, shape, strict=True) if size > 1):
+        if step <= reach:
+            return True
+        reach += step * (size - 1)
+    return False
 
 
 def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from kgbench.cases import (
     choose_preset,
     expand_cases,
     expand_for_all_devices,
+    may_overlap,
 )
 from kgbench.errors import ExpressionError
 from kgbench.loader import load_problem, problem_id
@@ -225,3 +226,20 @@ def test_shipped_problem_is_concrete_everywhere(path: Path) -> None:
             preset = each.case.id.split("-")[1] if each.case.phase == "bench" else "cpu"
             memory_gb = 0.5 if preset == "cpu" else float(preset.removeprefix("gpu"))
             assert case_bytes(each) < memory_gb * 1e9 / 6, f"{each.case.id}: rotating sets would not fit"
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "overlap"),
+    [
+        ((3, 4), (4, 1), False),
+        ((3, 4), (1, 3), False),
+        ((3, 4), (3, 1), True),
+        ((3, 4), (0, 1), True),
+        ((1, 4), (0, 1), False),
+        ((2, 3), (2, 4), False),
+        ((40, 3), (7, 14), True),
+        ((), (), False),
+    ],
+)
+def test_overlap_is_told_by_strides(shape: tuple[int, ...], strides: tuple[int, ...], overlap: bool) -> None:
+    assert may_overlap(shape, strides) is overlap
