@@ -187,15 +187,18 @@ def _overload_rows(overload: Overload) -> Iterator[tuple[str, str]]:
 def _argument_row(argument: Argument) -> tuple[str, str, str]:
     from kgbench.problem import ScalarArgument
 
+    if isinstance(argument, ScalarArgument) and argument.is_default:
+        return argument.name, "", "as each call gives it, else entry's default"
     if isinstance(argument, ScalarArgument):
         return argument.name, "", f"= {argument.value.text}"
     named = {"dtype": argument.dtype, "strides": argument.strides, "offset": argument.offset, "live": argument.live}
     named["None when"] = argument.none_when
     named["count"] = argument.count
-    parts = [
-        "" if argument.shape is None else argument.shape.text,
-        *(f"{key} {expr.text}" for key, expr in named.items() if expr is not None),
-    ]
+    if argument.shape is None:
+        # A call gives both; the file's dtype is the default that no call needs.
+        named.pop("dtype")
+    parts = ["as each call gives it" if argument.shape is None else argument.shape.text]
+    parts += [f"{key} {expr.text}" for key, expr in named.items() if expr is not None]
     ways = {"storage": "passed as its storage", "pointers": "passed as an array of pointers"}
     parts += [ways[argument.passed]] if argument.passed in ways else []
     parts += ["on the host"] if argument.host else []
