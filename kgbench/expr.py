@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from kgbench import syntax
 from kgbench.errors import ExpressionError
 
 MAX_TEXT: Final = 2000
@@ -210,7 +211,7 @@ def _parse(text: str, where: str) -> ast.expr:
             "KGB260", f"{_prefix(where)}an expression has at most {MAX_TEXT} characters, got {len(text)}"
         )
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        return syntax.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         cause = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ExpressionError("KGB261", f"{_prefix(where)}'{text}' is not an expression: {cause}") from None

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kgbench import syntax
 from kgbench.problem import Problem
 
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
@@ -272,7 +273,7 @@ def _does(group: str, own: str) -> bool:
 def hints(problem: Problem, source: str) -> list[Hint]:
     """What a candidate's text seems to call and may not, by line, each call once. Empty for what is no Python."""
     try:
-        tree = ast.parse(source)
+        tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     found = {(hint.what, hint.rule): hint for hint in sorted(_found(problem, tree), key=lambda hint: -hint.line)}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kgbench import syntax
 from kgbench.errors import ProblemFileError
 from kgbench.expr import CONSTANTS, ITEMSIZE, Expr, reference_names
 from kgbench.mutants import MUTANTS
@@ -301,7 +302,7 @@ def read_signature(node: Node) -> Signature:
     text = node.text()
     step = "write name(x: Tensor, n: int, *, alpha: Scalar = 1) -> Tensor"
     try:
-        function = ast.parse(f"def {text}: ...").body[0]
+        function = syntax.parse(f"def {text}: ...").body[0]
     except SyntaxError as error:
         node.fail("KGB240", f"is no signature: {error.msg}", step)
     if not isinstance(function, ast.FunctionDef) or function.returns is None:
@@ -463,7 +464,7 @@ def _draws(node: Node) -> dict[str, Draw]:
 def _draw(node: Node) -> Draw:
     text = node.text()
     try:
-        call = ast.parse(text.strip(), mode="eval").body
+        call = syntax.parse(text.strip(), mode="eval").body
     except SyntaxError:
         call = ast.Constant(None)
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
@@ -614,7 +615,7 @@ def _reference(node: Node, signature: Signature) -> str:
             node.fail("KGB233", f"entry has no parameter '{unknown[0]}'", did_you_mean(unknown[0], sorted(names)))
         return text
     try:
-        body = ast.parse(text).body
+        body = syntax.parse(text).body
     except SyntaxError as error:
         node.fail("KGB248", f"is not Python: line {error.lineno} of it: {error.msg}")
     if len(body) != 1 or not isinstance(body[0], ast.FunctionDef) or body[0].name != "reference":

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from kgbench import syntax
+
 DTYPES: Final[dict[str, str]] = {
     "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "i8": "int8", "i16": "int16",
     "i32": "int32", "i64": "int64", "u8": "uint8", "b8": "bool", "c32": "complex32", "c64": "complex64",
@@ -199,7 +201,7 @@ def _parse(text: str, variables: Mapping[str, Any]) -> Call:
     line = "".join("_" if at in places else " " if mark in "\r\n" else mark for at, mark in enumerate(text)).rstrip()
     indent = len(line) - len(line := line.lstrip())
     try:
-        tree = ast.parse(line, mode="eval").body
+        tree = syntax.parse(line, mode="eval").body
     except SyntaxError as error:
         raise TraceError(indent + max((error.offset or 1) - 1, 0), f"not a call: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kgbench import owncode
+from kgbench import owncode, syntax
 from kgbench.cli.completion import complete_problem
 from kgbench.cli.options import (
     check_machine,
@@ -160,7 +160,7 @@ def problem_of(kernel: Path, text: str, registry: Registry) -> str:
 def defined_names(text: str) -> list[str]:
     """Functions and other names that a file defines at its top level, also of one that Python cannot parse."""
     try:
-        body = ast.parse(text).body
+        body = syntax.parse(text).body
     except (SyntaxError, ValueError):
         return [first or second for first, second in _TOP_LEVEL.findall(text)]
     names = []

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from kgbench import syntax
 from kgbench.errors import UsageError
 from kgbench.problem import Problem
 from kgbench.types import Outcome
@@ -128,7 +129,7 @@ def candidate_from_file(problem_id: str, model: str, path: Path) -> Candidate:
 
 
 def _summary(path: Path) -> str:
-    for node in ast.parse(path.read_text()).body:
+    for node in syntax.parse(path.read_text()).body:
         match node:
             case ast.Assign(targets=[ast.Name(id="SUMMARY")], value=ast.Constant(value=str(text))):
                 return text

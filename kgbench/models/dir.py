@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from kgbench import syntax
 from kgbench.errors import UsageError
 from kgbench.loader import Registry
 from kgbench.models import Candidate, ModelError, Provider, candidate_from_file
@@ -117,7 +118,7 @@ def _is_kernelbench(text: str, name: str) -> bool:
     if "ModelNew" not in text:
         return False
     try:
-        body = ast.parse(text).body
+        body = syntax.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     classes = {node.name for node in body if isinstance(node, ast.ClassDef)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -140,3 +141,10 @@ def test_reference_reaches_no_further(text: str) -> None:
 def test_plain_expression_cannot_call_torch() -> None:
     with pytest.raises(ExpressionError, match="only a named function can be called"):
         Expr.parse("torch.softmax(m)")
+
+
+def test_several_threads_may_parse_at_once() -> None:
+    """CPython 3.11 raises SystemError where two build syntax trees at the same time."""
+    text = "(1 if a == 0 else (b * c, [d, e][0], min(f, g))) if h else " + " + ".join(f"x{i}" for i in range(200))
+    with ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(lambda number: Expr.parse(f"{text} + {number}"), range(400)))) == 400
