@@ -211,7 +211,8 @@ def _parse(text: str, where: str) -> ast.expr:
             "KGB260", f"{_prefix(where)}an expression has at most {MAX_TEXT} characters, got {len(text)}"
         )
     try:
-        return syntax.parse(text.strip(), mode="eval").body
+        tree: ast.expr = syntax.parse(text.strip(), mode="eval").body
+        return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         cause = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ExpressionError("KGB261", f"{_prefix(where)}'{text}' is not an expression: {cause}") from None
