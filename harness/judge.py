@@ -119,9 +119,10 @@ class OverloadJudge:
 
     def place_inputs(self, inputs: CallInputs) -> PlacedCall:
         """Room for what a call with these inputs returns, behind them."""
-        promises = self.promises(inputs)
+        known: dict[str, Answer] = {}
+        promises = self.promises(inputs, known)
         out_bytes = SPARE_OUTPUT_BYTES + sum(round_up(promise.nbytes, ALIGNMENT_BYTES) for promise in promises)
-        return PlacedCall(inputs, promises, inputs.nbytes, out_bytes if promises else 0, self.listed)
+        return PlacedCall(inputs, promises, inputs.nbytes, out_bytes if promises else 0, self.listed, known=known)
 
     def message(self, call: PlacedCall, trusted_reference: bool = False) -> dict[str, Any]:
         message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes, trusted_reference)
@@ -140,8 +141,11 @@ class OverloadJudge:
                 holder[key] = encode_tensor(chunk.view(chunk.image))
         return message
 
-    def promises(self, inputs: CallInputs) -> tuple[Promise, ...]:
-        """What is to be returned: by ATen's own rules where it is the library, else what reference and file say."""
+    def promises(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[Promise, ...]:
+        """What is to be returned: by ATen's own rules where it is the library, else what reference and file say.
+
+        ``known`` takes the reference's answers where it had to be asked, so that it need not be asked again.
+        """
         if not self.returns_tensors:
             return ()
         target = self.overload.baseline.get("cuda", "")
@@ -152,7 +156,9 @@ class OverloadJudge:
         if told and len(told) == len(self.overload.returns):
             shapes = [tuple(shape) for shape in told]
         else:
-            answers = self.reference.answers(inputs.arguments(), written_names(inputs.bound))
+            answers = self.expected(inputs)
+            if known is not None:
+                known.update(answers)
             shapes = [tuple(item.shape) for name, item in answers.items() if name.startswith("return")]
         promises = [Promise(str(inputs.bound.case.dtype), shape, base=self.overload.alias or "") for shape in shapes]
         for index, item in enumerate(self.overload.returns[: len(promises)]):
