@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 import sys
 import textwrap
@@ -26,6 +25,7 @@ from kgbench.errors import ExpressionError
 from kgbench.expr import Expr, evaluate_reference
 from kgbench.harness.opinfo import NoSamples, SampledCall, collect, infos_of
 from kgbench.harness.opinfo_update import choose, list_lines, without_dtype
+from kgbench.harness.processes import own_lines
 from kgbench.traces import Call, TensorLike, TorchName, format_call, parse_call
 
 FLOATS: Final = ("float32", "float16", "bfloat16")
@@ -74,8 +74,7 @@ class Side:
 
 def main() -> None:
     # What torch prints must not be taken for our line.
-    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    lines = own_lines()
     torch.set_num_threads(1)
     asked = json.loads(sys.stdin.read())
     try:

@@ -8,16 +8,15 @@ it.
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.harness.processes import own_lines
 
 
 def main() -> None:
     # What a library prints must not be taken for our lines.
-    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    lines = own_lines()
     asked = json.loads(sys.stdin.read())
     for target in asked["targets"]:
         library, reason = _load(target, asked["device_kind"])

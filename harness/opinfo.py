@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import random
 import sys
 import warnings
@@ -26,6 +25,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from kgbench.harness.processes import own_lines
 from kgbench.traces import DTYPES, Call, TensorLike, TorchName, format_call, parse_call
 
 FURTHER: Final[dict[str, tuple[str, ...]]] = {
@@ -445,8 +445,7 @@ def _takes(kind: str, value: Any) -> bool:
 
 def main() -> None:
     # What torch prints must not be taken for our lines.
-    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    lines = own_lines()
     torch.set_num_threads(1)
     asked = json.loads(sys.stdin.read())
     try:

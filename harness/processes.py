@@ -7,12 +7,19 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import psutil
 
 STOP_DEADLINE_S: Final = 0.03
 """How long to wait for processes to stand still; one inside a driver call stops when that returns."""
+
+
+def own_lines() -> TextIO:
+    """What is written for the parent's eyes: from here on all that others print goes to standard error."""
+    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return lines
 
 
 def children(pid: int) -> list[int]:

@@ -7,7 +7,6 @@ is begun and one when it is done. ``kgbench validate`` starts it, so that a refe
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TextIO
@@ -20,6 +19,7 @@ from kgbench.errors import KgbenchError, ProblemFileError
 from kgbench.harness.canonical import in_one_form
 from kgbench.harness.inputs import CallInputs, make_inputs
 from kgbench.harness.judge import OverloadJudge, written_names
+from kgbench.harness.processes import own_lines
 from kgbench.harness.reference import values_only
 from kgbench.loader import load_problem
 from kgbench.problem import Overload
@@ -28,8 +28,7 @@ from kgbench.problemfile import key_line
 
 def main() -> None:
     # What a reference prints must not be taken for our lines.
-    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    lines = own_lines()
     for path in json.loads(sys.stdin.read()):
         _say(lines, path, "")
         _say(lines, path, _complaint(Path(path)))
