@@ -40,6 +40,8 @@ from kgbench.types import Outcome, Timing, Window
 MAX_CALLS: Final = 128
 """A CUDA channel takes about a thousand launches before it blocks; a call may be several."""
 QUEUE_DEADLINE_S: Final = 3.0
+STALLS: Final = 3
+"""So often in a row a window may turn out not to be queued in time: a kernel's first launch loads it, which waits."""
 WARM_CALLS: Final = 3
 WARM_BYTES: Final = 512 << 20
 SINGLE_STEPS: Final = 4
@@ -347,9 +349,31 @@ class Bench:
             self._settle("library")
 
     def _open_window(self, side: Side, clock: Clock, calls: int, queued: bool, overhead: bool, what: str) -> None:
-        """Have the worker queue its calls, or wait beside them, until the release."""
-        self._post_window(side, clock, calls, queued, overhead, what)
+        """Have the worker queue its calls, or wait beside them, until the release. Raises WorkerFailed."""
+        for _ in range(STALLS if queued else 0):
+            if self._queued(side, clock, calls, overhead, what):
+                return
+        if queued:
+            side.handle.kill("deadline")
+            words = (
+                f"{what}: {STALLS} times a queue of calls waited for the device in the middle; what compiles or loads "
+                "a kernel, allocates past PyTorch's cache or synchronises belongs into the first calls of a shape"
+            )
+            raise WorkerFailed(side.handle, Outcome.TIMEOUT, words, side.handle.log_tail)
+        self._post_window(side, clock, calls, False, overhead, what)
         side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+
+    def _queued(self, side: Side, clock: Clock, calls: int, overhead: bool, what: str) -> bool:
+        """Have the worker queue its calls behind the flag. False if it waits for the device in between, which waits
+        for the flag: the calls are let go then, and are nobody's time."""
+        self._post_window(side, clock, calls, True, overhead, what)
+        ready = select.select([side.handle.channel, side.handle.control], [], [], QUEUE_DEADLINE_S)[0]
+        if not ready:
+            clock.page.words[ControlPage.RELEASE] = clock.epoch
+        side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+        if not ready:
+            side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+        return bool(ready)
 
     def _post_window(self, side: Side, clock: Clock, calls: int, queued: bool, overhead: bool, what: str) -> None:
         clock.epoch += 1
@@ -507,13 +531,10 @@ class Bench:
             inputs.fill(side)
             self._flush()
             clock = self.clocks[name]
-            self._post_window(side, clock, calls, True, False, "queueing")
-            ready = select.select([side.handle.channel, side.handle.control], [], [], QUEUE_DEADLINE_S)[0]
+            if not self._queued(side, clock, calls, False, "queueing"):
+                return False
             clock.page.words[ControlPage.RELEASE] = clock.epoch
             side.handle.reply(clock.epoch, self.budget.window_deadline_s, "queueing")
-            side.handle.reply(clock.epoch, self.budget.window_deadline_s, "queueing")
-            if not ready:
-                return False
         return True
 
     def _overhead(self, run: _Case) -> float:
