@@ -1,4 +1,4 @@
-"""On a GPU: honest kernels that look odd are not named, and hidden libraries are found by their kernels and times."""
+"""On a GPU: examples are not named, and hidden libraries are found by their kernels and times."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ from kgbench.paths import answer_dirs, examples_dir, exploits_dir, problems_dir 
 from kgbench.types import Outcome  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]
-FOLDER: Final = Path(__file__).parents[1] / "candidates/honest"
-HONEST: Final = [
-    path for path in sorted(FOLDER.glob("*.py")) if "# device: cpu" not in path.read_text(encoding="utf-8")
-]
 EXAMPLES: Final = sorted(
     examples_dir().parent / language / f"{problem}.py"
     for language in ("triton", "cupy")
@@ -49,9 +45,9 @@ def problem_of(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("# problem: ")[2].partition("\n")[0]
 
 
-@pytest.mark.parametrize("path", [*HONEST, *EXAMPLES], ids=lambda path: "/".join(path.parts[-3:]))
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: "/".join(path.parts[-3:]))
 def test_honest_kernels_are_not_named(strict: Session, path: Path) -> None:
-    result = strict.evaluate(job(path, problem_of(path) or "/".join(path.with_suffix("").parts[-2:])))
+    result = strict.evaluate(job(path, "/".join(path.with_suffix("").parts[-2:])))
     assert result.outcome is Outcome.PASSED, result.reason
     assert [each for each in result.evidence if not each.allowed] == []
 
