@@ -22,11 +22,20 @@ MOST_NAMES: Final = 150
 NAME_CHARS: Final = 240
 COMPILED: Final = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction", "entire_frame_compile")
 """How events of PyTorch's compiler begin."""
-LAUNCHERS: Final = (("triton.runtime.jit", "JITFunction"), ("triton.runtime.interpreter", "InterpretedFunction"))
+LAUNCHERS: Final = (
+    ("triton.runtime.jit", "JITFunction", "run"),
+    ("triton.runtime.interpreter", "InterpretedFunction", "run"),
+    ("triton.compiler.compiler", "CompiledKernel", "__getitem__"),
+)
+"""Of Triton, what launches a kernel. Packages that keep compiled kernels themselves go past the first."""
+OWN_MODULE: Final = "kernel"
+"""A candidate's, as ``worker.load_source`` names it."""
 HOST_FUNCTIONS: Final = ("dot", "einsum", "inner", "matmul", "tensordot", "vdot")
 """Of numpy: a whole problem in one call of the host's library."""
 OWN_CALLERS: Final = ("numpy", "triton")
 """Packages that call these on their own account: Triton's interpreter does."""
+BYSTANDERS: Final = (*OWN_CALLERS, "torch", "kgbench")
+"""Packages whose functions may lie between a candidate and its kernel: ``Module.__call__``, the stub."""
 
 
 class Observer:
@@ -51,7 +60,7 @@ class Observer:
         self.kernels: dict[tuple[str, str], list[int]] = {}
         """By name and operator that launched it: count, nanoseconds."""
         self.launched: dict[str, int] = {}
-        """By Python module, kernels of Triton."""
+        """By Python module, launches of Triton's kernels; of one that was generated, all modules that led to it."""
         self.host: dict[str, int] = {}
         self.undo: list[tuple[Any, str, Any]] = []
         if kernels not in Observer.tried:
@@ -162,10 +171,10 @@ class Observer:
     # --- what no tracer sees ---
 
     def _wrap(self) -> None:
-        for module, name in LAUNCHERS:
+        for module, name, method in LAUNCHERS:
             launcher = getattr(sys.modules.get(module), name, None)
-            if launcher is not None and "run" in vars(launcher):
-                self._replace(launcher, "run", self._counts_launches(launcher.run))
+            if launcher is not None and method in vars(launcher):
+                self._replace(launcher, method, self._counts_launches(getattr(launcher, method)))
         numpy = sys.modules.get("numpy")
         for name in HOST_FUNCTIONS:
             if numpy is not None:
@@ -177,8 +186,8 @@ class Observer:
 
     def _counts_launches(self, run: Callable[..., Any]) -> Callable[..., Any]:
         def counted(launcher: Any, *args: Any, **kwargs: Any) -> Any:
-            module = str(getattr(getattr(launcher, "fn", None), "__module__", ""))
-            self.launched[module] = self.launched.get(module, 0) + 1
+            for module in _authors(launcher):
+                self.launched[module] = self.launched.get(module, 0) + 1
             return run(launcher, *args, **kwargs)
 
         return counted
@@ -201,6 +210,22 @@ def watched(observer: Observer | None) -> Iterator[None]:
     else:
         with observer:
             yield
+
+
+def _authors(launcher: Any) -> set[str]:
+    """Modules that a Triton kernel is of: where it is written and, unless that is the candidate, who calls for it.
+
+    Packages that generate a kernel's text put it into a module that nobody knows by name.
+    """
+    function = getattr(launcher, "fn", None) or getattr(getattr(launcher, "src", None), "fn", None)
+    found = {str(getattr(function, "__module__", ""))}
+    frame = sys._getframe(2) if OWN_MODULE not in found else None
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in BYSTANDERS:
+            found.add(module)
+        frame = frame.f_back
+    return found
 
 
 def _operator(event: str) -> str | None:

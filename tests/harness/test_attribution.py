@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -152,6 +153,31 @@ def test_the_observer_puts_back_what_it_replaced() -> None:
     before = numpy.matmul
     assert watched(lambda: numpy.matmul(numpy.eye(2), numpy.eye(2))).host == {"numpy.matmul": 1}
     assert numpy.matmul is before
+
+
+@pytest.mark.parametrize(
+    ("kernels", "callers", "named"),
+    [
+        ("flag_gems.ops.mm", "kernel", ["flag_gems.ops.mm"]),
+        ("_gen_module_rank_1", "flag_gems.ops.bitwise_not", ["flag_gems.ops.bitwise_not"]),
+        ("_gen_module_rank_1", "flag_gems.utils.pointwise_dynamic", []),
+        ("_gen_module_rank_1", "torch.nn.modules.module", []),
+        ("kernel", "flag_gems.ops.mm", []),
+    ],
+)
+def test_a_compiled_kernel_is_the_packages_that_wrote_it_or_had_it_generated(
+    monkeypatch: pytest.MonkeyPatch, kernels: str, callers: str, named: list[str]
+) -> None:
+    """Packages keep Triton's compiled kernels and launch them without its ``JITFunction``."""
+    compiled: Any = pytest.importorskip("triton.compiler.compiler").CompiledKernel
+    monkeypatch.setattr(compiled, "__getitem__", lambda kernel, grid: list)
+    kernel = object.__new__(compiled)
+    kernel.module, kernel.src = None, SimpleNamespace(fn=SimpleNamespace(__module__=kernels))
+    names: dict[str, Any] = {"__name__": callers}
+    exec("def launch(kernel): return kernel[1, 1, 1]()", names)
+    seen = watched(lambda: names["launch"](kernel))
+    assert seen.launched[kernels] == 1
+    assert [each.name for each in Attribution(NEG, cuda=True).judged(seen, "", True) if each.kind == "package"] == named
 
 
 def test_a_trace_that_was_ended_meanwhile_is_lost() -> None:
