@@ -238,7 +238,11 @@ def estimate_text(estimate: Estimate) -> str:
 
 def plain(text: str) -> str:
     """The text without control characters, so that what a candidate says cannot steer a terminal."""
-    return "".join(char if char.isprintable() or char == "\n" else "�" for char in text.replace("\t", "    "))
+    return "\n".join(map(_plain_line, text.replace("\t", "    ").split("\n")))
+
+
+def _plain_line(line: str) -> str:
+    return line if line.isprintable() else "".join(char if char.isprintable() else "�" for char in line)
 
 
 def shortened(text: str, length: int) -> str:

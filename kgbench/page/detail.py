@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kgbench import evidence, report
 from kgbench.asking import Prompt
-from kgbench.page.code import all_coloured
 from kgbench.page.source import PageSource, shown
 from kgbench.problem import Problem
 from kgbench.prompts import PromptOptions, prompt_for
@@ -56,21 +55,8 @@ def detail_of(source: PageSource, problem_id: str, systems: Texts) -> dict[str, 
         "asked": any(result.generation for result in source.results_of(problem_id)),
         "prompt": None if any(each["prompt"] for each in samples) else _would_be_told(problem, texts, systems),
         "samples": samples,
-        "colours": {},
         "texts": texts.all(),
     }
-
-
-def colour(details: Iterable[dict[str, Any]]) -> None:
-    """Adds the colours of every kernel, each of which stands once in a problem's texts."""
-    kernels = [
-        (detail, number)
-        for detail in details
-        for number in sorted({each["code"] for each in detail["samples"] if each["code"] is not None})
-    ]
-    found = all_coloured([detail["texts"][number] for detail, number in kernels])
-    for (detail, number), colours in zip(kernels, found, strict=True):
-        detail["colours"][number] = colours
 
 
 def _has_changed(source: PageSource, problem: Problem | None, problem_id: str) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib
-import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.errors import UsageError
-from kgbench.page.detail import Texts, colour, detail_of
+from kgbench.page.detail import Texts, detail_of
 from kgbench.page.overview import overview
 from kgbench.page.source import PageSource, shown
 from kgbench.store import json_text
@@ -45,9 +44,7 @@ class Written:
 def write_page(source: PageSource, path: Path, *, most_bytes: int = MOST_BYTES) -> Written:
     """Writes ``path``, or where that is too large ``path`` without its ending as a folder. Raises UsageError."""
     systems = Texts()
-    details = [detail_of(source, each.id, systems) for each in source.report.selected]
-    colour(details)
-    chunks = [_packed(detail) for detail in details]
+    chunks = [_packed(detail_of(source, each.id, systems)) for each in source.report.selected]
     index = _packed({**overview(source), "systems": systems.all()})
     library = _vega()
     whole = _document(source, {"index": index, **_named(chunks)}, library, apart=False)
@@ -116,9 +113,4 @@ def hash_of(text: str) -> str:
 
 
 def _packed(value: Any) -> str:
-    return base64.b64encode(zlib.compress(_compact(value).encode(), 9)).decode()
-
-
-def _compact(value: Any) -> str:
-    """As ``json_text``, without the blanks."""
-    return json.dumps(json.loads(json_text(value)), ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(json_text(value).encode(), 9)).decode()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from kgbench.store import candidate_path
 from tests.browser.conftest import Open, write
 from tests.browser.made_run import HOSTILE
 
@@ -126,6 +128,58 @@ def test_the_keyboard_is_enough(new_tab: Open, page: Path) -> None:
     assert opened.tab.evaluate("document.activeElement.id") == "main"
     opened.tab.locator(".code").focus()
     assert opened.tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+KERNEL = '''@triton.jit
+def twice(x, n: int = 0x1F):  # "no string"
+    """A docstring \\""" with an end"""
+    return b"'" * range(n) if x is None else 1.5e-3 + x1
+'''
+COLOURED = [
+    ("d", "@triton.jit"), ("k", "def"), ("f", "twice"), ("b", "int"), ("m", "0x1F"), ("c", '# "no string"'),
+    ("s", '"""A docstring \\""" with an end"""'), ("k", "return"), ("s", 'b"\'"'), ("b", "range"), ("k", "if"),
+    ("k", "is"), ("k", "None"), ("k", "else"), ("m", "1.5e-3"),
+]  # fmt: skip
+LONG = 190_000
+
+
+@pytest.mark.parametrize(
+    ("text", "coloured"),
+    [
+        (KERNEL, COLOURED),
+        ("", []),
+        ("x = '''open\\", [("s", "'''open\\")]),
+        ("'" * 3 + "\\x" * (LONG // 2), [("s", "'" * 3 + "\\x" * (LONG // 2))]),
+        (" " * LONG + "@", []),
+        ("𝒳 = 1 # 𝒳\n", [("m", "1"), ("c", "# 𝒳")]),
+        ("if " * (LONG // 3), [("k", "if")] * (LONG // 3)),
+        ("# no kernel\n" * LONG, []),
+    ],
+    ids=["kernel", "empty", "open", "long string", "blanks", "not ascii", "words", "too long"],
+)
+def test_code_is_whole_and_coloured_in_no_time(
+    new_tab: Open, tmp_path: Path, text: str, coloured: list[tuple[str, str]]
+) -> None:
+    asked = ({"id": "aten/softmax", "kind": "compute"},)
+    (tmp_path / "run.json").write_text(json.dumps({"format": 1, "status": "finished", "problems": asked}))
+    (tmp_path / "results.jsonl").write_text(ODD_LINE)
+    path = candidate_path(tmp_path, "aten/softmax", 0, 0)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    opened = new_tab()
+    opened.open(write(tmp_path, tmp_path / "run.html"))
+    begun = time.monotonic()
+    opened.tab.evaluate("location.hash = '#/problem/aten/softmax'")
+    opened.wait()
+    assert time.monotonic() - begun < 5
+    code = opened.tab.locator(".code code")
+    assert code.evaluate("code => code.textContent") == text
+    spans = code.evaluate(
+        "code => [...code.querySelectorAll('span')].map((each) => [each.className, each.textContent])"
+    )
+    wanted = [(f"t-{letter}", token) for letter, token in coloured]
+    assert [(name, token) for name, token in spans] == wanted
+    assert opened.said == []
 
 
 @pytest.mark.parametrize(("scheme", "other"), [("light", "dark"), ("dark", "light")])

@@ -14,7 +14,6 @@ from click.testing import CliRunner
 
 from kgbench.cli import main
 from kgbench.page import page_source, write_page
-from kgbench.page.code import MOST_CHARACTERS, all_coloured, coloured
 from kgbench.page.detail import MOST_POINTS
 from kgbench.page.overview import GROUPS
 from kgbench.store import read_run
@@ -87,20 +86,6 @@ def test_every_outcome_has_a_colour() -> None:
     grouped = [outcome for outcomes in GROUPS.values() for outcome in outcomes]
     assert set(grouped) >= set(Outcome)
     assert len(grouped) == len(set(grouped))
-
-
-@pytest.mark.parametrize(
-    "text", ["", "x = 'a' # b\n", "@d\ndef f(): return 1", "\ud83d é '''open", "𝒳 = 1 # 𝒳", "\0\x1b("]
-)
-def test_colours_cover_a_text_to_its_end(text: str) -> None:
-    runs = re.findall(r"([a-z.])(\d+)", coloured(text))
-    assert sum(int(count) for _, count in runs) == len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def test_many_kernels_are_coloured_as_few_are() -> None:
-    texts = [f"def f{number}(): pass  # {number}" for number in range(100)]
-    assert all_coloured(texts) == [coloured(text) for text in texts]
-    assert coloured("x" * (MOST_CHARACTERS + 1)) == f".{MOST_CHARACTERS + 1}"
 
 
 def test_too_much_for_one_file_is_a_folder(run: Path, tmp_path: Path) -> None:

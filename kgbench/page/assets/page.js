@@ -272,15 +272,36 @@
 
   // --- one problem ---
 
-  function codeView(text, runs) {
-    const code = el("code");
-    let at = 0;
-    for (const [, letter, length] of runs.matchAll(/([a-z.])(\d+)/g)) {
-      const part = text.slice(at, at + Number(length));
-      code.append(letter === "." ? part : el("span", { class: `t-${letter}` }, part));
-      at += Number(length);
+  const MOST_COLOURED = 200000; // characters; no kernel is longer
+  const WORDS = new Map(Object.entries({
+    k: "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield",
+    b: "abs all any bool bytes callable dict dir divmod enumerate filter float format frozenset getattr hasattr hash hex id int isinstance issubclass iter len list map max min next object open ord pow print property range repr reversed round self set setattr slice sorted staticmethod str sum super tuple type vars zip",
+  }).flatMap(([letter, words]) => words.split(" ").map((word) => [word, letter])));
+  // Python's comments, strings, decorators, words and numbers. Every part reads on without going back, to its own end or
+  // that of the text, so that no text, whatever it means, takes longer than its length.
+  const TOKEN = new RegExp([
+    /(?<c>#.*)/,
+    /(?<s>[bfrtu]{0,2}(?:"""(?:\\[^]?|"(?!"")|[^"\\])*(?:"""|(?![^]))|'''(?:\\[^]?|'(?!'')|[^'\\])*(?:'''|(?![^]))|"(?:\\[^]?|[^"\\\n])*"?|'(?:\\[^]?|[^'\\\n])*'?))/,
+    /(?<d>^[ \t]*@[\w.]+)/, /(?<w>[\p{L}_][\p{L}\p{N}_]*)/, /(?<m>\d(?:e[+-]\d|[\w.])*)/,
+  ].map((part) => part.source).join("|"), "gimu");
+
+  function* coloured(text) {
+    let [at, before] = [0, ""];
+    for (const { 0: token, index, groups } of text.length > MOST_COLOURED ? [] : text.matchAll(TOKEN)) {
+      const word = before === "def" || before === "class" ? "f" : WORDS.get(token);
+      const letter = groups.w ? word : Object.keys(groups).find((name) => groups[name]);
+      before = token;
+      if (!letter) continue;
+      yield text.slice(at, index);
+      yield el("span", { class: `t-${letter}` }, token);
+      at = index + token.length;
     }
-    code.append(text.slice(at));
+    yield text.slice(at);
+  }
+
+  function codeView(text) {
+    const code = el("code");
+    for (const part of coloured(text)) code.append(part);
     const lines = text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
     const gutter = Array.from({ length: lines }, (_, number) => number + 1).join("\n");
     return el("div", { class: "code", tabindex: "0", role: "region", "aria-label": "Code" }, el("pre", { class: "gutter", "aria-hidden": "true" }, gutter), el("pre", {}, code));
@@ -330,7 +351,7 @@
       sample.mismatch ? table("The first wrong element", [["", "text"], ["", "text"]], sample.mismatch) : null,
       sample.log === null ? null : el("section", {}, el("h2", {}, "Log, its end"), el("pre", { class: "wrap long", tabindex: "0" }, text(sample.log))),
       speedView(sample),
-      sample.code === null ? null : el("section", {}, el("h2", {}, "Code"), codeView(text(sample.code), detail.colours[sample.code])),
+      sample.code === null ? null : el("section", {}, el("h2", {}, "Code"), codeView(text(sample.code))),
       seen.length ? el("section", {}, el("h2", {}, `What it was seen to do (${sample.policy || "no"} policy)`), el("ul", { class: "text" }, seen)) : null,
       cases.length ? el("section", {}, el("h2", {}, "Cases"), el("details", {}, el("summary", {}, `${cases.length} cases, ${wrong} not right`), table("Every case", [["case", "word"], ["outcome", "text"], ["s", "number"], ["what", "text"]], cases, { class: "wide" }))) : null,
       el("section", {}, el("h2", {}, "How it was judged"), facts(sample.facts.map(([name, number]) => [name, text(number)])), sample.again ? [el("h3", {}, "Again"), el("pre", { class: "wrap" }, sample.again)] : null),
