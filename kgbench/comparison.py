@@ -15,6 +15,7 @@ import numpy as np
 
 from kgbench import bootstrap, intervals, scores
 from kgbench.bootstrap import OVER_ALL, SPEEDUP
+from kgbench.problemset import ProblemSet
 from kgbench.report import is_stale, seed_of, selected_in
 from kgbench.scores import OfProblem, Selected, geometric_mean
 from kgbench.store import StoredRun
@@ -43,9 +44,8 @@ class Side:
         return f"{self.run.info.get('model')} {seed_of(self.run)}"
 
     @property
-    def problem_set(self) -> str:
-        version, sha256 = (self.run.info.get(key) or "unknown" for key in ("kgbench", "problem_set_sha256"))
-        return f"version {version}, {len(self.selected)} problems, sha256 {sha256}"
+    def problem_set(self) -> ProblemSet:
+        return ProblemSet.of(self.run.info)
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Duel:
 class Comparison:
     first: str
     second: str
-    problem_sets: tuple[str, str]
-    """Version and hash of what each run was asked for."""
+    problem_sets: tuple[ProblemSet, ProblemSet]
+    """What each run was asked for."""
     differences: tuple[Difference, ...]
     only_first: int
     """Problems that only the first run was asked for; they are left out."""
@@ -114,6 +114,7 @@ class Comparison:
         changes = [{**vars(each), "certain": each.certain} for each in self.changes]
         return {
             **vars(self),
+            "problem_sets": [vars(each) for each in self.problem_sets],
             "differences": [vars(each) for each in self.differences],
             "changes": changes,
             "duels": [vars(each) for each in self.duels],

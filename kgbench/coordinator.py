@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import platform
 import queue
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -34,6 +33,7 @@ from kgbench.harness.settings import Deadlines, Job
 from kgbench.models import Provider
 from kgbench.paths import problems_dir
 from kgbench.problem import Problem
+from kgbench.problemset import sha256_of
 from kgbench.progress import Display, display
 from kgbench.store import SUITE_FILE, RunStore, WriteError, json_text
 from kgbench.suites import Suite
@@ -335,7 +335,7 @@ def run_facts(plan: Plan) -> dict[str, Any]:
         "machine": _machine(),
         "packages": installed_versions(_PACKAGES),
         "device": None,
-        "problem_set_sha256": _problem_set_hash(plan.problems),
+        "problem_set_sha256": sha256_of((problem.id, problem.sha256) for problem in plan.problems),
         "problems": problems,
     }
 
@@ -362,9 +362,3 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return versions
-
-
-def _problem_set_hash(problems: Sequence[Problem]) -> str:
-    """One hash over the ids and file hashes of all selected problems, whatever their order."""
-    lines = sorted(f"{problem.id} {problem.sha256}\n" for problem in problems)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()

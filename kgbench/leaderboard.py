@@ -6,13 +6,13 @@ same problem files. Runs of a part of a source are listed and never ranked besid
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from kgbench.errors import KgbenchError
+from kgbench.problemset import ProblemSet, sha256_of
 from kgbench.report import Report, report_of
 from kgbench.scores import Row
 from kgbench.store import RUN_FILE, read_run
@@ -44,15 +44,15 @@ class Board:
     source: str
     library: str
     """Package and version that the source is compared with; empty where it was not installed."""
-    problems_sha256: str
-    """Over ids and file hashes of this source's problems, the same for a source's part as for those that it names."""
+    problem_set: ProblemSet
+    """This source's problems, of which each run's other sources are no part."""
     entries: tuple[Entry, ...]
 
     def to_json(self) -> dict[str, Any]:
         from kgbench.report import row_json
 
         entries = [{**vars(each), "path": str(each.path), "row": row_json(each.row)} for each in self.entries]
-        return {**vars(self), "entries": entries}
+        return {**vars(self), "problem_set": vars(self.problem_set), "entries": entries}
 
 
 def boards(reports: Iterable[Report]) -> tuple[Board, ...]:
@@ -62,7 +62,7 @@ def boards(reports: Iterable[Report]) -> tuple[Board, ...]:
         for row in report.rows:
             if row.kinds == "compute" and report.suite is None:
                 found.setdefault(_key(report, row), []).append((report, row))
-    return tuple(Board(*key, _ranked(found[key])) for key in sorted(found))
+    return tuple(_board(*key, found[key]) for key in sorted(found))
 
 
 def read_reports(folder: Path) -> tuple[tuple[Report, ...], tuple[str, ...]]:
@@ -85,9 +85,17 @@ def _key(report: Report, row: Row) -> tuple[str, str, str, str]:
 
 
 def _problems_sha256(info: dict[str, Any], source: str) -> str:
-    of_source = [each for each in info.get("problems", ()) if each["id"].partition("/")[0] == source]
-    lines = sorted(f"{each['id']} {each.get('sha256')}\n" for each in of_source)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+    return sha256_of((each["id"], each.get("sha256")) for each in _of_source(info, source))
+
+
+def _of_source(info: dict[str, Any], source: str) -> list[dict[str, Any]]:
+    return [each for each in info.get("problems", ()) if each["id"].partition("/")[0] == source]
+
+
+def _board(device: str, source: str, library: str, sha256: str, found: Sequence[tuple[Report, Row]]) -> Board:
+    versions = sorted({ProblemSet.of(report.info).version for report, _ in found})
+    problems = len(_of_source(found[0][0].info, source))
+    return Board(device, source, library, ProblemSet(" and ".join(versions), problems, sha256), _ranked(found))
 
 
 def _ranked(found: Sequence[tuple[Report, Row]]) -> tuple[Entry, ...]:

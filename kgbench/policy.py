@@ -95,15 +95,17 @@ WORK: Final = ("fills", "copies")
 ALIASES: Final[dict[str, str]] = {
     "broadcast_to": "expand", "expand_as": "expand", "item": "_local_scalar_dense", "moveaxis": "movedim",
     "numpy_T": "permute", "ravel": "flatten", "reshape_as": "reshape", "swapaxes": "transpose", "swapdims": "transpose",
-    "tensor": "scalar_tensor", "view_as": "view", "zero": "zeros",
+    "tensor": "scalar_tensor", "view_as": "view", "zero": "zeros", "_neg_view": "neg",
 }  # fmt: skip
-"""Operators that are another one by a second name."""
+"""Operators that are another one by a second name, or leave it to whoever copies their result."""
 
 NAMESPACES: Final[dict[str, str]] = {
     **dict.fromkeys(("_C", "_C_cache_ops", "_C_custom_ar", "_C_cuda_utils", "_moe_C", "_rocm_C", "vllm"), "vLLM's"),
     **dict.fromkeys(("_vllm_fa2_C", "_vllm_fa3_C", "flash_attn", "flash_attn_3"), "FlashAttention's"),
     **dict.fromkeys(("mkl", "mkldnn", "mkldnn_prepacked", "onednn", "prims", "quantized", "sparse"), "PyTorch's"),
-    **dict.fromkeys(("inductor", "inductor_prims", "higher_order"), "PyTorch's compiler's"),
+    **dict.fromkeys(("_native", "_quantized", "_test", "prepacked", "quantization", "static_runtime"), "PyTorch's"),
+    **dict.fromkeys(("c10d", "_c10d_functional", "_c10d_functional_autograd", "_dtensor", "symm_mem"), "PyTorch's"),
+    **dict.fromkeys(("inductor", "inductor_prims", "rngprims", "debugprims", "higher_order"), "PyTorch's compiler's"),
     "fbgemm": "FBGEMM's",
     "flag_gems": "FlagGems'",
     "flashinfer": "FlashInfer's",
@@ -223,6 +225,9 @@ HARMLESS_KERNELS: Final = re.compile(
     r"|copy_device_to_device|conj_kernel|neg_conj"
 )
 """Of PyTorch's kernels those that fill and copy, where nobody knows which operator launched one: in a CUDA graph."""
+
+MOVING_KERNELS: Final = re.compile(r"copy|[Ff]ill|Cat|arange|conj_kernel|neg_kernel|neg_conj|pad")
+"""Of PyTorch's kernels those that an operator of a group launches: whoever names such a one for another has lied."""
 
 LIBRARIES: Final = re.compile(
     r"^lib(?:cublas|cudnn|cusparse|cusolver|cufft|cutensor|nvpl|mkl|openblas|scipy_openblas|blas|cblas|lapack|flexiblas"

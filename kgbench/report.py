@@ -35,6 +35,7 @@ from kgbench.figures import ratio_text as ratio_text
 from kgbench.loader import categories
 from kgbench.overall import overall
 from kgbench.perproblem import ProblemScores, problem_scores
+from kgbench.problemset import ProblemSet
 from kgbench.scores import THRESHOLDS, Estimate, Row, Selected
 from kgbench.store import StoredRun, json_text
 from kgbench.suitereport import SuiteRow, suite_lines, suite_rows, suite_table
@@ -145,6 +146,7 @@ def as_json(report: Report) -> dict[str, Any]:
     """The report as JSON-ready data; raw samples stay in the run's folder, which is named."""
     return {
         "run": {"path": report.where, **report.info},
+        "problem_set": asdict(ProblemSet.of(report.info)),
         "scores": [row_json(row) for row in report.rows],
         "overall": [row_json(row) for row in report.overall],
         "by": report.by,
@@ -532,9 +534,7 @@ def versions_words(info: Mapping[str, Any]) -> str:
 
 
 def problem_set_words(report: Report) -> str:
-    """Version and hash of the problems, without which no two numbers can be compared."""
-    version, sha256 = (plain(str(report.info.get(key) or "unknown")) for key in ("kgbench", "problem_set_sha256"))
-    return f"problem set: version {version}, {number_of(len(report.selected), 'problem')}, sha256 {sha256}"
+    return plain(str(ProblemSet.of(report.info)))
 
 
 def _sandbox(report: Report) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgbench import scores
+from kgbench.problemset import ProblemSet
 from kgbench.report import Report, report_of
 from kgbench.store import StoredRun, find_run, read_run
 from kgbench.tabular import frame_of
@@ -45,6 +46,11 @@ class Run:
     def info(self) -> dict[str, Any]:
         """run.json: command, machine, versions, the problems that were asked for."""
         return self.stored.info
+
+    @property
+    def problem_set(self) -> ProblemSet:
+        """Version, size and hash of the problems that it was asked for: two runs' numbers compare where they agree."""
+        return ProblemSet.of(self.info)
 
     @property
     def results(self) -> tuple[Result, ...]:

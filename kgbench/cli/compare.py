@@ -114,7 +114,7 @@ def lines(found: Comparison) -> Iterable[str]:
         left_out = f"{found.only_first} only in the first, {found.only_second} only in the second"
         yield f"Left out, since not in both: {left_out}."
     for name, words in zip(("first", "second"), found.problem_sets, strict=True):
-        yield f"problem set of the {name}: {words}"
+        yield f"{name}: {words}"
     wins = {who: [each for each in found.duels if each.winner == who] for who in ("first", "second", "neither")}
     counts = ", ".join(f"{who} {len(won)}" for who, won in wins.items())
     yield f"who wins a problem (more samples right, then faster beyond the clock's noise): {counts}"

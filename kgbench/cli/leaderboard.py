@@ -49,8 +49,9 @@ def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
         return
     console = Console(highlight=False)
     for board in found:
-        parts = (board.device, board.source, board.library, f"problems {board.problems_sha256[:12]}")
+        parts = (board.device, board.source, board.library)
         print_line(console, Text(plain(", ".join(filter(None, parts))), style="bold"), indent=0)
+        print_line(console, Text(plain(str(board.problem_set))), indent=0)
         console.print(table(board))
         console.print()
     words = (

@@ -15,7 +15,7 @@ from kgbench.errors import UsageError
 from kgbench.export.folder import why
 from kgbench.export.tidy import Row, one_per_sample, sample_name
 from kgbench.figures import percent
-from kgbench.report import Report, device_words, estimate_text, plain, result_line
+from kgbench.report import Report, device_words, estimate_text, plain, problem_set_words, result_line
 from kgbench.types import Outcome
 
 SUMMARY: Final = "GITHUB_STEP_SUMMARY"
@@ -109,7 +109,8 @@ def summary(report: Report) -> str:
         if listed:
             lines += ["", f"### {title}", "", "| candidate | verdict |", "|---|---|"]
             lines += [f"| {_cell(sample_name(row))} | {_cell(_verdict(row))} |" for row in listed]
-    lines += ["", _cell(f"device: {device_words(report.info.get('device') or {})}"), ""]
+    lines += ["", _cell(f"device: {device_words(report.info.get('device') or {})}")]
+    lines += ["", _cell(problem_set_words(report)), ""]
     return _cut("\n".join(lines))
 
 

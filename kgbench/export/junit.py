@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Xml
 
 from kgbench.export.folder import why
 from kgbench.export.tidy import Row, one_per_sample, sample_name
-from kgbench.report import Report, device_words, failure_words, last_words, plain, result_line
+from kgbench.report import Report, device_words, failure_words, last_words, plain, problem_set_words, result_line
 from kgbench.types import Outcome, Result
 
 _TAGS: Final = {Outcome.SKIPPED: "skipped", Outcome.HARNESS_ERROR: "error"}
@@ -52,6 +52,7 @@ def _facts(report: Report) -> Iterable[tuple[str, str]]:
     named = (("run", info.get("id")), ("model", info.get("model")), ("kgbench", info.get("kgbench")))
     yield from ((name, str(value)) for name, value in named if value)
     yield "device", device_words(info.get("device") or {})
+    yield "problem set", problem_set_words(report).removeprefix("problem set: ")
 
 
 def _case(row: Row) -> Xml.Element:

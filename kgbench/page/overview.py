@@ -33,6 +33,7 @@ def overview(source: PageSource) -> dict[str, Any]:
     each = problem_scores(source.run.info, found.selected, found.attempts)
     return {
         "run": {"id": str(source.run.info.get("id", "")), "model": shown(str(source.run.info.get("model", "")))},
+        "problem_set": shown(report.problem_set_words(found)),
         "facts": [[name, shown(text)] for name, text in _facts(source) if text],
         "notes": [shown(note) for note in found.notes],
         "lines": [shown(line) for line in report.closing_lines(found) if line],
@@ -51,7 +52,6 @@ def _facts(source: PageSource) -> Iterator[tuple[str, str]]:
     yield "model", str(info.get("model", ""))
     yield "begun, ended", f"{info.get('started') or ABSENT}, {info.get('finished') or ABSENT} ({info.get('status')})"
     yield "command", shlex.join(map(str, info.get("command") or ()))
-    yield "problems", f"{len(source.report.selected)}, set {str(info.get('problem_set_sha256', ABSENT))[:12]}"
     yield "device", report.device_words(device)
     yield "driver", str(device.get("driver") or "")
     yield "peaks", _peaks(device.get("peaks") or {})

@@ -39,7 +39,7 @@ def _board(board: Board) -> dict[str, Any]:
         "device": shown(board.device),
         "source": shown(board.source),
         "library": shown(board.library),
-        "problems": board.problems_sha256[:12],
+        "problem_set": shown(str(board.problem_set)),
         "rows": [_row(entry) for entry in board.entries],
     }
 

@@ -25,6 +25,8 @@ def test_everything_opens_without_a_word_on_the_console_or_a_request(new_tab: Op
     opened.open(page)
     assert opened.tab.locator("svg.marks").count() == 2
     assert len(opened.problems()) == 12
+    words = f"problem set: version 0.1.0, 12 problems, sha256 {'ab' * 32}"
+    assert opened.tab.locator("h1 + p + p").inner_text() == words
     for link in opened.tab.locator(".map a").all():
         opened.tab.evaluate("hash => { location.hash = hash }", link.get_attribute("href"))
         opened.wait()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import re
 import subprocess
@@ -17,6 +19,7 @@ from kgbench.cli import main
 from kgbench.cli.report import FORMATS
 from kgbench.export.cite import bibtex
 from kgbench.report import report_of
+from kgbench.scores import BY
 from kgbench.store import read_run
 from kgbench.types import Generation
 from tests.unit.made_results import result, timing
@@ -64,15 +67,31 @@ def test_a_models_name_is_no_tex(tmp_path: Path) -> None:
 
 
 def test_every_table_names_the_problem_set(tmp_path: Path) -> None:
-    run = stored(tmp_path, *mixed())
+    run = str(stored(tmp_path, *mixed()))
     words = f"problem set: version 0.1.0, 3 problems, sha256 {SHA256}"
-    for form in ("table", "md", "latex"):
-        shown = CliRunner().invoke(main, ["report", str(run), "--format", form]).stdout
-        assert words in shown, form
-    for arguments in (["--format", "csv"], ["--format", "csv", "--by", "source"], ["--format", "json"]):
-        shown = CliRunner().invoke(main, ["report", str(run), *arguments]).stdout
-        assert SHA256 in shown
-        assert "0.1.0" in shown
+    texts = [["--format", form] for form in ("table", "md", "latex", "cite", "github", "junit")]
+    texts += [["--format", form, "--by", by] for form in ("table", "md", "latex") for by in BY]
+    for arguments in texts:
+        shown = CliRunner().invoke(main, ["report", run, *arguments], env={"GITHUB_STEP_SUMMARY": ""}).stdout
+        assert words in shown.replace('name="problem set" value="', "problem set: "), arguments
+    for arguments in ([], *(["--by", by] for by in BY)):
+        shown = CliRunner().invoke(main, ["report", run, "--format", "csv", *arguments]).stdout
+        rows = list(csv.DictReader(shown.splitlines(keepends=True)))
+        assert {(row["kgbench"], row["problem_set_sha256"]) for row in rows} == {("0.1.0", SHA256)}, arguments
+    shown = CliRunner().invoke(main, ["report", run, "--format", "json"]).stdout
+    assert json.loads(shown)["problem_set"] == {"version": "0.1.0", "problems": 3, "sha256": SHA256}
+    assert CliRunner().invoke(main, ["compare", run, run]).stdout.count(words) == 2
+    assert str(kgbench.load_run(run).problem_set) == words
+
+
+def test_a_leaderboard_names_each_sources_problem_set(tmp_path: Path) -> None:
+    stored(tmp_path, *mixed())
+    page = tmp_path / "board.html"
+    shown = CliRunner().invoke(main, ["leaderboard", str(tmp_path)]).stdout
+    CliRunner().invoke(main, ["leaderboard", str(tmp_path), "--html", str(page)])
+    for text in (shown, page.read_text(encoding="utf-8")):
+        found = re.findall(r"problem set: version 0\.1\.0, (\d) problems?, sha256 [0-9a-f]{64}", text)
+        assert found == ["2", "1"]
 
 
 def test_citation_file_is_of_this_version() -> None:

@@ -179,9 +179,13 @@
       sources.map((source) => [el("h3", {}, source), el("ul", { class: "map", "aria-label": `${source}: problems by outcome` }, tiles(source))]));
   }
 
+  function title() {
+    return [el("h1", {}, run.run.model || "A run"), el("p", { class: "quiet" }, `run ${run.run.id}`), el("p", { class: "quiet small" }, run.problem_set)];
+  }
+
   function overview() {
     const shown = run.charts.map((chart) => figureOf(chart.title, chart.text, chart.spec, chart.columns));
-    return [el("h1", {}, run.run.model || "A run"), el("p", { class: "quiet" }, `run ${run.run.id}`), run.notes.map((note) => el("p", { class: "small" }, note)),
+    return [title(), run.notes.map((note) => el("p", { class: "small" }, note)),
       run.problems.length ? null : el("p", {}, "No problem was selected, or the run ended before they were known."), headline(),
       el("p", { class: "quiet small" }, "In brackets: 95 % intervals over problems and samples, by bootstrap. fast_1: right and, by the lower end of the clock's interval, faster than the library. Over all: what is not right counts as 1/1000."),
       el("section", { "aria-labelledby": "charts" }, el("h2", { id: "charts" }, "Speed"),
@@ -394,8 +398,8 @@
     let content;
     try {
       if (where === "problem") content = await problemPage(rest.slice(0, 2).join("/"), rest[2]);
-      else if (where === "problems") content = [el("h1", {}, run.run.model || "A run"), problems()];
-      else if (where === "run") content = [el("h1", {}, run.run.model || "A run"), runFacts()];
+      else if (where === "problems") content = [title(), problems()];
+      else if (where === "run") content = [title(), runFacts()];
       else content = overview();
     } catch (error) {
       content = [el("h1", {}, "This part of the page cannot be read"), el("p", {}, String(error))];
