@@ -28,6 +28,7 @@ from kgbench.policy import (
     GROUPS,
     HARMLESS_KERNELS,
     LIBRARIES,
+    MOVING_KERNELS,
     WORK,
     allowed,
     family,
@@ -145,6 +146,8 @@ class Attribution:
                 except BenchFailed as failure:
                     return self.add(refusal(failure.verdict.reason))
             self.take(seen, case, does_work=True)
+            for each in self._moved(seen, label(case)):
+                self.add(each)
             difference = unlike(seen, calls, timing)
             if not difference:
                 return None
@@ -226,23 +229,44 @@ class Attribution:
 
     def _kernel(self, name: str, by: str, count: int, share: float, where: str) -> Evidence:
         whose = whose_kernel(name)
-        if whose == "PyTorch's" and (by or HARMLESS_KERNELS.search(name)):
-            # Its operator is judged.
+        if whose == "PyTorch's" and self._is_its_operators(name, by):
             whose = ""
         if not whose or share < LEAST_SHARE:
             return Evidence("kernel", name, where, count, share, True, f"{whose}; too little to count" if whose else "")
         return Evidence("kernel", name, where, count, share, False, f"by its name it is {whose}")
 
+    def _is_its_operators(self, name: str, by: str) -> bool:
+        """Whether a kernel of PyTorch's is judged with the operator that launched it, as far as its name fits.
+
+        Around what an observer was told not to record, anybody can write the name of another operator.
+        """
+        if not by.startswith("aten::"):
+            return HARMLESS_KERNELS.search(name) is not None
+        return not allowed(self.problem, by).allowed or MOVING_KERNELS.search(name) is not None
+
     def _package(self, module: str, count: int, where: str) -> Evidence:
         return Evidence("package", module, where, count, None, False, module_rule(module))
+
+    @property
+    def _copies(self) -> bool:
+        """The problem itself is a fill or a copy."""
+        moving = {family(each) for group in WORK for each in GROUPS[group]}
+        return any(family(own) in moving for own in own_operators(self.problem))
+
+    def _moved(self, seen: Seen, where: str) -> list[Evidence]:
+        """PyTorch alone did what a timed call does: by fills and copies, each of which may be had."""
+        own = [name for name, by in seen.kernels if not by.startswith("aten::") and not whose_kernel(name)]
+        if own or not seen.kernels or seen.lost or self._copies or self.problem.kind != "compute":
+            return []
+        words = "nothing but PyTorch's kernels ran on the device, and yet there was a result"
+        count = sum(n for n, _ in seen.kernels.values())
+        return [Evidence("kernel", "PyTorch's alone", where, count, 1.0, False, words)]
 
     def _idle(self, seen: Seen, where: str) -> list[Evidence]:
         """Results without kernels: somebody computed them on the host, or nobody may see who did."""
         names = [name for name, _ in seen.kernels]
         computed = [name for name in names if not name.startswith(("Memcpy", "Memset"))]
-        copies = any(family(each) == own for own in map(family, own_operators(self.problem)) for group in WORK
-                     for each in GROUPS[group])  # fmt: skip
-        if seen.lost or computed or copies or self.problem.kind != "compute":
+        if seen.lost or computed or self._copies or self.problem.kind != "compute":
             return []
         if names and not any("DtoH" in name for name in names):
             return []

@@ -233,6 +233,45 @@ def test_an_operator_counts_by_what_it_does_on_the_device_or_for_long_on_the_hos
     assert refused(account(operators={"aten::mul": (1, 800.0, 0.0)})) != []
 
 
+NEG_KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::neg_kernel_cuda(at::TensorIteratorBase&)>()"
+SUM_KERNEL = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float>>>()"
+COPY_KERNEL = "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIterator&)>()"
+FILL_KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>()"
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "lies"),
+    [
+        (SUM_KERNEL, "aten::copy_", True),
+        (SUM_KERNEL, "mine::sum", True),
+        (NEG_KERNEL, "mine::neg", True),
+        (COPY_KERNEL, "aten::copy_", False),
+        (COPY_KERNEL, "mine::pad", False),
+        (FILL_KERNEL, "aten::zero_", False),
+        (FILL_KERNEL, "", False),
+    ],
+)
+def test_who_says_that_another_operator_launched_a_kernel_is_not_believed(name: str, by: str, lies: bool) -> None:
+    """The name of an operator can be written around calls that no observer is told of."""
+    found = refused(account(kernels={("my_kernel", ""): (1, 90.0), (name, by): (1, 10.0)}))
+    assert bool(found) is lies
+    assert all("by its name it is PyTorch's" in each for each in found)
+
+
+def test_what_pytorch_moves_alone_in_a_timed_call_is_pytorchs_work() -> None:
+    def moved(problem: str, **kernels: tuple[int, float]) -> list[Evidence]:
+        attribution = Attribution(load_problem(problems_dir() / f"{problem}.yaml"), cuda=True)
+        return attribution._moved(account(kernels={NAMES[name]: value for name, value in kernels.items()}), "")
+
+    NAMES = {"copy": (COPY_KERNEL, "aten::copy_"), "to": ("Memcpy DtoD (Device -> Device)", "aten::copy_"),
+             "own": ("my_kernel", ""), "memcpy": ("Memcpy DtoD (Device -> Device)", "")}  # fmt: skip
+    (found,) = moved("aten/cat", copy=(4, 90.0), to=(1, 1.0))
+    assert "nothing but PyTorch's kernels" in found.why
+    assert moved("aten/cat", copy=(4, 90.0), own=(1, 0.1)) == []
+    assert moved("aten/cat", memcpy=(2, 90.0)) == []
+    assert moved("aten/clone", copy=(1, 90.0)) == [], "its operator is refused"
+
+
 def test_a_result_without_kernels_was_made_elsewhere() -> None:
     to_host = {("Memcpy DtoH (Device -> Pageable)", "aten::copy_"): (1, 9.0)}
     assert "nothing but copies" in refused(account(kernels=to_host))[0]

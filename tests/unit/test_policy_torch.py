@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.policy import GROUPS, METHODS, OUTSIDE, PLAIN, family, group_of  # noqa: E402
+from kgbench.policy import GROUPS, METHODS, NAMESPACES, OUTSIDE, PLAIN, family, group_of  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -36,6 +39,13 @@ def returns_a_view(schema) -> bool:
 def test_every_name_is_an_operator_of_this_torch() -> None:
     named = {name for names in (*GROUPS.values(), *OUTSIDE.values()) for name in names}
     assert named - set(SCHEMAS) == set()
+
+
+def test_no_namespace_of_pytorchs_is_taken_for_a_candidates() -> None:
+    code = "import torch; print(*torch._C._dispatch_get_all_op_names())"
+    names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    harmless = {"aten", "profiler", "export", "debug_mode_ops"}
+    assert {name.partition("::")[0] for name in names} - set(NAMESPACES) <= harmless
 
 
 def test_every_operator_that_returns_a_view_is_placed() -> None:
