@@ -61,12 +61,17 @@ class Tally:
     unknown_usd: bool = False
 
     def words(self, source: str) -> str:
-        """``cublas: 12 of 50 asked, 8 answered, 7 evaluated, 5 right, 3 fast, $0.31 spent, 43 left``"""
-        spent = "spent unknown" if self.unknown_usd else f"${self.usd:.2f} spent"
-        return (
-            f"{source}: {self.asked} of {self.questions} asked, {self.answered} answered, {self.evaluated} evaluated, "
-            f"{self.right} right, {self.fast} fast, {spent}, {self.questions - self.evaluated} left"
-        )
+        """``cublas: 12 of 50 asked, 8 answered, $0.31 spent; 7 of 50 evaluated, 5 right, 3 fast``
+
+        Each half only where something of it happens: `kgbench generate` judges nothing, `kgbench evaluate` asks nobody.
+        """
+        halves = []
+        if self.asked:
+            spent = "spent unknown" if self.unknown_usd else f"${self.usd:.2f} spent"
+            halves.append(f"{self.asked} of {self.questions} asked, {self.answered} answered, {spent}")
+        if self.evaluated or not self.asked:
+            halves.append(f"{self.evaluated} of {self.questions} evaluated, {self.right} right, {self.fast} fast")
+        return f"{source}: {'; '.join(halves)}"
 
 
 class Tallies:

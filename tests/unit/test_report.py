@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kgbench.progress import display, finished_line
+from kgbench.progress import Tallies, display, finished_line
 from kgbench.report import as_json, plain, print_report, ratio_text, report_of, result_line
 from kgbench.store import StoredRun, json_text
 from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result
@@ -226,6 +226,26 @@ def test_progress_on_a_terminal_shows_what_goes_on() -> None:
         shown.phase("aten/mm", "bench", "[2 of 3]")
         shown.finished(result("aten/mm", timing(0.83)))
     assert "passed 0.83x" in file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("asked", "judged", "line"),
+    [
+        (0, 2, "aten: 2 of 9 evaluated, 2 right, 0 fast"),
+        (3, 0, "aten: 3 of 9 asked, 2 answered, $0.50 spent"),
+        (3, 2, "aten: 3 of 9 asked, 2 answered, $0.50 spent; 2 of 9 evaluated, 2 right, 0 fast"),
+    ],
+    ids=["evaluate", "generate", "run"],
+)
+def test_a_tally_is_silent_on_what_does_not_happen(asked: int, judged: int, line: str) -> None:
+    tallies = Tallies({"aten": 9})
+    for _ in range(asked):
+        tallies.asked("aten/mm")
+    for _ in range(asked - 1):
+        tallies.answered("aten/mm", 0.25)
+    for _ in range(judged):
+        tallies.finished(result("aten/mm", timing(0.83)))
+    assert tallies.lines() == [line]
 
 
 def test_json_is_strict_and_whole() -> None:
