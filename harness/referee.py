@@ -44,7 +44,7 @@ from kgbench.harness.reference import reference_spec
 from kgbench.harness.repeat import can_repeat, check_again
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
-from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, LibraryTimes, Unmeasurable
+from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, DeviceBusy, LibraryTimes, Unmeasurable
 from kgbench.harness.traffic import work_of
 from kgbench.harness.turns import Page, Turns
 from kgbench.loader import load_problem
@@ -57,6 +57,8 @@ AGAIN_CALLS: Final = 12
 SUSPICIOUS: Final = (Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.TIMEOUT)
 ENDS_A_SUITE: Final = (Outcome.CRASHED, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.SKIPPED, Outcome.HARNESS_ERROR)
 """What leaves nobody to ask, or would cost its deadline again in every call."""
+BUSY_ATTEMPTS: Final = 3
+BUSY_PAUSE_S: Final = 0.5
 CACHED_CALL_BYTES: Final = 8 << 20
 HOARD_BYTES: Final = 1 << 30
 """Device memory that a referee may keep for its next case."""
@@ -578,11 +580,21 @@ class Referee:
         """The case's times, at the second attempt if need be; None, with a line in the log, where there are none."""
         for attempt in (known, None):
             try:
-                return bench.time_case(case, self.against, attempt)
+                return self._measure_in_quiet(bench, case, attempt)
             except Unmeasurable as error:
                 reason = str(error)
         evaluation.log += f"\nkgbench: case {case.id} has no time: {reason}"
         return None
+
+    def _measure_in_quiet(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing:
+        """Times of a device that was quiet whenever the library's turn came."""
+        for _ in range(BUSY_ATTEMPTS):
+            with contextlib.suppress(DeviceBusy):
+                return bench.time_case(case, self.against, known)
+            # What another candidate's kernel still does can end only while that candidate is not stopped.
+            time.sleep(BUSY_PAUSE_S)
+        bench.end_who_stays_busy(f"case {case.id}, timing")
+        raise AssertionError("that always raises")
 
     def _believed(self, job: Job, bench: Bench, case: Case, timing: Timing | None) -> Verdict:
         """Whether a device like this one can do the work in that time; a CPU's caches hold too much to say."""

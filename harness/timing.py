@@ -30,7 +30,7 @@ import torch
 from kgbench.cases import Case
 from kgbench.harness import layers
 from kgbench.harness.arena import ControlPage
-from kgbench.harness.handle import WorkerFailed, WorkerHandle
+from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict
 from kgbench.harness.statistics import LAUNCH_BOUND_US, half_width, interval, null_noise
 from kgbench.harness.turns import Turns
@@ -51,9 +51,13 @@ KEPT_BYTES: Final = {"cuda": 1 << 30, "cpu": 128 << 20}
 """At most this much of a case's timed outputs waits to be judged; beyond it a random choice is."""
 KEPT_LEAST: Final = 4
 OVERHEAD_WINDOWS: Final = 3
+QUIET_FLUSHES: Final = 3
 QUIET_US: Final = 60.0
 QUIET_FACTOR: Final = 1.5
+"""The device is quiet when so many flushes in a row take at most the shortest ever times this, and QUIET_US more."""
 QUIET_DEADLINE_S: Final = 0.5
+LEFT_DEADLINE_S: Final = 5.0
+"""How long the driver may take to end what a killed process had on the device."""
 MIN_PAIRS: Final = 6
 MAX_PAIRS: Final = 16
 TARGET_HALF_WIDTH: Final = 0.004
@@ -141,11 +145,17 @@ class _Case:
     """Timed calls with their secured bytes, to be judged after the turn."""
     offered: int = 0
     """How many calls were chosen to be kept; more than there is room for are kept by lot."""
-    note: str = ""
 
 
 class Unmeasurable(Exception):
     """The clock cannot tell this time from none: nobody's failure, and no time."""
+
+
+class DeviceBusy(Exception):
+    """Somebody works on the device although everybody stands still: nothing can be timed now."""
+
+    def __init__(self) -> None:
+        super().__init__("the device stays busy while all candidates are stopped")
 
 
 class BenchFailed(Exception):
@@ -205,7 +215,8 @@ class Bench:
         self._asked = {"own_clock": True} if layers.CLOCK in judge.without else {}
 
     def time_case(self, case: Case, against: str, known: LibraryTimes | None = None) -> Timing:
-        """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong.
+        """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong, Unmeasurable where there
+        is no time, DeviceBusy where there is none now.
 
         With ``known``, only the candidate is timed, in windows of as many calls.
         """
@@ -294,7 +305,7 @@ class Bench:
             raise WorkerFailed(candidate, Outcome.TIMEOUT, f"{what}: the whole evaluation took too long", "")
         self._settle(name)
         hostile = side.handle is candidate
-        if not hostile and not candidate.is_frozen:
+        if not hostile:
             self._freeze(candidate)
         self._open_window(side, clock, calls, queued, kind == "overhead", what)
         if queued and hostile:
@@ -302,10 +313,13 @@ class Bench:
             self._freeze(candidate)
         if inputs is not None:
             inputs.fill(side)
-        self._flush()
+        is_quiet = self._flush_until_quiet()
         done_us, released_ns = self._release(side, clock, what)
+        if not is_quiet:
+            self.owed[name] = clock.epoch
+            raise DeviceBusy
         stopping_ns = time.perf_counter_ns()
-        if hostile and not candidate.is_frozen:
+        if hostile:
             self._freeze(candidate)
         # Only the candidate is stopped, so that is not part of what is compared.
         stopping_ns = time.perf_counter_ns() - stopping_ns
@@ -324,8 +338,22 @@ class Bench:
         return window
 
     def _freeze(self, candidate: WorkerHandle) -> None:
-        if layers.FREEZING not in self.without:
+        if layers.FREEZING not in self.without and not candidate.is_frozen:
             candidate.freeze()
+
+    def end_who_stays_busy(self, what: str) -> None:
+        """The device was never quiet: is that the candidate's doing? Its worker is killed to see.
+
+        Raises WorkerFailed where the device is quiet without it, HarnessFailed where somebody else keeps it busy.
+        """
+        candidate = self.sides["candidate"].handle
+        with self.turns.turn():
+            self.timing = True
+            candidate.kill("rejected")
+            if self._flush_until_quiet(LEFT_DEADLINE_S):
+                words = f"{what}: keeps the device busy while it is stopped"
+                raise WorkerFailed(candidate, Outcome.REJECTED, words, candidate.log_tail)
+        raise HarnessFailed(f"{what}: {DeviceBusy()}; end what else uses the GPU, or take another by --device cuda:N")
 
     def _own_word(self, name: str) -> float:
         """What the worker says that a window took; believed in a test of the harness alone."""
@@ -462,11 +490,26 @@ class Bench:
             reason = f"in a timed window of case {run.case.id}: {verdict.reason}"
             raise BenchFailed(Verdict(verdict.outcome, reason, verdict.mismatch))
 
-    def _flush(self) -> None:
-        """Push inputs and outputs out of the cache, so that every call starts cold."""
-        if self.scratch is not None:
+    def _flush_until_quiet(self, deadline_s: float = QUIET_DEADLINE_S) -> bool:
+        """Push inputs and outputs out of the cache, so that every call starts cold, until that takes no longer than it
+        has taken on this device. False if it always does: a device that works for another process, too, takes turns of
+        milliseconds, and a kernel left there could slow the library, or see inputs before their release."""
+        in_a_row, until = 0, time.monotonic() + deadline_s
+        while self.scratch is not None:
+            begun_ns = time.perf_counter_ns()
             self.scratch.fill_(self.choose.randrange(256))
             torch.cuda.synchronize()
+            took_us, known = (time.perf_counter_ns() - begun_ns) / 1e3, self.turns.page.quiet_us
+            if not self.timing or layers.FREEZING in self.without:
+                break
+            if not known or took_us < known:
+                self.turns.page.quiet_us = took_us
+            in_a_row = in_a_row + 1 if took_us <= QUIET_FACTOR * known + QUIET_US else 0
+            if in_a_row == QUIET_FLUSHES:
+                break
+            if time.monotonic() > until:
+                return False
+        return True
 
     # --- one case ---
 
@@ -529,7 +572,7 @@ class Bench:
             self._prepare(run, name, calls)
             self._settle(name)
             inputs.fill(side)
-            self._flush()
+            self._flush_until_quiet()
             clock = self.clocks[name]
             if not self._queued(side, clock, calls, False, "queueing"):
                 return False
@@ -538,26 +581,14 @@ class Bench:
         return True
 
     def _overhead(self, run: _Case) -> float:
-        """What a window without calls takes, in µs: the library's, for both sides.
-
-        Others were stopped a moment ago, and what they had launched may still run: waits until windows are as short
-        as they have been on this device.
-        """
-        deadline = time.monotonic() + QUIET_DEADLINE_S
-        while True:
-            windows = [self._window(run, "library", 1, None, kind="overhead") for _ in range(OVERHEAD_WINDOWS)]
-            found, known = least(windows), self.turns.page.quiet_us
-            if not known or found < known:
-                self.turns.page.quiet_us = found
-            if not self.cuda:
-                # Cores are shared with whatever else this machine does, so the shortest ever is the true one.
-                found = min(found, known or found)
-            self.overhead_us = found
-            if not self.cuda or not known or found < QUIET_FACTOR * known + QUIET_US:
-                return found
-            if time.monotonic() > deadline:
-                run.note = f"the device was not quiet: a window without calls took {found:.0f} µs, once {known:.0f}"
-                return found
+        """What a window without calls takes, in µs: the library's, for both sides."""
+        found = least([self._window(run, "library", 1, None, kind="overhead") for _ in range(OVERHEAD_WINDOWS)])
+        if not self.cuda:
+            # Cores are shared with whatever else this machine does, so the shortest ever is the true one.
+            found = min(found, self.turns.page.empty_us or found)
+            self.turns.page.empty_us = found
+        self.overhead_us = found
+        return found
 
     def _pairs(self, run: _Case, calls: int, overhead: float, started: float) -> list[tuple[Window, Window]]:
         """Alternating windows in ABBA order, both of a pair on the same values, until the interval is narrow."""
@@ -609,7 +640,7 @@ class Bench:
         library = statistics.median(per_call(a, overhead) for a, _ in pairs)
         candidate = statistics.median(per_call(b, overhead) for _, b in pairs)
         late_us = securing_excess(pairs) / pairs[0][1].calls
-        scored_by, note, shift = "window", run.note, 0.0
+        scored_by, note, shift = "window", "", 0.0
         if singles is not None:
             scored_by, shift = "single", statistics.median(logs) - math.log(singles[0] / singles[1])
             library, candidate = singles

@@ -26,7 +26,7 @@ _WORDS: Final = 16
 (0 while it runs), then its keepers."""
 _PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_KEEPER = 0, 1, 2, 3, 4
 _HEADER: Final = 8
-_TURNS_NS, _QUIET_NS, _STOPPING_NS = 0, 1, 2
+_TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
 _STARTING_DEADLINE_S: Final = 10.0
 
 
@@ -111,12 +111,21 @@ class Page:
 
     @property
     def quiet_us(self) -> float:
-        """The shortest window without calls seen on this device, in µs; 0 before the first."""
+        """The shortest flush of the cache seen on this device, in µs; 0 before the first."""
         return self.words[_QUIET_NS] / 1e3
 
     @quiet_us.setter
     def quiet_us(self, value: float) -> None:
         self.words[_QUIET_NS] = int(value * 1e3)
+
+    @property
+    def empty_us(self) -> float:
+        """The shortest window without calls seen on this device, in µs; 0 before the first. On a CPU alone."""
+        return self.words[_EMPTY_NS] / 1e3
+
+    @empty_us.setter
+    def empty_us(self, value: float) -> None:
+        self.words[_EMPTY_NS] = int(value * 1e3)
 
 
 class Turns:
