@@ -59,7 +59,9 @@ MESSAGES: Final[dict[str, Message]] = {
         "`--drawn-for` is not MODEL#SAMPLE, or `--seed` is missing beside it.",
         "Copy the command that `kgbench show RUN/ID` prints.",
     ),
-    "KGB110": Message("`--mutant` names no standard mutant.", "The closest is named; `kgbench mutants ID` shows all."),
+    "KGB110": Message(
+        "`--mutant` names no standard mutant.", "The closest is named; `kgbench selftest mutants ID` shows all."
+    ),
     "KGB111": Message(
         "`--device` is no device's name.", "Write auto, cpu, cuda, or chosen GPUs by number as in `cuda:0,2`."
     ),

@@ -38,7 +38,6 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "list": "kgbench.cli.problems:list_command",
         "validate": "kgbench.cli.problems:validate_command",
         "new": "kgbench.cli.new:new",
-        "mutants": "kgbench.cli.mutants:mutants",
         "selftest": "kgbench.cli.selftest:selftest",
     },
 }

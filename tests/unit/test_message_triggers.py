@@ -260,7 +260,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB107": (_nothing, "run --model examples --fail-under fast1=1"),
     "KGB108": (_nothing, "run --model examples --device cpu --source aten --fail-under vllm:right=1"),
     "KGB109": (_kernel, "check k.py --drawn-for mine"),
-    "KGB110": (_nothing, "mutants aten/t --mutant zeroes"),
+    "KGB110": (_nothing, "selftest mutants aten/t --mutant zeroes"),
     "KGB111": (_nothing, "run --model examples --problems aten/t --device tpu"),
     "KGB112": (Ground.gpus, "run --model examples --problems aten/t --device cuda:x"),
     "KGB113": (_nothing, "show softmaxx"),

@@ -1,4 +1,4 @@
-"""``kgbench mutants`` with a session that is none: what is printed and which exit code follows."""
+"""``kgbench selftest mutants`` with a session that is none: what is printed and which exit code follows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 
 from kgbench.cli import main
-from kgbench.cli import mutants as module
+from kgbench.cli import selftest_mutants as module
 from kgbench.harness import session as session_module
 from kgbench.harness.session import Settings
 from kgbench.harness.settings import Job
@@ -70,7 +70,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> type[FakeSession]:
 
 
 def mutants(*arguments: str) -> CliResult:
-    return CliRunner().invoke(main, ["mutants", *arguments, "--device", "cpu"])
+    return CliRunner().invoke(main, ["selftest", "mutants", *arguments, "--device", "cpu"])
 
 
 def test_one_problem_shows_every_mutant_and_the_case_that_caught_it(session: type[FakeSession]) -> None:
@@ -81,7 +81,11 @@ def test_one_problem_shows_every_mutant_and_the_case_that_caught_it(session: typ
     assert [line.split()[0] for line in lines[: len(OF_ATEN)]] == OF_ATEN
     assert lines[0].split() == ["zeros", "caught", "by", "check-1"]
     assert "copy                         not applicable: the result is no view" in lines
-    assert lines[-1] == f"aten/mm: {len(OF_ATEN) - 1} caught, 1 not applicable, 0 survived"
+    number = len(OF_ATEN) - 1
+    assert lines[len(OF_ATEN) :] == [
+        "", f"aten/mm: {number} caught, 1 not applicable, 0 survived",
+        "", f"{number} of {number} mutants caught (0 declared equivalent)",
+    ]  # fmt: skip
 
 
 def test_a_cublas_problem_has_its_own_mutants_and_each_problem_is_said_when_it_is_done(
@@ -89,7 +93,10 @@ def test_a_cublas_problem_has_its_own_mutants_and_each_problem_is_said_when_it_i
 ) -> None:
     done = mutants("cublas/cublasSgemm_v2", "aten/mm")
     assert done.exit_code == 0, done.output
-    assert done.stdout.splitlines()[1] == f"cublas/cublasSgemm_v2: {len(OF_CUBLAS)} caught, 0 survived"
+    assert done.stdout.splitlines()[:2] == [
+        f"aten: 1 problems x {len(OF_ATEN)} mutants: {len(OF_ATEN)} caught, 0 survived",
+        f"cublas: 1 problems x {len(OF_CUBLAS)} mutants: {len(OF_CUBLAS)} caught, 0 survived",
+    ]
     assert done.stderr.splitlines() == [
         f"[1/2] aten/mm: {len(OF_ATEN)} caught, 0 survived",
         f"[2/2] cublas/cublasSgemm_v2: {len(OF_CUBLAS)} caught, 0 survived",
@@ -112,9 +119,10 @@ def test_a_survivor_ends_with_1_and_says_what_to_do(session: type[FakeSession]) 
     done = mutants("aten/mm", "aten/add")
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
-    assert lines[0] == f"aten/add: {2 * len(OF_ATEN) - 2} caught, 2 survived"
-    assert lines[1].startswith("  half (Tensor)                survived: add a case that it fails, or declare it under")
-    assert lines[-1] == f"2 problems: {3 * len(OF_ATEN) - 3} caught, 3 survived"
+    assert lines[0] == f"aten: 2 problems x {len(OF_ATEN)} mutants: {3 * len(OF_ATEN) - 3} caught, 3 survived"
+    words = "survived: add a case that it fails, or declare it under"
+    assert lines[1].startswith(f"aten/add half (Tensor)                {words}")
+    assert lines[-1] == f"{3 * len(OF_ATEN) - 3} of {3 * len(OF_ATEN)} mutants caught (0 declared equivalent)"
 
 
 def test_a_declared_equivalent_that_is_caught_ends_with_1(session: type[FakeSession]) -> None:
@@ -141,3 +149,9 @@ def test_an_unknown_mutant_ends_with_2(session: type[FakeSession]) -> None:
     done = mutants("aten/mm", "--mutant", "zeroes")
     assert done.exit_code == 2
     assert "--mutant zeroes: there is no such mutant; did you mean 'zeros'?" in done.stderr
+
+
+def test_a_source_is_narrowed_by_ids(session: type[FakeSession]) -> None:
+    done = mutants("--source", "vllm", "*norm*", "--mutant", "zeros", "--json")
+    assert "vllm/rms_norm" in (found := {row["problem"] for row in json.loads(done.stdout)["rows"]})
+    assert all(name.startswith("vllm/") and "norm" in name for name in found)
