@@ -17,8 +17,9 @@ from typing import Any, Final
 
 import click
 
-from kgbench import owncode, scores
+from kgbench import owncode
 from kgbench.harness.session import Job, Session, Settings
+from kgbench.speedups import speedup
 
 OPERATORS: Final = {
     "copy": ("x[:n]", "out.copy_(x)", "exact"),
@@ -111,7 +112,7 @@ def measure(session: Session, path: Path, text: str, run: int) -> dict[str, Any]
     """One planted kernel in one run."""
     job = Job(str(path), f"planted/{path.stem}", "planted", sample=run, source=text)
     result = session.evaluate(job)
-    found = scores.speedup(result)
+    found = speedup(result)
     row = {"problem": path.stem, "run": run, "outcome": str(result.outcome), "ratio": None, "low": None, "high": None}
     if found is None:
         print(f"{path.stem:16s} {result.outcome} {result.reason[:200]} {result.library}", flush=True)

@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kgbench import scores
 from kgbench.devicefacts import NOISE, device_key, keep, known
 from kgbench.harness.devices import Device
 from kgbench.harness.settings import Job
 from kgbench.harness.statistics import DIRECT, LEAST_RATIOS, measured_noise, time_range
+from kgbench.speedups import speedup, timed_cases
 from kgbench.types import Outcome, Result
 
 
@@ -112,7 +112,7 @@ def of_results(results: Sequence[Result]) -> NullTest:
     not_timed: dict[str, str] = {}
     for result in results:
         cases += _cases(result)
-        estimate = scores.speedup(result)
+        estimate = speedup(result)
         if estimate is not None:
             ends = (estimate.point, estimate.low, estimate.high, estimate.launch_bound)
             problems.append(ProblemRow(result.problem, result.sample, *ends))
@@ -128,7 +128,7 @@ def _cases(result: Result) -> list[CaseRow]:
             result.problem, f"{case.overload} {case.id}".strip(), result.sample, result.device,
             case.timing.library_us, case.timing.ratio, case.timing.low, case.timing.high, case.timing.queued,
         )
-        for case in scores.timed_cases(result)
+        for case in timed_cases(result)
         if case.timing is not None and case.timing.against == "library"
     ]  # fmt: skip
 

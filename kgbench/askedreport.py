@@ -12,7 +12,8 @@ from rich.table import Table
 from kgbench import scores
 from kgbench.costs import Cost, divided
 from kgbench.figures import ABSENT, dollars, duration, percent, tokens
-from kgbench.scores import FastP, Row, Selected
+from kgbench.samples import Selected, after_round
+from kgbench.scores import FastP, Row
 from kgbench.types import Result
 
 _T = TypeVar("_T")
@@ -49,7 +50,7 @@ def round_by_round(
     if rounds == 1:
         return ()
     return tuple(
-        AfterRounds(number + 1, tuple(scores.rows(selected, scores.after_round(attempts, number), thresholds)))
+        AfterRounds(number + 1, tuple(scores.rows(selected, after_round(attempts, number), thresholds)))
         for number in range(rounds)
     )
 

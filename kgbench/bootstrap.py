@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from kgbench.scores import pass_at_k
+from kgbench.samples import pass_at_k
 
 Array = npt.NDArray[np.float64]
 Picks = npt.NDArray[np.int64]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgbench.errors import UsageError
-from kgbench.scores import Selected, share_fast
+from kgbench.samples import Selected
+from kgbench.scores import share_fast
 from kgbench.types import Result
 
 _BOUND: Final = re.compile(r"(?:(?P<source>[\w-]+):)?(?:fast_(?P<p>\d+(?:\.\d+)?)|right)=(?P<least>\d*\.?\d+)")

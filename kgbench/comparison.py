@@ -17,7 +17,8 @@ from kgbench import bootstrap, intervals, scores
 from kgbench.bootstrap import OVER_ALL, SPEEDUP
 from kgbench.problemset import ProblemSet
 from kgbench.report import is_stale, seed_of, selected_in
-from kgbench.scores import OfProblem, Selected, geometric_mean
+from kgbench.samples import OfProblem, Selected, library_ran, newest, scored_problems
+from kgbench.speedups import geometric_mean, mean_estimate
 from kgbench.store import StoredRun
 from kgbench.types import Result
 
@@ -37,7 +38,7 @@ class Side:
     def of(cls, run: StoredRun) -> Side:
         sha256 = {each["id"]: each.get("sha256") for each in run.info.get("problems", ())}
         fresh = [result for result in run.results if not is_stale(result, sha256.get(result.problem))]
-        return cls(run, selected_in(run.info), tuple(scores.newest(fresh)))
+        return cls(run, selected_in(run.info), tuple(newest(fresh)))
 
     @property
     def name(self) -> str:
@@ -200,7 +201,7 @@ def _libraries(side: Side) -> dict[str, str]:
     """What each source was timed beside, with its math mode."""
     named: dict[str, set[str]] = {}
     for result in side.attempts:
-        if scores.library_ran(result) and result.library:
+        if library_ran(result) and result.library:
             mode = result.library.notes.get("math_mode")
             named.setdefault(result.problem.partition("/")[0], set()).add(
                 f"{result.library.name} ({mode})" if mode else result.library.name
@@ -229,7 +230,7 @@ def _changes(first: Side, second: Side, common: Sequence[Selected]) -> Iterable[
 def _scored(side: Side, problems: Sequence[Selected]) -> list[OfProblem]:
     """With as many samples asked for as this run did."""
     own = {problem.id: problem for problem in side.selected}
-    return scores.scored_problems([own[problem.id] for problem in problems], side.attempts)
+    return scored_problems([own[problem.id] for problem in problems], side.attempts)
 
 
 def _changes_of(
@@ -290,5 +291,5 @@ def _ends(of_problem: OfProblem) -> tuple[float, float, float] | None:
     known = [each.library for each in of_problem.samples if each.library and not each.interpreted]
     if not known:
         return None
-    mean = scores.mean_estimate(known)
+    mean = mean_estimate(known)
     return mean.low, mean.point, mean.high

@@ -14,12 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kgbench import owncode, scores
+from kgbench import owncode
 from kgbench.harness.session import Session, Settings
 from kgbench.harness.settings import Deadlines, Job
 from kgbench.loader import Registry, load_problem
 from kgbench.paths import hidden_dirs, problems_dir
 from kgbench.problem import Problem
+from kgbench.samples import is_fast
+from kgbench.speedups import speedup
 from kgbench.types import Result
 
 
@@ -32,8 +34,8 @@ class Checked(Result):
 
     @property
     def speedup(self) -> float | None:
-        """Library time / candidate time over the bench cases, as ``scores.speedup`` defines it; None when not timed."""
-        estimate = scores.speedup(self)
+        """Library time / candidate time over the bench cases, by ``speedups.speedup``; None when not timed."""
+        estimate = speedup(self)
         return None if self.interpreted or estimate is None else estimate.point
 
     def reward(self, p: float = 1.0) -> float:
@@ -41,7 +43,7 @@ class Checked(Result):
 
         With p = 0, 1.0 when it is right. The mean over all problems of a source is its fast_p.
         """
-        return float(scores.is_fast(self, p))
+        return float(is_fast(self, p))
 
 
 class Evaluator:

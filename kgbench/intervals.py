@@ -13,7 +13,8 @@ import numpy as np
 
 from kgbench import bootstrap
 from kgbench.bootstrap import OVER_ALL, SPEEDUP, Array, Sampled
-from kgbench.scores import OfProblem, Scored, Selected, any_interpreted, ks, over_all
+from kgbench.samples import OfProblem, Scored, Selected, any_interpreted, ks
+from kgbench.scores import over_all
 
 
 def intervals(

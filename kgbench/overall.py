@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from kgbench import scores
-from kgbench.scores import AtK, FastP, Row, Selected, geometric_mean, mean_estimate
+from kgbench.samples import Selected, ks, scored_problems
+from kgbench.scores import AtK, FastP, Row
+from kgbench.speedups import geometric_mean, mean_estimate
 from kgbench.types import Result
 
 PROBLEMS_ALIKE: Final = "all problems"
@@ -49,7 +51,7 @@ def _alike(rows: Sequence[Row], by_problem: Row) -> Row:
         speedup_over_all=geometric_mean(over_all) if len(over_all) == len(rows) else None,
         fallback_speedup=None,
         samples=samples,
-        at_k=tuple(_at_k(k, rows) for k in scores.ks(samples) if all(k in {at.k for at in row.at_k} for row in rows)),
+        at_k=tuple(_at_k(k, rows) for k in ks(samples) if all(k in {at.k for at in row.at_k} for row in rows)),
     )
 
 
@@ -86,7 +88,7 @@ def _intervals(
     drawn = []
     for source in dict.fromkeys(problem.source for problem in compute):
         problems = [problem for problem in compute if problem.source == source]
-        drawn.append(intervals.draws(problems, scores.scored_problems(problems, results), thresholds, seed))
+        drawn.append(intervals.draws(problems, scored_problems(problems, results), thresholds, seed))
     ends = {}
     for name in drawn[0]:
         if all(name in each for each in drawn):

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kgbench import scores
 from kgbench.costs import cost_of as cost_of_asking
 from kgbench.errors import KgbenchError
 from kgbench.loader import Registry, load_problem
 from kgbench.problem import Problem
 from kgbench.roofline import achieved, cost_of, roofline_share
-from kgbench.scores import Estimate, Selected, geometric_mean
+from kgbench.samples import Selected, latest
+from kgbench.speedups import Estimate, geometric_mean, speedup, timed_cases
 from kgbench.types import Outcome, Result
 
 
@@ -47,7 +47,7 @@ def problem_scores(
     """One of each selected problem, in their order. ``info`` is run.json: whose peaks the roofline is."""
     known = list(attempts)
     of_problem: dict[str, list[Result]] = {}
-    for result in scores.latest(known):
+    for result in latest(known):
         of_problem.setdefault(result.problem, []).append(result)
     asked: dict[str, list[Result]] = {}
     for result in known:
@@ -72,9 +72,7 @@ def roofline_of(result: Result, problem: Problem | None, peaks: Mapping[str, Any
     """Geometric mean over the bench cases of the share of the measured peak; None where one is not known."""
     if result.interpreted or result.outcome is not Outcome.PASSED:
         return None
-    shares = [
-        roofline_share(case, achieved(case, cost_of(problem, case)), peaks) for case in scores.timed_cases(result)
-    ]
+    shares = [roofline_share(case, achieved(case, cost_of(problem, case)), peaks) for case in timed_cases(result)]
     known = [share for share in shares if share]
     return geometric_mean(known) if known and len(known) == len(shares) else None
 
@@ -95,7 +93,7 @@ def _scores(
     problem: Selected, samples: Sequence[Result], attempts: Sequence[Result], peaks: Mapping[str, Any] | None
 ) -> ProblemScores:
     right = [result for result in samples if result.outcome is Outcome.PASSED]
-    timed = [(estimate, result) for result in right if not result.interpreted and (estimate := scores.speedup(result))]
+    timed = [(estimate, result) for result in right if not result.interpreted and (estimate := speedup(result))]
     best, winner = max(timed, key=lambda each: each[0].low, default=(None, None))
     points = [estimate.point for estimate, _ in timed]
     asked = max(problem.samples, len(samples))

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from kgbench import scores
 from kgbench.report import numbered_as, plain, result_line, shortened
+from kgbench.samples import is_fast
 from kgbench.types import Outcome, Result
 
 TALLY_EVERY_S: Final = 20.0
@@ -103,7 +103,7 @@ class Tallies:
             tally = self._of(result.problem)
             tally.evaluated += 1
             tally.right += result.outcome is Outcome.PASSED
-            tally.fast += scores.is_fast(result, 1.0)
+            tally.fast += is_fast(result, 1.0)
 
     def lines(self) -> list[str]:
         with self._lock:

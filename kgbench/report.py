@@ -36,7 +36,9 @@ from kgbench.loader import categories
 from kgbench.overall import overall
 from kgbench.perproblem import ProblemScores, problem_scores
 from kgbench.problemset import ProblemSet
-from kgbench.scores import THRESHOLDS, Estimate, Row, Selected
+from kgbench.samples import Selected, latest, newest
+from kgbench.scores import THRESHOLDS, Row
+from kgbench.speedups import FLAG_ABOVE, Estimate, speedup
 from kgbench.store import StoredRun, json_text
 from kgbench.suitereport import SuiteRow, suite_lines, suite_rows, suite_table
 from kgbench.suites import Suite, read_suite
@@ -80,8 +82,8 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: s
     selected = selected_in(run.info)
     current = {each["id"]: each.get("sha256") for each in run.info.get("problems", ())}
     fresh = [result for result in run.results if not is_stale(result, current.get(result.problem))]
-    attempts = tuple(scores.newest(fresh))
-    results = tuple(scores.latest(attempts))
+    attempts = tuple(newest(fresh))
+    results = tuple(latest(attempts))
     shown = sorted({1.0, *thresholds})
     seed = seed_of(run)
     rows = tuple(scores.rows(selected, attempts, shown, seed=seed))
@@ -214,7 +216,7 @@ def result_line(result: Result) -> str:
     """Outcome and speed in a few words: ``passed 0.83x [0.82, 0.84]``, ``wrong value: …``."""
     if result.outcome is not Outcome.PASSED:
         return f"{result.outcome}: {first_words(result)}".removesuffix(": ")
-    library, fallback = scores.speedup(result), scores.speedup(result, "fallback")
+    library, fallback = speedup(result), speedup(result, "fallback")
     if result.interpreted:
         return f"passed {ABSENT}"
     if library:
@@ -451,7 +453,7 @@ def _cautions(row: Row) -> Iterable[str]:
     if row.launch_bound:
         yield f"  launch-bound (library under 10 µs in every bench case): {number_of(row.launch_bound, 'problem')}"
     if row.flagged:
-        yield f"  more than {scores.FLAG_ABOVE:g} times as fast as the library, look twice: {', '.join(row.flagged)}"
+        yield f"  more than {FLAG_ABOVE:g} times as fast as the library, look twice: {', '.join(row.flagged)}"
     if row.clamped:
         yield f"  a ratio outside [1/1000, 100] was clamped: {', '.join(row.clamped)}"
     for reason, count in row.unconfined.items():
@@ -555,7 +557,7 @@ def _by_value(reasons: Mapping[str, str]) -> dict[str, list[str]]:
 def result_json(result: Result) -> dict[str, Any]:
     """A result as JSON-ready data, without its raw samples and without the cases that passed."""
     case = first_failure(result)
-    against = {name: scores.speedup(result, name) for name in ("library", "fallback")}
+    against = {name: speedup(result, name) for name in ("library", "fallback")}
     return {
         "problem": result.problem,
         "model": result.model,

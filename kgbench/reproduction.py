@@ -9,9 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kgbench import scores
 from kgbench.report import estimate_text, numbered_as, result_line
-from kgbench.scores import Estimate
+from kgbench.speedups import Estimate, speedup
 from kgbench.types import Result
 
 FILE: Final = "reproduction.jsonl"
@@ -33,7 +32,7 @@ class Reproduced:
     @property
     def speeds(self) -> tuple[Estimate, Estimate] | None:
         """Both speedups; None where either time has no speedup that means anything."""
-        before, after = (None if each.interpreted else scores.speedup(each) for each in (self.before, self.again))
+        before, after = (None if each.interpreted else speedup(each) for each in (self.before, self.again))
         return (before, after) if before and after else None
 
     @property

@@ -1,21 +1,12 @@
-"""Scores as pure functions of stored results: speedup, fast_p, one row per source. Nothing here is ever stored.
+"""Scores as pure functions of stored results: one row per source. Nothing here is ever stored.
 
-What a result is stands in ``types.py``; how rows are printed in ``report.py``. The definitions:
+What a result is stands in ``types.py``, how fast one kernel is in ``speedups.py``, which samples of a problem count in
+``samples.py``; how rows are printed in ``report.py``.
 
-* The speedup of a problem is the geometric mean of library / candidate over its timed bench cases, each clamped to
-  ``CLAMP``. Cases whose library time is under 10 µs (launch-bound) are left out unless all are.
-* The ends of its interval are the geometric means of the cases' ends. Half-widths are so averaged in the logarithm and
-  never shrink with the number of cases: the noise of one process pair on one machine is shared by its cases.
 * fast_p is the share of *all selected problems* whose candidate is right and whose interval lies above p.
   ``fast_p (point)`` takes the point estimate instead. fast_0 is the share that is right, with or without a library.
   A problem without a library on this machine counts in fast_0 only: it stays in the denominator of every other fast_p
   and is fast at none, so that shares of one source mean the same on every machine.
-* A sample of several rounds counts as its best one: right before not right; of right ones the one with the higher lower
-  end of its interval, else the earlier; of the others the last.
-* A share of a problem with several samples is the mean over the samples *asked for*: one without a result counts as
-  not right. pass@k is the chance that of k samples drawn without replacement one is right, 1 - C(n-c, k) / C(n, k) with
-  c of n samples right (Chen et al., 2021, arXiv:2107.03374), averaged over problems; fast_p@k the same with c samples
-  fast at p. k goes up to the smallest n of the row's problems. Shares without a k are those at k = 1.
 """
 
 from __future__ import annotations
@@ -27,50 +18,26 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kgbench.costs import Cost, cost_of, unconfined
-from kgbench.types import CaseResult, Outcome, Result, Timing
+from kgbench.samples import (
+    OfProblem,
+    Selected,
+    any_interpreted,
+    by_problem,
+    is_handed_in,
+    ks,
+    latest,
+    library_ran,
+    newest,
+    samples_of,
+    scored_problems,
+)
+from kgbench.speedups import Estimate, mean_estimate, timed_cases
+from kgbench.types import Outcome, Result
 
 DECLARED_SIZE: Final = {"aten": 110, "vllm": 50, "cublas": 50}
 """Problems of each source of the benchmark; with fewer selected the row is a subset and says so."""
-CLAMP: Final = (1 / 1000, 100.0)
-FLAG_ABOVE: Final = 10.0
+
 THRESHOLDS: Final = (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)
-NOT_HANDED_IN: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
-
-
-@dataclass(frozen=True)
-class Selected:
-    """A problem the run was asked for: the unit of the denominator."""
-
-    id: str
-    kind: str
-    own: bool = False
-    """From the user's own folder, so not one of the benchmark's declared problems."""
-    overloads: tuple[str, ...] = ()
-    """Names of the required ones."""
-    samples: int = 1
-    """Candidates asked for."""
-    category: str = ""
-    """As the problem file says; empty where that is not known."""
-
-    @property
-    def source(self) -> str:
-        return self.id.split("/", 1)[0]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A speedup, library / candidate, with the ends of its 95 % interval."""
-
-    point: float
-    low: float
-    high: float
-    count: int
-    """Cases, or for a row problems, that went into it."""
-    launch_bound: bool = False
-    """All cases are launch-bound, so their times are mostly the cost of a launch."""
-    clamped: bool = False
-    flagged: bool = False
-    """A case was more than ``FLAG_ABOVE`` times as fast as the library, which asks for a second look."""
 
 
 @dataclass(frozen=True)
@@ -166,150 +133,6 @@ class Row:
         return next((fast for fast in self.fast if fast.p == p), None)
 
 
-def speedup(result: Result, against: str = "library") -> Estimate | None:
-    """Speedup of one candidate over its bench cases; None when it is not right, was not timed, or has no such side.
-
-    ``against`` is ``library`` or ``fallback``. Whether the figure means anything (interpreter) is not judged here.
-    """
-    if result.outcome is not Outcome.PASSED:
-        return None
-    timings = [case.timing for case in timed_cases(result) if case.timing and case.timing.against == against]
-    launch_bound = bool(timings) and all(timing.launch_bound for timing in timings)
-    scored = timings if launch_bound else [timing for timing in timings if not timing.launch_bound]
-    if not scored:
-        return None
-    point, low, high = (geometric_mean(values) for values in zip(*map(_clamped, scored), strict=True))
-    return Estimate(
-        point,
-        low,
-        high,
-        count=len(scored),
-        launch_bound=launch_bound,
-        clamped=any(not CLAMP[0] <= timing.ratio <= CLAMP[1] for timing in scored),
-        flagged=any(timing.ratio > FLAG_ABOVE for timing in scored),
-    )
-
-
-def timed_cases(result: Result) -> list[CaseResult]:
-    """Bench cases that passed and carry a usable ratio."""
-    return [
-        case
-        for case in result.cases
-        if case.phase == "bench" and case.outcome is Outcome.PASSED and case.timing and _usable(case.timing.ratio)
-    ]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What of a result enters shares and means, computed once for all p."""
-
-    right: bool
-    compiled: bool
-    rejected: bool
-    interpreted: bool
-    library: Estimate | None
-    fallback: Estimate | None
-
-    @classmethod
-    def of(cls, result: Result) -> Scored:
-        right = result.outcome is Outcome.PASSED
-        rejected = result.outcome is Outcome.REJECTED
-        library, fallback = speedup(result), speedup(result, "fallback")
-        return cls(right, is_compiled(result), rejected, result.interpreted, library, fallback)
-
-    def log_over_all(self) -> float:
-        """Logarithm of the speedup; the lowest there is where it is not right or has none."""
-        return math.log(self.library.point if self.library and not self.interpreted else CLAMP[0])
-
-    def is_fast(self, p: float, *, by_point: bool = False) -> bool:
-        if not self.right or p == 0:
-            return self.right
-        if self.library is None or self.interpreted:
-            return False
-        return (self.library.point if by_point else self.library.low) > p
-
-
-@dataclass(frozen=True)
-class OfProblem:
-    """A problem's samples: how many there should be, and those that have a result."""
-
-    id: str
-    asked: int
-    samples: tuple[Scored, ...]
-    counts: dict[tuple[float, bool], int] = field(default_factory=dict, compare=False)
-    """How many are fast, by p and whether the point estimate counts; filled as it is asked for."""
-
-    def share(self, p: float, k: int = 1, *, by_point: bool = False) -> float:
-        """fast_p@k of this problem alone; p = 0 is pass@k."""
-        key = (p, by_point)
-        if key not in self.counts:
-            self.counts[key] = sum(each.is_fast(p, by_point=by_point) for each in self.samples)
-        return self.counts[key] / self.asked if k == 1 else pass_at_k(self.asked, self.counts[key], k)
-
-    def mean(self, name: str) -> float:
-        """Of ``right``, ``compiled`` or ``rejected``."""
-        return sum(bool(getattr(each, name)) for each in self.samples) / self.asked
-
-    def logs_over_all(self) -> list[float]:
-        """Of every sample asked for; one without a result is a failure."""
-        logs = [each.log_over_all() for each in self.samples]
-        return logs + [math.log(CLAMP[0])] * (self.asked - len(logs))
-
-
-def is_fast(result: Result, p: float, *, by_point: bool = False) -> bool:
-    """Right and faster than p times the library; p = 0 asks for right alone."""
-    return Scored.of(result).is_fast(p, by_point=by_point)
-
-
-def is_compiled(result: Result) -> bool:
-    """It came as far as being called: a case of it has a verdict, and none is that it cannot be compiled."""
-    called = any(case.outcome not in (Outcome.SKIPPED, Outcome.COMPILE_ERROR) for case in result.cases)
-    return result.outcome is Outcome.PASSED or (called and result.outcome is not Outcome.COMPILE_ERROR)
-
-
-def is_handed_in(result: Result) -> bool:
-    """There was code to judge."""
-    return result.outcome not in NOT_HANDED_IN
-
-
-def library_ran(result: Result) -> bool:
-    return result.library is not None and bool(result.library.name) and not result.library.reason
-
-
-def newest(results: Iterable[Result]) -> list[Result]:
-    """One result per problem, model, sample and round: the last one, since a later line replaces an earlier one."""
-    return list({result.key: result for result in results}.values())
-
-
-def latest(results: Iterable[Result]) -> list[Result]:
-    """One result per problem, model and sample: that of its best round."""
-    by_key: dict[tuple[str, str, int], list[Result]] = {}
-    for result in newest(results):
-        by_key.setdefault((result.problem, result.model, result.sample), []).append(result)
-    return [_best(rounds) for rounds in by_key.values()]
-
-
-def after_round(results: Iterable[Result], round: int) -> list[Result]:
-    """As ``latest``, had the run ended after that round; rounds count from 0."""
-    return latest(result for result in results if result.round <= round)
-
-
-def _best(rounds: Sequence[Result]) -> Result:
-    """Of one sample's results, by the rule of the module's text."""
-    if len(rounds) == 1:
-        return rounds[0]
-    ordered = sorted(rounds, key=lambda result: result.round)
-    right = [result for result in ordered if result.outcome is Outcome.PASSED]
-    return max(right, key=_speed_order) if right else ordered[-1]  # max takes the first of equals
-
-
-def _speed_order(result: Result) -> tuple[float, float]:
-    """Lower ends against library and fallback; speed in Triton's interpreter means nothing."""
-    ends = (speedup(result, against) for against in ("library", "fallback"))
-    library, fallback = (end.low if end and not result.interpreted else 0.0 for end in ends)
-    return library, fallback
-
-
 def share_fast(selected: Sequence[Selected], results: Iterable[Result], p: float) -> float | None:
     """Share of the selected problems that are right and more than p times as fast as the library; p = 0: right.
 
@@ -317,23 +140,6 @@ def share_fast(selected: Sequence[Selected], results: Iterable[Result], p: float
     """
     scored = scored_problems(selected, results)
     return _fast_p(scored, p, meaningful=not any_interpreted(scored)).interval if scored else None
-
-
-def scored_problems(selected: Sequence[Selected], results: Iterable[Result]) -> list[OfProblem]:
-    """The samples of each selected problem, in their order."""
-    by_problem = _by_problem(latest(results))
-    return [samples_of(problem, by_problem.get(problem.id, [])) for problem in selected]
-
-
-def pass_at_k(n: int, c: int, k: int) -> float:
-    """Chance that k of n samples, drawn without replacement, hold one of the c right ones."""
-    return 1 - math.comb(n - c, k) / math.comb(n, k)
-
-
-def ks(samples: int) -> tuple[int, ...]:
-    """1, 2, 5, 10, … up to the number of samples, and that itself; none for one sample."""
-    steps = (digit * 10**power for power in range(len(str(samples))) for digit in (1, 2, 5))
-    return tuple(sorted({k for k in steps if k <= samples} | {samples})) if samples > 1 else ()
 
 
 def rows(
@@ -383,6 +189,7 @@ _KEYS: Final[dict[str, Callable[[Selected], str]]] = {
     "kind": lambda problem: problem.kind,
     "all": lambda problem: "all problems",
 }
+
 BY: Final = ("source", "category", "problem", "kind", "model")
 """What rows can be made by; ``all`` makes one of all problems."""
 
@@ -396,14 +203,7 @@ class _Found:
 
     @classmethod
     def of(cls, attempts: Sequence[Result]) -> _Found:
-        return cls(_by_problem(attempts), _by_problem(latest(attempts)))
-
-
-def _by_problem(results: Iterable[Result]) -> dict[str, list[Result]]:
-    by_problem: dict[str, list[Result]] = {}
-    for result in results:
-        by_problem.setdefault(result.problem, []).append(result)
-    return by_problem
+        return cls(by_problem(attempts), by_problem(latest(attempts)))
 
 
 def _row(
@@ -478,10 +278,6 @@ def _intervals(
     return intervals(problems, scored, thresholds, seed)
 
 
-def samples_of(problem: Selected, of_problem: Sequence[Result]) -> OfProblem:
-    return OfProblem(problem.id, max(problem.samples, len(of_problem)), tuple(map(Scored.of, of_problem)))
-
-
 def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float | None:
     """``Row.speedup_over_all``."""
     right = [each for of_problem in scored for each in of_problem.samples if each.right]
@@ -489,10 +285,6 @@ def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float
     if never_timed or any_interpreted(scored) or any(problem.kind != "compute" for problem in problems):
         return None
     return math.exp(math.fsum(math.fsum(each.logs_over_all()) / each.asked for each in scored) / len(scored))
-
-
-def any_interpreted(scored: Iterable[OfProblem]) -> bool:
-    return any(each.right and each.interpreted for of_problem in scored for each in of_problem.samples)
 
 
 def _at_k(scored: Sequence[OfProblem], k: int, thresholds: Sequence[float], *, meaningful: bool) -> AtK:
@@ -520,18 +312,6 @@ def _over_problems(samples: Sequence[Sequence[Estimate | None]]) -> Estimate | N
     return mean_estimate(per_problem) if per_problem else None
 
 
-def mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
-    return Estimate(
-        point=geometric_mean([estimate.point for estimate in estimates]),
-        low=geometric_mean([estimate.low for estimate in estimates]),
-        high=geometric_mean([estimate.high for estimate in estimates]),
-        count=len(estimates),
-        launch_bound=all(estimate.launch_bound for estimate in estimates),
-        clamped=any(estimate.clamped for estimate in estimates),
-        flagged=any(estimate.flagged for estimate in estimates),
-    )
-
-
 def _overloads_right(problem: Selected, of_problem: Sequence[Result]) -> float:
     right = sum(r.overloads.get(name) == Outcome.PASSED for r in of_problem for name in problem.overloads)
     return right / max(problem.samples, len(of_problem))
@@ -547,22 +327,3 @@ def _untimed(result: Result) -> int:
     bench = [case for case in result.cases if case.phase == "bench"]
     timed = len(timed_cases(result))
     return len(bench) - timed if timed else 0
-
-
-def _clamped(timing: Timing) -> tuple[float, float, float]:
-    """(ratio, low, high) inside ``CLAMP``; an end that is not a number is as wide as can be."""
-    low = timing.low if math.isfinite(timing.low) else CLAMP[0]
-    high = timing.high if math.isfinite(timing.high) else CLAMP[1]
-    return _clamp(timing.ratio), _clamp(low), _clamp(high)
-
-
-def _clamp(ratio: float) -> float:
-    return min(max(ratio, CLAMP[0]), CLAMP[1])
-
-
-def _usable(ratio: float) -> bool:
-    return math.isfinite(ratio) and ratio > 0
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(math.fsum(map(math.log, values)) / len(values))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench import scores
-from kgbench.scores import Estimate
+from kgbench.samples import is_fast
+from kgbench.speedups import Estimate, speedup
 from kgbench.store import json_text, read_results
 from kgbench.types import Key, Outcome, Result
 
@@ -32,13 +32,13 @@ class Verified:
 
     @property
     def before(self) -> Estimate:
-        estimate = scores.speedup(self.winner)
+        estimate = speedup(self.winner)
         assert estimate is not None  # it was fast
         return estimate
 
     @property
     def after(self) -> Estimate | None:
-        return scores.speedup(self.again)
+        return speedup(self.again)
 
     @property
     def right(self) -> bool:
@@ -46,7 +46,7 @@ class Verified:
 
     @property
     def fast(self) -> bool:
-        return scores.is_fast(self.again, 1.0)
+        return is_fast(self.again, 1.0)
 
     @property
     def outside(self) -> bool:
@@ -56,7 +56,7 @@ class Verified:
 
 def winners(results: Iterable[Result], top: int | None = None) -> list[Result]:
     """Results that are right and faster than the library by their intervals, the fastest first."""
-    found = [(estimate.point, r) for r in results if scores.is_fast(r, 1.0) and (estimate := scores.speedup(r))]
+    found = [(estimate.point, r) for r in results if is_fast(r, 1.0) and (estimate := speedup(r))]
     return [result for _, result in sorted(found, key=lambda each: -each[0])][:top]
 
 

@@ -382,15 +382,16 @@ def _count_right(result: Result) -> str:
 
 
 def _timed(result: Result) -> list[CaseResult]:
-    from kgbench.scores import timed_cases
+    from kgbench.speedups import timed_cases
 
     return timed_cases(result)
 
 
 def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:
-    from kgbench import figures, report, scores
+    from kgbench import figures, report
+    from kgbench.speedups import speedup
 
-    estimates = [(name, scores.speedup(result, name)) for name in ("library", "fallback")]
+    estimates = [(name, speedup(result, name)) for name in ("library", "fallback")]
     for name, estimate in () if result.interpreted else estimates:
         if estimate:
             launch_bound = ", launch-bound (library under 10 µs)" if estimate.launch_bound else ""

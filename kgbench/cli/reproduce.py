@@ -30,7 +30,7 @@ def reproduce(run: str, jobs: int | None, out: Path, device: str, as_json: bool)
     """
     from kgbench import reproduction, verification
     from kgbench.report import report_of
-    from kgbench.scores import is_handed_in
+    from kgbench.samples import is_handed_in
     from kgbench.store import find_run, json_text, read_run
 
     stored = read_run(find_run(run, out))

@@ -77,7 +77,7 @@ def selected_by(store: RunStore, registry: Registry) -> list[str]:
 def done_in(store: RunStore, problems: Sequence[Problem]) -> dict[Key, Result]:
     """What has a verdict: not a harness error's, and by the problem's file as it is now."""
     from kgbench.report import is_stale
-    from kgbench.scores import newest
+    from kgbench.samples import newest
     from kgbench.store import RESULTS_FILE, read_results
 
     results, _ = read_results(store.path / RESULTS_FILE)

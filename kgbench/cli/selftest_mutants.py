@@ -113,11 +113,12 @@ def lines(found: Sequence[Row]) -> Iterator[str]:
 
 def _by_source(found: Sequence[Row]) -> Iterator[str]:
     from kgbench.harness.mutation import EQUIVALENT, counts
+    from kgbench.report import number_of
 
     for source in dict.fromkeys(row.problem.partition("/")[0] for row in found):
         own = [row for row in found if row.problem.startswith(f"{source}/")]
         problems, names = len({row.problem for row in own}), len({row.mutant for row in own})
-        yield f"{source}: {problems} problems x {names} mutants: {_counted(counts(own))}"
+        yield f"{source}: {number_of(problems, 'problem')} x {number_of(names, 'mutant')}: {_counted(counts(own))}"
         reasons = Counter((row.mutant, row.words) for row in own if row.state == EQUIVALENT)
         for (mutant, reason), count in reasons.most_common():
             yield f"  equivalent {count:>3} x {mutant}: {reason}"

@@ -62,19 +62,19 @@ def show_verdict(run: Path, spelling: str, problem_dirs: Sequence[Path], *, as_j
 
 def find_result(stored: StoredRun, spelling: str) -> Result:
     """Of ``ID`` the first sample, of ``ID#SAMPLE`` its best round, of ``ID#SAMPLE.ROUND`` that. Raises UsageError."""
-    from kgbench import scores
+    from kgbench.samples import latest, newest
 
     match = _SAMPLE.fullmatch(spelling)
     sample = int(match["sample"]) if match else None
     number = int(match["round"]) if match and match["round"] else None
-    attempts = scores.newest(stored.results)
+    attempts = newest(stored.results)
     asked = [each["id"] for each in stored.info.get("problems", ())]
     problem = resolve(match["id"] if match else spelling, asked or [result.problem for result in attempts]).id
     found = [result for result in attempts if result.problem == problem]
     if not found:
         raise UsageError("KGB414", f"{problem} was not evaluated in {stored.path.name}: the run ended before it")
     of_sample = [result for result in found if sample in (None, result.sample)]
-    chosen = scores.latest(result for result in of_sample if number in (None, result.round))
+    chosen = latest(result for result in of_sample if number in (None, result.round))
     if not chosen:
         wanted = f"round {number} of sample {sample}" if of_sample else f"sample {sample}"
         there = _samples(of_sample or found, rounds=bool(of_sample))
@@ -127,8 +127,9 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
     """Outcome and what is wrong, every case, speed, and below what that was found with."""
     from rich.text import Text
 
-    from kgbench import evidence, report, scores
+    from kgbench import evidence, report
     from kgbench.cli.check import failure_lines, speed_table
+    from kgbench.speedups import timed_cases
 
     def say(lines: Iterable[str], indent: int = 0) -> None:
         for line in lines:
@@ -141,7 +142,7 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
     if result.cases:
         say(("", f"cases ({len(result.cases)})"))
         say(_case_lines(result.cases), 2)
-    if scores.timed_cases(result):
+    if timed_cases(result):
         console.print()
         console.print(speed_table(result, problem, (stored.info.get("device") or {}).get("peaks")))
     seen = list(evidence.lines(result))

@@ -8,10 +8,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TextIO
 
-from kgbench import scores
 from kgbench.export.folder import Files, attempts_by_problem, json_file, print_first, timed
 from kgbench.report import Report, first_words
-from kgbench.scores import Selected
+from kgbench.samples import Selected, latest
 from kgbench.store import json_text
 from kgbench.types import CaseResult, Outcome, Result, Timing
 
@@ -41,7 +40,7 @@ def _sorted(tests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _tests(problem: Selected, attempts: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    first = scores.latest(result for result in attempts if result.sample == attempts[0].sample)
+    first = latest(result for result in attempts if result.sample == attempts[0].sample)
     for result in first:
         times = {id(case): timing for case, timing in timed(result)}
         for case in result.cases:

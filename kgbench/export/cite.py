@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, TextIO
 
 from kgbench.report import Report, number_of, plain, problem_set_words, versions_words
-from kgbench.scores import library_ran
+from kgbench.samples import library_ran
 
 _ESCAPED: Final = str.maketrans({
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from kgbench.errors import UsageError
 from kgbench.report import Report, first_words
-from kgbench.scores import Estimate, speedup, timed_cases
+from kgbench.speedups import Estimate, speedup, timed_cases
 from kgbench.store import json_text
 from kgbench.types import CaseResult, Result, Timing
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, TextIO
 
-from kgbench import scores
 from kgbench.export.folder import Files, attempts_by_problem, json_file, print_first, speed, timed, why
 from kgbench.report import Report
+from kgbench.samples import is_compiled, ks, latest, pass_at_k
 from kgbench.types import Outcome, Result
 
 LEVEL: Final = 1
@@ -52,7 +52,7 @@ def files(report: Report) -> Files:
 
 def _best_rounds(problem: str, attempts: Sequence[Result], asked: int) -> list[Result]:
     """One per sample; a sample that was asked for and has none counts as not right."""
-    found = {result.sample: result for result in scores.latest(attempts)}
+    found = {result.sample: result for result in latest(attempts)}
     none = Result(problem, "", 0, Outcome.NO_CANDIDATE, reason="not evaluated")
     return [found.get(sample, replace(none, sample=sample)) for sample in sorted({*found, *range(asked)})]
 
@@ -74,7 +74,7 @@ def _entry(report: Report, result: Result, reference_ms: float | None) -> dict[s
     metadata |= {"device": result.device} if result.device else {}
     return {
         "sample_id": result.sample,
-        "compiled": scores.is_compiled(result),
+        "compiled": is_compiled(result),
         "correctness": right,
         "metadata": metadata if right else {**metadata, "error": why(result)},
         "runtime": runtime,
@@ -98,11 +98,11 @@ def _hardware(report: Report) -> str | None:
 
 def _at_k(by_number: dict[str, list[Result]]) -> dict[str, Any]:
     most = max(map(len, by_number.values()))
-    wanted = scores.ks(most)
+    wanted = ks(most)
     problems = {}
     for number, results in by_number.items():
         right = sum(result.outcome is Outcome.PASSED for result in results)
-        at_k = {f"pass@{k}": scores.pass_at_k(len(results), right, k) for k in wanted if k <= len(results)}
+        at_k = {f"pass@{k}": pass_at_k(len(results), right, k) for k in wanted if k <= len(results)}
         problems[number] = {"total_samples": len(results), "correct_samples": right, **at_k}
     shares = {f"pass@{k}": [each[f"pass@{k}"] for each in problems.values() if f"pass@{k}" in each] for k in wanted}
     metadata = {

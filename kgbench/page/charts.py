@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kgbench import scores
-from kgbench.scores import Estimate, Row, Selected
+from kgbench.samples import Selected
+from kgbench.scores import Row
+from kgbench.speedups import Estimate
 from kgbench.types import Result
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"

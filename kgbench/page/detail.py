@@ -13,7 +13,7 @@ from kgbench.page.source import PageSource, shown
 from kgbench.problem import Problem
 from kgbench.prompts import PromptOptions, prompt_for
 from kgbench.roofline import achieved, cost_of, roofline_share
-from kgbench.scores import speedup
+from kgbench.speedups import speedup
 from kgbench.store import candidate_path, read_prompt
 from kgbench.types import CaseResult, Mismatch, Outcome, Result, Timing
 

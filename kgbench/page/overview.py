@@ -12,7 +12,9 @@ from kgbench.figures import ABSENT, percent
 from kgbench.page import charts
 from kgbench.page.source import PageSource, shown
 from kgbench.perproblem import ProblemScores, problem_scores
-from kgbench.scores import Estimate, Row, Selected, speedup
+from kgbench.samples import Selected
+from kgbench.scores import Row
+from kgbench.speedups import Estimate, speedup
 from kgbench.types import Outcome
 
 NOT_EVALUATED: Final = "not evaluated"

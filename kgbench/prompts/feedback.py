@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kgbench import scores
 from kgbench.guess import guess
 from kgbench.problem import Problem, TensorArgument
 from kgbench.prompts.logs import failure_log, harmless
 from kgbench.prompts.words import timed_calls
 from kgbench.report import first_failure, plain, ratio_text
 from kgbench.roofline import achieved, cost_of, roofline_share
+from kgbench.speedups import speedup, timed_cases
 from kgbench.types import CaseResult, Mismatch, Outcome, Result
 
 _PHASES: Final = {
@@ -172,7 +172,7 @@ def _sort(value: complex) -> str:
 
 def _speed(problem: Problem, result: Result, peaks: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"Verdict: right in all {len(result.cases)} calls."
-    timed = [case for case in scores.timed_cases(result) if case.timing is not None]
+    timed = [case for case in timed_cases(result) if case.timing is not None]
     if result.interpreted or not timed:
         reason = "it ran in Triton's interpreter" if result.interpreted else "nothing is timed here"
         yield f"Its speed is not known: {reason}."
@@ -183,7 +183,7 @@ def _speed(problem: Problem, result: Result, peaks: Mapping[str, Any] | None) ->
         call = calls.get((case.overload, case.id), problem.name)
         yield f"- `{call}`: {_timing(problem, case, peaks)}"
     for against in ("library", "fallback"):
-        estimate = scores.speedup(result, against)
+        estimate = speedup(result, against)
         if estimate:
             yield f"Over all of them: {ratio_text(estimate.point)} times as fast as {_other(against)}."
 

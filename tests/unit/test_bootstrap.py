@@ -17,7 +17,7 @@ from kgbench.loader import load_problem
 from kgbench.overall import PROBLEMS_ALIKE, SOURCES_ALIKE, overall
 from kgbench.paths import problems_dir
 from kgbench.perproblem import problem_scores, roofline_by, roofline_of
-from kgbench.scores import Selected
+from kgbench.samples import Selected, is_compiled
 from kgbench.types import Outcome, Result
 from tests.unit.made_results import bench, result, timing
 
@@ -178,7 +178,7 @@ class TestRates:
     def test_compiled_is_called(self, outcome: Outcome, cases: list[Outcome], compiled: bool) -> None:
         found = result("aten/a", outcome=outcome)
         found = dataclasses.replace(found, cases=tuple(bench(None, each) for each in cases))
-        assert scores.is_compiled(found) is compiled
+        assert is_compiled(found) is compiled
 
     def test_rates_are_means_over_samples(self) -> None:
         found = [

@@ -6,7 +6,7 @@ import pytest
 
 from kgbench.bounds import Bound, broken, parse_bounds
 from kgbench.errors import UsageError
-from kgbench.scores import Selected
+from kgbench.samples import Selected
 from tests.unit.made_results import result, timing
 
 SELECTED = [Selected("aten/mm", "compute"), Selected("aten/t", "view"), Selected("cublas/dot", "compute")]

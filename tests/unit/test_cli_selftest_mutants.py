@@ -94,8 +94,8 @@ def test_a_cublas_problem_has_its_own_mutants_and_each_problem_is_said_when_it_i
     done = mutants("cublas/cublasSgemm_v2", "aten/mm")
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[:2] == [
-        f"aten: 1 problems x {len(OF_ATEN)} mutants: {len(OF_ATEN)} caught, 0 survived",
-        f"cublas: 1 problems x {len(OF_CUBLAS)} mutants: {len(OF_CUBLAS)} caught, 0 survived",
+        f"aten: 1 problem x {len(OF_ATEN)} mutants: {len(OF_ATEN)} caught, 0 survived",
+        f"cublas: 1 problem x {len(OF_CUBLAS)} mutants: {len(OF_CUBLAS)} caught, 0 survived",
     ]
     assert done.stderr.splitlines() == [
         f"[1/2] aten/mm: {len(OF_ATEN)} caught, 0 survived",

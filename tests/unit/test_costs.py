@@ -8,7 +8,7 @@ import pytest
 
 from kgbench import scores
 from kgbench.costs import Cost, cost_of, unconfined
-from kgbench.scores import Selected
+from kgbench.samples import Selected
 from kgbench.types import Generation, Outcome, Result
 from tests.unit.made_results import result
 

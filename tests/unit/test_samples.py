@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgbench import scores
-from kgbench.scores import FastP, Selected
+from kgbench.samples import Selected, after_round, ks, latest, newest, pass_at_k
+from kgbench.scores import FastP
 from kgbench.types import Outcome, Result
 from tests.unit.made_results import NO_LIBRARY, result, timing
 
@@ -39,7 +40,7 @@ class TestPassAtK:
         ],
     )
     def test_by_hand(self, n: int, c: int, k: int, chance: float) -> None:
-        assert scores.pass_at_k(n, c, k) == pytest.approx(chance)
+        assert pass_at_k(n, c, k) == pytest.approx(chance)
 
     @settings(database=None, deadline=None)
     @given(st.integers(1, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
@@ -47,19 +48,19 @@ class TestPassAtK:
         n, c, k = drawn
         draws = list(itertools.combinations(range(n), k))
         held = sum(any(sample < c for sample in draw) for draw in draws)
-        assert scores.pass_at_k(n, c, k) == pytest.approx(held / len(draws))
+        assert pass_at_k(n, c, k) == pytest.approx(held / len(draws))
 
     @settings(database=None, deadline=None)
     @given(st.integers(2, 2000).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n - 1))))
     def test_grows_with_k_and_stays_a_share(self, drawn: tuple[int, int, int]) -> None:
         n, c, k = drawn
-        one, more = scores.pass_at_k(n, c, k), scores.pass_at_k(n, c, k + 1)
+        one, more = pass_at_k(n, c, k), pass_at_k(n, c, k + 1)
         assert 0 <= one <= more <= 1
-        assert scores.pass_at_k(n, c, 1) == pytest.approx(c / n)
-        assert scores.pass_at_k(n, c, n) == (c > 0)
+        assert pass_at_k(n, c, 1) == pytest.approx(c / n)
+        assert pass_at_k(n, c, n) == (c > 0)
 
     @pytest.mark.parametrize(
-        ("samples", "ks"),
+        ("samples", "wanted"),
         [
             (1, ()),
             (2, (1, 2)),
@@ -70,8 +71,8 @@ class TestPassAtK:
             (100, (1, 2, 5, 10, 20, 50, 100)),
         ],
     )
-    def test_which_k(self, samples: int, ks: tuple[int, ...]) -> None:
-        assert scores.ks(samples) == ks
+    def test_which_k(self, samples: int, wanted: tuple[int, ...]) -> None:
+        assert ks(samples) == wanted
 
 
 class TestRowsOfSamples:
@@ -161,16 +162,16 @@ class TestRounds:
     def test_best_one_is_the_samples_answer(self, rounds: list[Result], best: int) -> None:
         lines = [sampled(one, 0, number) for number, one in enumerate(rounds)]
         for order in itertools.permutations(lines):
-            assert scores.latest(order) == [lines[best]]
+            assert latest(order) == [lines[best]]
 
     def test_later_line_of_the_same_round_replaces_the_earlier(self) -> None:
         first, again, second = sampled(wrong(), 0), sampled(result("aten/mm"), 0), sampled(wrong(), 0, 1)
-        assert scores.latest([first, second, again]) == [again]
-        assert scores.newest([first, second, again]) == [again, second]
+        assert latest([first, second, again]) == [again]
+        assert newest([first, second, again]) == [again, second]
 
     def test_samples_stay_apart(self) -> None:
         lines = [sampled(wrong(), 0), sampled(result("aten/mm"), 1), sampled(wrong(), 0, 1), sampled(wrong(), 1, 1)]
-        assert [(one.sample, one.round) for one in scores.latest(lines)] == [(0, 1), (1, 0)]
+        assert [(one.sample, one.round) for one in latest(lines)] == [(0, 1), (1, 0)]
 
     def test_after_a_round_the_later_ones_are_not_there(self) -> None:
         lines = [
@@ -181,7 +182,7 @@ class TestRounds:
         chosen = [Selected("aten/mm", "compute")]
         shares = [
             (scores.share_fast(chosen, after, 0), scores.share_fast(chosen, after, 1.0))
-            for after in (scores.after_round(lines, number) for number in range(4))
+            for after in (after_round(lines, number) for number in range(4))
         ]
         assert shares == [(0, 0), (1, 0), (1, 1), (1, 1)]
 
@@ -195,5 +196,5 @@ class TestRounds:
         mixed.shuffle(lines)
         chosen = [Selected("aten/mm", "compute")]
         for p in (0, 0.5, 1.0):
-            shares = [scores.share_fast(chosen, scores.after_round(lines, number), p) for number in range(len(lines))]
+            shares = [scores.share_fast(chosen, after_round(lines, number), p) for number in range(len(lines))]
             assert shares == sorted(shares, key=lambda share: -math.inf if share is None else share)

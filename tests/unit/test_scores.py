@@ -8,7 +8,8 @@ import math
 import pytest
 
 from kgbench import scores
-from kgbench.scores import Selected
+from kgbench.samples import Selected, is_fast
+from kgbench.speedups import Estimate, speedup
 from kgbench.types import Outcome, Timing
 from tests.unit.made_results import NO_LIBRARY, WIDTH, bench, result, timing
 
@@ -17,7 +18,7 @@ def selected(*names: str, kind: str = "compute") -> list[Selected]:
     return [Selected(name, kind) for name in names]
 
 
-def ratios(estimate: scores.Estimate | None) -> tuple[float, float, float]:
+def ratios(estimate: Estimate | None) -> tuple[float, float, float]:
     assert estimate is not None
     return estimate.point, estimate.low, estimate.high
 
@@ -45,36 +46,36 @@ class TestSpeedupOfAProblem:
         ],
     )
     def test_is_the_geometric_mean_of_its_cases(self, times: list[Timing], point: float) -> None:
-        assert ratios(scores.speedup(result("aten/mm", *times)))[0] == pytest.approx(point)
+        assert ratios(speedup(result("aten/mm", *times)))[0] == pytest.approx(point)
 
     def test_interval_keeps_the_half_width_of_its_cases(self) -> None:
         """Four cases of ±2 % give ±2 %, not ±1 %: their noise is shared."""
-        point, low, high = ratios(scores.speedup(result("aten/mm", *[timing(0.5)] * 4)))
+        point, low, high = ratios(speedup(result("aten/mm", *[timing(0.5)] * 4)))
         assert (point, low, high) == pytest.approx((0.5, 0.5 / WIDTH, 0.5 * WIDTH))
 
     def test_interval_averages_half_widths_in_the_logarithm(self) -> None:
-        _, low, high = ratios(scores.speedup(result("aten/mm", timing(1.0, width=1.0), timing(1.0, width=1.21))))
+        _, low, high = ratios(speedup(result("aten/mm", timing(1.0, width=1.0), timing(1.0, width=1.21))))
         assert (low, high) == pytest.approx((1 / 1.1, 1.1))
 
     def test_interval_that_is_no_number_is_as_wide_as_can_be(self) -> None:
         lost = dataclasses.replace(timing(1.0), low=math.nan, high=math.inf)
-        assert ratios(scores.speedup(result("aten/mm", lost))) == pytest.approx((1.0, 0.001, 100.0))
+        assert ratios(speedup(result("aten/mm", lost))) == pytest.approx((1.0, 0.001, 100.0))
 
     @pytest.mark.parametrize(
         ("ratio", "flagged", "clamped"), [(9.9, False, False), (10.1, True, False), (101, True, True)]
     )
     def test_beyond_ten_is_flagged(self, ratio: float, flagged: bool, clamped: bool) -> None:
-        estimate = scores.speedup(result("aten/mm", timing(ratio), timing(0.01)))
+        estimate = speedup(result("aten/mm", timing(ratio), timing(0.01)))
         assert estimate is not None
         assert (estimate.flagged, estimate.clamped) == (flagged, clamped)
 
     @pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.PASSED])
     def test_what_is_not_right_has_none(self, outcome: Outcome) -> None:
-        assert scores.speedup(result("aten/mm", timing(2.0), outcome=outcome)) is None
+        assert speedup(result("aten/mm", timing(2.0), outcome=outcome)) is None
 
     def test_check_cases_are_never_timed(self) -> None:
         check = dataclasses.replace(bench(timing(50.0)), phase="check")
-        assert scores.speedup(dataclasses.replace(result("aten/mm"), cases=(check,))) is None
+        assert speedup(dataclasses.replace(result("aten/mm"), cases=(check,))) is None
 
 
 class TestFast:
@@ -91,21 +92,21 @@ class TestFast:
     )
     def test_interval_must_lie_above_p(self, ratio: float, p: float, by_interval: bool, by_point: bool) -> None:
         one = result("aten/mm", timing(ratio))
-        assert scores.is_fast(one, p) is by_interval
-        assert scores.is_fast(one, p, by_point=True) is by_point
+        assert is_fast(one, p) is by_interval
+        assert is_fast(one, p, by_point=True) is by_point
 
     def test_low_end_equal_to_p_is_not_fast(self) -> None:
-        assert not scores.is_fast(result("aten/mm", timing(1.0, width=1.0)), 1.0)
+        assert not is_fast(result("aten/mm", timing(1.0, width=1.0)), 1.0)
 
     def test_without_a_library_only_fast_0_counts(self) -> None:
         one = result("vllm/rms_norm", timing(5.0, against="fallback"), library=NO_LIBRARY)
-        assert scores.is_fast(one, 0)
-        assert not scores.is_fast(one, 0.5)
+        assert is_fast(one, 0)
+        assert not is_fast(one, 0.5)
 
     def test_interpreted_speed_means_nothing(self) -> None:
         one = result("aten/mm", timing(5.0), interpreted=True)
-        assert scores.is_fast(one, 0)
-        assert not scores.is_fast(one, 0.5, by_point=True)
+        assert is_fast(one, 0)
+        assert not is_fast(one, 0.5, by_point=True)
 
 
 class TestRow:
