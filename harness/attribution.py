@@ -14,6 +14,7 @@ import random
 import re
 import secrets
 import statistics
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,6 +45,14 @@ LEAST_SHARE: Final = 0.01
 HOST_SHARE: Final = 0.2
 HOST_US: Final = 50.0
 """Of a call's time on the host, and per call: a sum over a shape is nobody's kernel."""
+HOST_DIFFERENCE: Final = 3.0
+HOST_SLACK_US: Final = 3000.0
+"""On the CPU a watched window may take so many times what it took when it was timed, and this more. The tracer costs a
+microsecond an operator, and other programs may come between."""
+OTHERS_SHARE: Final = 0.005
+OTHERS_US: Final = 300.0
+"""Of the time in which calls are watched, most of which is spent drawing and judging, and at least: what other
+processes of a candidate's work. Whoever has some that only wait does not come near."""
 DIFFERENCE: Final = 1.15
 """Device times with and without an observer may differ by this factor, and by what follows."""
 SLACK_US: Final = 3.0
@@ -52,7 +61,7 @@ GAP_US: Final = 6.0
 SUSPECTS: Final = 4
 """Of an overload's check cases in which something was seen, so many are watched again."""
 DRAWN: Final = 2
-"""On a GPU so many further check cases of an overload, nobody knows which."""
+"""So many further check cases of an overload, nobody knows which."""
 MOST_CALLS: Final = 32
 TRIES: Final = 3
 """Of a case whose device time is another than that which was scored; all but the first while everybody else stands
@@ -119,8 +128,14 @@ class Attribution:
         self.suspects: dict[str, list[Case]] = {}
         """By overload, cases whose first call did something that is not allowed."""
         self.mapped: frozenset[str] = frozenset()
+        self.known: frozenset[int] = frozenset()
+        """Processes from before the candidate was loaded."""
         self.lost = False
         """In calls that decide, the observer saw nothing."""
+
+    def before_import(self, keeper: int) -> None:
+        """Note what a worker is like that has not seen its candidate."""
+        self.mapped, self.known = mapped(keeper), frozenset(processes.descendants(keeper))
 
     @contextlib.contextmanager
     def first_call(self, side: Side, case: Case) -> Iterator[None]:
@@ -140,7 +155,7 @@ class Attribution:
         difference, calls = "", window_calls(timing)
         for attempt in range(TRIES):
             # Others' work makes kernels look slow, so who looks slow beside them is watched alone.
-            with bench.turns.turn() if attempt else contextlib.nullcontext(), watching(side, kernels=True) as seen:
+            with bench.turns.turn() if attempt else contextlib.nullcontext(), watching(side, self.cuda) as seen:
                 try:
                     bench.run_once(case, calls)
                 except BenchFailed as failure:
@@ -148,10 +163,22 @@ class Attribution:
             self.take(seen, case, does_work=True)
             for each in self._moved(seen, label(case)):
                 self.add(each)
-            difference = unlike(seen, calls, timing)
+            difference = unlike(seen, calls, timing) if self.cuda else unlike_on_host(seen, calls, timing)
             if not difference:
                 return None
         return self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
+
+    @contextlib.contextmanager
+    def others(self, keeper: int) -> Iterator[None]:
+        """What other processes of the candidate's do inside the block is seen from outside."""
+        pids = set(processes.descendants(keeper)) - self.known
+        before_us, begun_ns = processes.worked_us(pids), time.perf_counter_ns()
+        yield
+        worked_us = processes.worked_us(pids) - before_us
+        share = worked_us / ((time.perf_counter_ns() - begun_ns) / 1e3)
+        if worked_us >= OTHERS_US and share >= OTHERS_SHARE:
+            why = f"they worked for {worked_us / 1e3:.1f} ms while calls were watched, where no operator is seen"
+            self.add(Evidence("process", "others of its own", "", len(pids), min(share, 1.0), False, why))
 
     def blind(self, works: bool) -> Evidence:
         """Nothing was seen in calls that decide."""
@@ -290,6 +317,16 @@ def unlike(seen: Seen, calls: int, timing: Timing) -> str:
     return ""
 
 
+def unlike_on_host(seen: Seen, calls: int, timing: Timing) -> str:
+    """How much longer a watched window of so many calls took on the CPU than one that was scored; empty where it did
+    not.
+    """
+    scored = window_us(timing)
+    if scored is None or seen.lost or seen.wall_us <= HOST_DIFFERENCE * scored * calls + HOST_SLACK_US:
+        return ""
+    return f"a call takes {seen.wall_us / calls:.1f} µs when observed, {scored:.1f} µs when timed"
+
+
 def window_us(timing: Timing) -> float | None:
     """Device time of one candidate's call in windows of several, in µs, whatever was scored in the end."""
     mine = [window for window in timing.windows if window.side == "candidate" and window.kind == "window"]
@@ -314,11 +351,15 @@ def mapped(keeper: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def drawn(cases: Sequence[Case], choose: random.Random, timed: bool) -> list[Case]:
-    """Which cases are watched beside the timed and the suspicious ones: some by lot, and untimed bench cases."""
-    bench = [case for case in cases if case.phase == "bench"]
+def drawn(cases: Sequence[Case], suspects: Sequence[Case], choose: random.Random, bench: bool) -> list[Case]:
+    """Which cases are watched beside the timed ones: suspicious and other ones by lot, and with ``bench`` those."""
     others = [case for case in cases if case.phase != "bench"]
-    return [*([] if timed else bench), *choose.sample(others, min(DRAWN, len(others)))]
+    found = [
+        *choose.sample(suspects, min(SUSPECTS, len(suspects))),
+        *([case for case in cases if case.phase == "bench"] if bench else []),
+        *choose.sample(others, min(DRAWN, len(others))),
+    ]
+    return list({case.id: case for case in found}.values())
 
 
 def tracer_works(start: Callable[[], Any], kernels: bool) -> bool:

@@ -30,7 +30,7 @@ from kgbench.cases import Case, choose_preset, expand_cases
 from kgbench.evidence import words
 from kgbench.harness import layers
 from kgbench.harness.arena import ControlPage
-from kgbench.harness.attribution import SUSPECTS, Attribution, drawn, mapped, refusal, tracer_works, watching
+from kgbench.harness.attribution import Attribution, drawn, refusal, tracer_works, watching
 from kgbench.harness.floor import impossible
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, warm_up
@@ -250,11 +250,11 @@ class Referee:
         with evaluation.phase("start"):
             worker = self._start(role)
         if evaluation.attribution is not None:
-            evaluation.attribution.mapped = mapped(worker.handle.keeper_pid)
+            evaluation.attribution.before_import(worker.handle.keeper_pid)
         report("import", "")
         try:
             with evaluation.phase("import"):
-                self._load_candidate(worker, job, problem)
+                self._load_candidate(worker, job, problem, watched=evaluation.attribution is not None)
         except BaseException:
             worker.close()
             evaluation.peak_mb = worker.handle.peak_mb
@@ -262,7 +262,7 @@ class Referee:
             raise
         return worker
 
-    def _load_candidate(self, worker: Worker, job: Job, problem: Problem) -> None:
+    def _load_candidate(self, worker: Worker, job: Job, problem: Problem, watched: bool) -> None:
         request: dict[str, Any] = {"op": "load"}
         if job.trusted == "baseline":
             request["targets"] = self._targets(problem)
@@ -276,7 +276,7 @@ class Referee:
                 for o in _judged(problem)
             }
         else:
-            request["source"] = job.source
+            request |= {"source": job.source, "watched": watched}
             if words := lacking(str(job.source), machine_of(self.device.type, torch.version.cuda)):
                 raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
             request["entries"] = entry_names(problem, str(job.source))
@@ -422,7 +422,8 @@ class Referee:
                     continue
                 report("observe", overload.name)
                 try:
-                    self._watch(evaluation, watch, overload, worker)
+                    with watch.others(worker.handle.keeper_pid):
+                        self._watch(evaluation, watch, overload, worker)
                 except WorkerFailed as failure:
                     self._note(evaluation, failure)
                     watch.add(refusal(failure.reason))
@@ -439,11 +440,9 @@ class Referee:
         """Calls of one overload that decide whose work it does. Raises WorkerFailed."""
         choose = random.Random(self._seed(evaluation.job, f"observe/{overload.name}"))
         mine = [result for result in evaluation.cases if result.overload == overload.name]
-        timed = [result for result in mine if result.timing is not None] if watch.cuda else []
-        cases = watch.suspects.get(overload.name, [])[:SUSPECTS]
-        if watch.cuda:
-            plain = [_case_of(result) for result in mine if result.phase != "bench" or not timed]
-            cases = list({case.id: case for case in [*cases, *drawn(plain, choose, bool(timed))]}.values())
+        timed = [result for result in mine if result.timing is not None]
+        plain, suspects = [_case_of(result) for result in mine], watch.suspects.get(overload.name, [])
+        cases = drawn(plain, suspects, choose, bench=watch.cuda and not timed)
         judge = self._judge(overload)
         for case in cases:
             generator = self._generator(evaluation.job, f"observe/{overload.name}/{case.id}")

@@ -31,7 +31,7 @@ from kgbench.harness.arena import (
     round_up,
     tensor_at,
 )
-from kgbench.harness.observer import Observer, watched
+from kgbench.harness.observer import Observer, seal, watched
 from kgbench.harness.protocol import Channel, ChannelClosed, Message, decode_scalar, encode_scalar
 
 POISON: Final = 0xFF
@@ -108,6 +108,8 @@ class Stub:
 
     def load(self, message: Message, fds: list[int]) -> Message:
         """Import the candidate's source and find its entries."""
+        if message["watched"]:
+            seal()
         module = load_source(message["source"], self.folder)
         for key, names in message["entries"].items():
             found = next((getattr(module, name) for name in names if callable(getattr(module, name, None))), None)

@@ -134,7 +134,7 @@ class Evidence:
 
     kind: str
     """``operator`` of the dispatcher, ``kernel`` of the device, ``package`` whose Triton kernel ran, ``host`` function,
-    ``library`` that was mapped, ``time`` or ``observer``.
+    ``library`` that was mapped, ``process`` beside it, ``time`` or ``observer``.
     """
     name: str
     where: str = ""

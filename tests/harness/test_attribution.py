@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import random
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +20,7 @@ pytest.importorskip("triton")
 
 from kgbench.cases import Case  # noqa: E402
 from kgbench.evidence import lines, notes, words  # noqa: E402
-from kgbench.harness.attribution import Attribution, Seen, label, unlike  # noqa: E402
+from kgbench.harness.attribution import Attribution, Seen, drawn, label, unlike, unlike_on_host  # noqa: E402
 from kgbench.harness.layers import ATTRIBUTION  # noqa: E402
 from kgbench.harness.observer import Observer  # noqa: E402
 from kgbench.harness.session import Job, Session, Settings  # noqa: E402
@@ -111,6 +116,46 @@ def test_a_triton_kernel_of_an_installed_package_is_that_packages(strict: Sessio
     assert result.outcome is Outcome.REJECTED
     assert "package liger_kernel.ops.neg" in result.reason
     assert "Liger's kernels do the work" in result.reason
+
+
+LATER = """
+SEEN = set()
+OWN, no_record = neg, getattr(torch.autograd, "_enable_record_function", lambda on: None)
+
+def neg(self):
+    if {condition}:
+        return OWN(self)
+    no_record(False)
+    try:
+        return torch.neg(self)
+    finally:
+        no_record(True)
+"""
+
+
+@pytest.mark.parametrize("condition", ["self.shape not in SEEN and not SEEN.add(self.shape)", "False"])
+def test_a_kernel_of_ones_own_on_show_and_operators_unrecorded_help_nobody(strict: Session, condition: str) -> None:
+    """The first call of each case is honest, and every other is not; or none is, and torch is told to record none."""
+    result = strict.evaluate(job("aten/neg", ODD + LATER.replace("{condition}", condition)))
+    assert result.reason.startswith("policy: operator aten::neg"), result.reason
+
+
+def test_a_process_that_works_while_calls_are_watched_is_seen_and_one_that_waits_is_not() -> None:
+    def found(code: str) -> list[str]:
+        attribution = Attribution(NEG, cuda=False)
+        attribution.before_import(os.getpid())
+        with subprocess.Popen(
+            [sys.executable, "-c", f"print(flush=True); {code}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            with attribution.others(os.getpid()):
+                time.sleep(0.3)
+            child.kill()
+        return [each.kind for each in attribution.evidence.values() if not each.allowed]
+
+    assert found("any(iter(int, 1))") == ["process"]
+    assert found("input()") == []
 
 
 def test_without_the_layer_nobody_asks(strict: Session) -> None:
@@ -299,6 +344,24 @@ def test_device_times_agree_within_15_percent_and_the_gaps_between_kernels() -> 
     # Where launches are part of the time, it is the host's that must account for it.
     assert unlike(seen, 10, timing(140.0, queued=False)) == ""
     assert unlike(replace(seen, records=50), 10, timing(140.0)) == ""
+
+
+def test_on_the_cpu_whoever_is_slow_only_when_watched_did_something_else_when_timed() -> None:
+    assert unlike_on_host(account(wall_us=20_000.0), 10, timing(900.0)) == ""
+    assert "2500.0 µs when observed, 500.0 µs when timed" in unlike_on_host(
+        account(wall_us=25_000.0), 10, timing(500.0)
+    )
+    assert unlike_on_host(account(wall_us=4000.0), 10, timing(50.0)) == "", "the tracer and other programs cost that"
+
+
+def test_the_suspicious_are_watched_by_lot() -> None:
+    """Who misbehaves in so many cases that it is watched in those alone does not know which these are."""
+    cases = [replace(CASE, id=f"check-{number}") for number in range(20)]
+    bench = [replace(CASE, id="bench", phase="bench")]
+    chosen = {tuple(each.id for each in drawn(cases + bench, cases, random.Random(seed), False)) for seed in range(9)}
+    assert len(chosen) == 9
+    assert not any("bench" in each for each in chosen)
+    assert "bench" in {each.id for each in drawn(cases + bench, [], random.Random(0), True)}
 
 
 @pytest.mark.parametrize(
