@@ -307,17 +307,15 @@ class Bench:
         hostile = side.handle is candidate
         if not hostile:
             self._freeze(candidate)
+            self._await_quiet()
         self._open_window(side, clock, calls, queued, kind == "overhead", what)
         if queued and hostile:
             # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
             self._freeze(candidate)
         if inputs is not None:
             inputs.fill(side)
-        is_quiet = self._flush_until_quiet()
+        self._flush()
         done_us, released_ns = self._release(side, clock, what)
-        if not is_quiet:
-            self.owed[name] = clock.epoch
-            raise DeviceBusy
         stopping_ns = time.perf_counter_ns()
         if hostile:
             self._freeze(candidate)
@@ -341,6 +339,24 @@ class Bench:
         if layers.FREEZING not in self.without and not candidate.is_frozen:
             candidate.freeze()
 
+    def _await_quiet(self) -> None:
+        """Wait for the end of what stopped processes have left on the device. Raises DeviceBusy."""
+        if self.cuda and self.timing and layers.FREEZING not in self.without and not self._is_quiet():
+            raise DeviceBusy
+
+    def _is_quiet(self, deadline_s: float = QUIET_DEADLINE_S) -> bool:
+        """Whether flushes soon take no longer than they have taken on this device: one that works for another process,
+        too, takes turns of milliseconds."""
+        in_a_row, until = 0, time.monotonic() + deadline_s
+        while in_a_row < QUIET_FLUSHES:
+            took_us, known = self._flush(), self.turns.page.quiet_us
+            if not known or took_us < known:
+                self.turns.page.quiet_us = took_us
+            in_a_row = in_a_row + 1 if took_us <= QUIET_FACTOR * known + QUIET_US else 0
+            if time.monotonic() > until:
+                return False
+        return True
+
     def end_who_stays_busy(self, what: str) -> None:
         """The device was never quiet: is that the candidate's doing? Its worker is killed to see.
 
@@ -348,9 +364,8 @@ class Bench:
         """
         candidate = self.sides["candidate"].handle
         with self.turns.turn():
-            self.timing = True
             candidate.kill("rejected")
-            if self._flush_until_quiet(LEFT_DEADLINE_S):
+            if self._is_quiet(LEFT_DEADLINE_S):
                 words = f"{what}: keeps the device busy while it is stopped"
                 raise WorkerFailed(candidate, Outcome.REJECTED, words, candidate.log_tail)
         raise HarnessFailed(f"{what}: {DeviceBusy()}; end what else uses the GPU, or take another by --device cuda:N")
@@ -490,26 +505,13 @@ class Bench:
             reason = f"in a timed window of case {run.case.id}: {verdict.reason}"
             raise BenchFailed(Verdict(verdict.outcome, reason, verdict.mismatch))
 
-    def _flush_until_quiet(self, deadline_s: float = QUIET_DEADLINE_S) -> bool:
-        """Push inputs and outputs out of the cache, so that every call starts cold, until that takes no longer than it
-        has taken on this device. False if it always does: a device that works for another process, too, takes turns of
-        milliseconds, and a kernel left there could slow the library, or see inputs before their release."""
-        in_a_row, until = 0, time.monotonic() + deadline_s
-        while self.scratch is not None:
-            begun_ns = time.perf_counter_ns()
+    def _flush(self) -> float:
+        """Push inputs and outputs out of the cache, so that every call starts cold; the microseconds that it took."""
+        begun_ns = time.perf_counter_ns()
+        if self.scratch is not None:
             self.scratch.fill_(self.choose.randrange(256))
             torch.cuda.synchronize()
-            took_us, known = (time.perf_counter_ns() - begun_ns) / 1e3, self.turns.page.quiet_us
-            if not self.timing or layers.FREEZING in self.without:
-                break
-            if not known or took_us < known:
-                self.turns.page.quiet_us = took_us
-            in_a_row = in_a_row + 1 if took_us <= QUIET_FACTOR * known + QUIET_US else 0
-            if in_a_row == QUIET_FLUSHES:
-                break
-            if time.monotonic() > until:
-                return False
-        return True
+        return (time.perf_counter_ns() - begun_ns) / 1e3
 
     # --- one case ---
 
@@ -572,7 +574,7 @@ class Bench:
             self._prepare(run, name, calls)
             self._settle(name)
             inputs.fill(side)
-            self._flush_until_quiet()
+            self._flush()
             clock = self.clocks[name]
             if not self._queued(side, clock, calls, False, "queueing"):
                 return False
