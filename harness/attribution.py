@@ -282,7 +282,7 @@ class Attribution:
 
     def _moved(self, seen: Seen, where: str) -> list[Evidence]:
         """PyTorch alone did what a timed call does: by fills and copies, each of which may be had."""
-        own = [name for name, by in seen.kernels if not by.startswith("aten::") and not whose_kernel(name)]
+        own = [name for name, by in seen.kernels if not by.startswith("aten::") and whose_kernel(name) != "PyTorch's"]
         if own or not seen.kernels or seen.lost or self._copies or self.problem.kind != "compute":
             return []
         words = "nothing but PyTorch's kernels ran on the device, and yet there was a result"
