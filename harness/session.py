@@ -59,8 +59,8 @@ class Settings:
 
     device: str = "auto"
     """``auto``, ``cpu``, ``cuda``, or GPUs by number as in ``cuda:0,2``."""
-    gpus: int = 1
-    """How many of these GPUs to use, at most."""
+    gpus: int = 0
+    """How many of these GPUs to use, at most; 0 takes all that ``device`` numbers, and one where it numbers none."""
     jobs: int = 0
     """How many candidates may be at work on a device at once; 0 takes what cores and memory allow."""
     seed: str = ""
@@ -461,7 +461,7 @@ class Session:
 
     def _take_devices(self) -> None:
         """Lock as many GPUs as are wanted and free; when none is, wait for the first."""
-        wanted = max(1, self.settings.gpus)
+        wanted = self.settings.gpus or (len(self._found) if ":" in self.settings.device else 1)
         if self._found[0].kind == "cpu":
             self._places.append(_Place(self._found[0], Page.create(), self._most_seats(self._found[0], 1)))
             return

@@ -54,7 +54,7 @@ class Evaluator:
 
     Args:
         device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or GPUs by number as in ``cuda:0,2``.
-        gpus: how many of these GPUs to use, at most.
+        gpus: how many of these GPUs to use, at most; 0 takes all that ``device`` numbers, or one.
         jobs: kernels to prepare at once on each device; 0 takes what cores and memory allow.
         timing: False judges right or wrong only, which is several times faster.
         problem_dirs: folders of further problems, ``<source>/<name>.yaml``.
@@ -71,7 +71,7 @@ class Evaluator:
         self,
         device: str = "auto",
         *,
-        gpus: int = 1,
+        gpus: int = 0,
         jobs: int = 0,
         timing: bool = True,
         problem_dirs: Sequence[Path | str] = (),

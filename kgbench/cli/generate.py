@@ -190,7 +190,7 @@ def evaluate(
     run: str,
     problem_dirs: tuple[Path, ...],
     device: str,
-    gpus: int,
+    gpus: int | None,
     jobs: int | None,
     timeout_s: float | None,
     deadlines: tuple[str, ...],
@@ -224,4 +224,6 @@ def evaluate(
         raise UsageError(
             "KGB569", f"{shown_path(store.path)} has no replies to judge: its kernels came from {asked['model']}"
         )
-    carry_out(asked, out, None, store, JudgedOn(gpus, jobs or 0), shown, asker=Recorded(store.path, asked["model"]))
+    carry_out(
+        asked, out, None, store, JudgedOn(gpus or 0, jobs or 0), shown, asker=Recorded(store.path, asked["model"])
+    )

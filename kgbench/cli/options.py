@@ -56,10 +56,9 @@ problems_option = click.option(
 gpus_option = click.option(
     "--gpus",
     type=GpuCount(),
-    default=1,
-    show_default=True,
     metavar="N|all",
-    help="How many GPUs to use; those that another kgbench uses are left out.",
+    help="How many GPUs to use; those that another kgbench uses are left out.  [default: all that --device numbers, "
+    "or 1]",
 )
 jobs_option = click.option(
     "--jobs",

@@ -142,7 +142,7 @@ def run(
     suite: str | None,
     problem_dirs: tuple[Path, ...],
     device: str,
-    gpus: int,
+    gpus: int | None,
     jobs: int | None,
     timeout_s: float | None,
     deadlines: tuple[str, ...],
@@ -190,7 +190,7 @@ def run(
     else:
         asked["asking"] = asking_words(asking)
     shown = Shown(values, bounds, as_json=as_json, fail=fail)
-    judged_on = JudgedOn(gpus, jobs or 0)
+    judged_on = JudgedOn(gpus or 0, jobs or 0)
     carry_out(asked, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"])
 
 
