@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.cases import Case
-from kgbench.harness import processes
+from kgbench.harness import processes, textpages
 from kgbench.harness.handle import WorkerFailed
 from kgbench.harness.judge import Side
 from kgbench.harness.timing import Bench, BenchFailed
@@ -130,6 +130,8 @@ class Attribution:
         self.mapped: frozenset[str] = frozenset()
         self.known: frozenset[int] = frozenset()
         """Processes from before the candidate was loaded."""
+        self.interpreted = False
+        """Triton's interpreter was at work."""
         self.lost = False
         """In calls that decide, the observer saw nothing."""
 
@@ -180,6 +182,25 @@ class Attribution:
             why = f"they worked for {worked_us / 1e3:.1f} ms while calls were watched, where no operator is seen"
             self.add(Evidence("process", "others of its own", "", len(pids), min(share, 1.0), False, why))
 
+    def libraries(self, keeper: int, watch: Callable[[], None]) -> None:
+        """On the CPU, what was watched is watched again where a library's code has been in use, to see whether it is.
+
+        Triton's interpreter multiplies by numpy, and what it takes is no time.
+        """
+        used = frozenset[str]() if self.cuda or self.interpreted else _of_all(keeper, textpages.touched)
+        for _ in range(TRIES):
+            if not used:
+                return
+            for pid in processes.descendants(keeper):
+                textpages.forget(pid)
+            watch()
+            # Another process that ends just now can mark pages, too, but hardly each time.
+            used &= _of_all(keeper, textpages.ran)
+        for name in used:
+            self.evidence["library", name] = Evidence(
+                "library", name, "", 1, None, False, "its code ran in the calls that were watched"
+            )
+
     def blind(self, works: bool) -> Evidence:
         """Nothing was seen in calls that decide."""
         if works:
@@ -189,6 +210,7 @@ class Attribution:
     def take(self, seen: Seen, case: Case, does_work: bool) -> None:
         """Enter what a watched call did."""
         self.lost |= seen.lost
+        self.interpreted |= not self.cuda and bool(seen.launched)
         found = self.judged(seen, label(case), host_counts=not self.cuda)
         if self.cuda and does_work:
             found += self._idle(seen, label(case))
@@ -207,7 +229,7 @@ class Attribution:
     def add_libraries(self, keeper: int) -> None:
         """What was mapped since the candidate was loaded, as far as it could do the work: a hint."""
         for name in sorted(mapped(keeper) - self.mapped):
-            if LIBRARIES.search(name):
+            if LIBRARIES.search(name) and ("library", name) not in self.evidence:
                 self.add(Evidence("library", name, count=1, why="a hint: it may be mapped without being used"))
 
     @property
@@ -339,6 +361,11 @@ def window_us(timing: Timing) -> float | None:
 def window_calls(timing: Timing) -> int:
     """How many calls its windows had, as far as they are watched."""
     return min(MOST_CALLS, max(window.calls for window in timing.windows if window.kind == "window"))
+
+
+def _of_all(keeper: int, found: Callable[[int, re.Pattern[str]], frozenset[str]]) -> frozenset[str]:
+    """What is found of libraries in any of a keeper's processes."""
+    return frozenset().union(*(found(pid, LIBRARIES) for pid in processes.descendants(keeper)))
 
 
 def mapped(keeper: int) -> frozenset[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -424,6 +425,8 @@ class Referee:
                 try:
                     with watch.others(worker.handle.keeper_pid):
                         self._watch(evaluation, watch, overload, worker)
+                    again = functools.partial(self._watch, evaluation, watch, overload, worker)
+                    watch.libraries(worker.handle.keeper_pid, again)
                 except WorkerFailed as failure:
                     self._note(evaluation, failure)
                     watch.add(refusal(failure.reason))

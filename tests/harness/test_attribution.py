@@ -20,12 +20,14 @@ pytest.importorskip("triton")
 
 from kgbench.cases import Case  # noqa: E402
 from kgbench.evidence import lines, notes, words  # noqa: E402
+from kgbench.harness import textpages  # noqa: E402
 from kgbench.harness.attribution import Attribution, Seen, drawn, label, unlike, unlike_on_host  # noqa: E402
 from kgbench.harness.layers import ATTRIBUTION  # noqa: E402
 from kgbench.harness.observer import Observer  # noqa: E402
 from kgbench.harness.session import Job, Session, Settings  # noqa: E402
 from kgbench.loader import load_problem  # noqa: E402
 from kgbench.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
+from kgbench.policy import LIBRARIES  # noqa: E402
 from kgbench.types import Evidence, Outcome, Result, Timing, Window, result_from_json  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(200)]
@@ -138,6 +140,22 @@ def test_a_kernel_of_ones_own_on_show_and_operators_unrecorded_help_nobody(stric
     """The first call of each case is honest, and every other is not; or none is, and torch is told to record none."""
     result = strict.evaluate(job("aten/neg", ODD + LATER.replace("{condition}", condition)))
     assert result.reason.startswith("policy: operator aten::neg"), result.reason
+
+
+@pytest.mark.parametrize(("where", "right"), [("in every call", False), ("while it is imported", True)])
+def test_a_library_whose_code_runs_in_every_call_is_seen_whatever_it_is_called_by(
+    strict: Session, where: str, right: bool
+) -> None:
+    numpy, product = pytest.importorskip("numpy"), "numpy.ones((9, 9)) @ numpy.ones((9, 9))"
+    assert (numpy.ones((9, 9)) @ numpy.ones((9, 9))).sum() == 729
+    if not textpages.touched(os.getpid(), LIBRARIES) or not Path("/proc/self/clear_refs").exists():
+        pytest.skip("needs a kernel that tells of pages, and a numpy whose BLAS has its name")
+    source = (exploits_dir() / "_negative.py").read_text(encoding="utf-8") + "\nimport numpy\n"
+    source += f"{product}\nneg = negative\n" if right else f"def neg(self):\n    {product}\n    return negative(self)\n"
+    result = strict.evaluate(job("aten/neg", source))
+    assert result.outcome is (Outcome.PASSED if right else Outcome.REJECTED), result.reason
+    assert right or "its code ran in the calls that were watched" in result.reason
+    assert {each.kind for each in result.evidence if not each.allowed} == (set() if right else {"library"})
 
 
 def test_a_process_that_works_while_calls_are_watched_is_seen_and_one_that_waits_is_not() -> None:
