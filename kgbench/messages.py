@@ -131,6 +131,9 @@ MESSAGES: Final[dict[str, Message]] = {
         "`kgbench reproduce`: the run has no candidate that can be judged again.",
         "Copy the run's folder whole, `candidates/` included; a run of `--model baseline` has none.",
     ),
+    "KGB190": Message(
+        "Options of `kgbench report` that do not go together.", "Leave out what is named, or call it once for each."
+    ),
     # --- problem files and expressions ---
     "KGB201": Message("Two folders define the same problem.", "Rename one of the two files."),
     "KGB202": Message("A problem folder does not exist.", "Give a folder that holds `<source>/<name>.yaml`."),
@@ -447,6 +450,10 @@ MESSAGES: Final[dict[str, Message]] = {
     ),
     "KGB625": Message("Runs that are compared differ in something.", "Bear in mind that it may be the cause."),
     "KGB626": Message("`kgbench leaderboard`: a run cannot be read.", "It is left out; the reason is named."),
+    "KGB627": Message(
+        "The run was written by an older kgbench that kept less.",
+        "What it kept is shown; its candidates can be judged anew with `--model dir:`.",
+    ),
 }  # fmt: skip
 """By number."""
 

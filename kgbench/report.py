@@ -472,9 +472,9 @@ def _footnotes(report: Report) -> Iterable[str]:
         yield f"{ABSENT} Candidates ran in Triton's interpreter: right or wrong is judged, their speed means nothing."
     if any(row.kinds == "all kinds" for row in report.rows):
         yield "All kinds: problems that are not kind compute (views, creation, sync) may be judged without being timed."
-    if any(row.intervals for row in (*report.rows, *report.groups)):
+    if report.by != "problem" and any(row.intervals for row in (*report.rows, *report.groups)):
         yield "95 % over problems: bootstrap over problems and samples. Other brackets: the clock's noise."
-    if any(row.speedup_over_all is not None for row in report.rows):
+    if report.by != "problem" and any(row.speedup_over_all is not None for row in report.rows):
         yield "Over all: the geometric mean where a failure counts as 1/1000."
     if any(row.is_subset() for row in report.rows):
         yield "A subset's shares are of the problems selected; do not rank them beside a full run."
@@ -498,7 +498,7 @@ def _footnotes(report: Report) -> Iterable[str]:
     yield f"device: {device_words(info.get('device') or {})}"
     if info.get("wall_s"):
         yield f"evaluation: {_share_timed(info)}"
-    yield f"versions: {versions_words(info)}"
+    yield f"versions: {versions_words(info) or 'unknown'}"
     yield problem_set_words(report)
     if libraries:
         yield f"libraries: {', '.join(libraries)}"

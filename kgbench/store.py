@@ -311,8 +311,14 @@ def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
     results, unread = read_results(path / RESULTS_FILE, with_windows=with_windows)
     info = _info_of(path, results) if info is None else info
     notes = (*notes, *unread)
-    how_it_ended = _ENDINGS.get(info.get("status", ""))
-    if how_it_ended:
+    if "segments" not in info and info.get("status"):
+        words = (
+            f"{path}: written by an older kgbench ({info.get('kgbench')}) that kept no policy, evidence, prompts or "
+            f"seeds; all that it kept is shown. `kgbench run --model dir:{path / 'candidates'}` judges its kernels anew"
+        )
+        notes = (numbered("KGB627", words), *notes)
+    how_it_ended = _ENDINGS.get(info.get("status", ""), "" if results else "The run ended without a result.")
+    if how_it_ended and info.get("status"):
         command = "evaluate" if info["status"] == "generated" else "run --resume"
         words = f"{how_it_ended} `kgbench {command} {path}` does what is missing."
         notes = (*notes, numbered("KGB609", words))
@@ -380,8 +386,13 @@ def _name(problem_id: str, sample: int, round: int) -> str:
     return f"{problem_id}.{sample}" + (f".round{round}" if round else "")
 
 
-def read_results(path: Path, *, with_windows: bool = False) -> tuple[tuple[Result, ...], tuple[str, ...]]:
-    """(results, notes). Lines that cannot be read are left out and noted. Raises StoreError where no line can be."""
+def read_results(
+    path: Path, *, with_windows: bool = False, again: str = "run --resume"
+) -> tuple[tuple[Result, ...], tuple[str, ...]]:
+    """(results, notes). Lines that cannot be read are left out and noted. Raises StoreError where no line can be.
+
+    ``again`` is the command that makes such lines anew.
+    """
     results: list[Result] = []
     damaged: list[StoreError] = []
     notes: list[str] = []
@@ -390,7 +401,7 @@ def read_results(path: Path, *, with_windows: bool = False) -> tuple[tuple[Resul
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     cut = f"{path.name}:{number}: the last line is cut off and left out: the run was killed there"
-                    notes.append(numbered("KGB607", cut))
+                    notes.append(numbered("KGB607", f"{cut}; `kgbench {again} {path.parent}` judges it again"))
                     continue
                 try:
                     results.append(_read_line(path, number, line, with_windows=with_windows))
@@ -405,7 +416,7 @@ def read_results(path: Path, *, with_windows: bool = False) -> tuple[tuple[Resul
     if damaged:
         words = (
             f"{damaged[0]}; {len(damaged)} of {len(damaged) + len(results)} lines cannot be read and are left out; "
-            f"`kgbench run --resume {path.parent}` judges what they were about again"
+            f"`kgbench {again} {path.parent}` judges what they were about again"
         )
         notes.append(numbered("KGB615", words))
     if not results and not notes:

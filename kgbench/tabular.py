@@ -279,6 +279,8 @@ def intervals_table(rows: Sequence[Row], overall: Sequence[Row] = (), by: str = 
     """Value above, interval below: six headline scores fit 80 columns. Rows over all sources are of kind compute."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("95 % over\nproblems")
+    if by != "source":  # there the table above counts them
+        table.add_column("count", justify="right")
     every = [*rows, *overall]
     shown = [each for each in _headline(every) if any(each.value(row) is not None for row in every)]
     for column in shown:
@@ -286,7 +288,8 @@ def intervals_table(rows: Sequence[Row], overall: Sequence[Row] = (), by: str = 
     for row in every:
         plain = row in overall or (by != "source" and row.kinds == "compute")
         name = row.source if plain else f"{row.source} {row.kinds}"
-        table.add_row(name, *(_two_lines(column, row) for column in shown))
+        count = [] if by == "source" else [str(row.problems)]
+        table.add_row(name, *count, *(_two_lines(column, row) for column in shown))
     return table
 
 

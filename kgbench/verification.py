@@ -64,7 +64,7 @@ def read(run: Path, file: str = FILE) -> tuple[tuple[Result, ...], tuple[str, ..
     """(results, notes) of all verifications of a run; a line that was cut off by a kill is left out and noted."""
     if not (run / file).exists():
         return (), ()
-    return read_results(run / file)
+    return read_results(run / file, again="verify" if file == FILE else "reproduce")
 
 
 def verified(results: Iterable[Result], again: Iterable[Result]) -> list[Verified]:

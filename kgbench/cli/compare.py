@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgbench.cli.completion import complete_run
-from kgbench.cli.report import json_option, out_option
+from kgbench.cli.report import json_option, out_option, say_notes
 from kgbench.errors import UsageError, numbered
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def compare(runs: Sequence[str], out: Path, anyway: bool, as_json: bool) -> None
     if len(runs) < 2:
         raise UsageError("KGB170", "give two runs or more, for example kgbench compare 2026-a1 last")
     sides = [Side.of(read_run(find_run(run, out))) for run in runs]
+    for side in sides:
+        say_notes(side.run, f"{side.name}: ")
     found = [compared(sides[0], other) for other in sides[1:]]
     for each in found:
         _check(each, anyway=anyway)
@@ -110,6 +112,10 @@ def table(changes: Sequence[Change]) -> Table:
 def lines(found: Comparison) -> Iterable[str]:
     """What the table does not say."""
     yield "* the interval leaves out that there is no difference. Shares change by points, speedups by a factor."
+    timed = {each.group for each in found.changes if each.score != "right"}
+    untimed = dict.fromkeys(each.group for each in found.changes if each.group not in timed)
+    if untimed:
+        yield f"No speed of {', '.join(untimed)}: not timed in both, or in Triton's interpreter, which has none."
     if found.only_first or found.only_second:
         left_out = f"{found.only_first} only in the first, {found.only_second} only in the second"
         yield f"Left out, since not in both: {left_out}."

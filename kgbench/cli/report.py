@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from kgbench.errors import UsageError, numbered
 if TYPE_CHECKING:
     from kgbench.bounds import Bound
     from kgbench.report import Report
+    from kgbench.store import StoredRun
 
 FORMATS: Final = {
     "table": "kgbench.report:print_table",
@@ -35,6 +37,8 @@ FORMATS: Final = {
 
 One that writes bytes takes the stream's ``buffer``.
 """
+BY_FORMATS: Final = ("table", "md", "latex", "csv", "json")
+"""Those that ``--by`` goes with."""
 FORMATS_BY: Final = {"csv": "kgbench.tabular:print_csv"}
 """What does it where ``--by`` asks for a table."""
 
@@ -132,10 +136,27 @@ def report(
     from kgbench.store import find_run
 
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
+    form = _one_form(form, as_json=as_json, cite=cite, by=by, to=to, html=html)
     path = find_run(run, out)
-    form = "json" if as_json else "cite" if cite else form
     found = write_html(path, values, html) if html else print_run(path, values, form=form, by=by, to=to)
     sys.exit(int(breaks(found, bounds)))
+
+
+def _one_form(form: str, *, as_json: bool, cite: bool, by: str | None, to: Path | None, html: Path | None) -> str:
+    """The format that is meant. Raises UsageError where options ask for two reports, or for one that there is not."""
+    asked = {"--html": html, "--json": as_json, "--cite": cite, f"--format {form}": form != "table"}
+    named = [option for option, given in asked.items() if given]
+    form = "json" if as_json else "cite" if cite else form
+    wrong = ""
+    if len(named) > 1:
+        wrong = f"{named[0]} and {named[1]} are two reports; ask for one at a time"
+    elif html and (by or to):
+        wrong = f"--html is a whole page and names its file itself; leave {'--by' if by else '--to'} out"
+    elif by and form not in BY_FORMATS:
+        wrong = f"{named[0]} has no table for --by to make; take --format {', '.join(BY_FORMATS)}"
+    if wrong:
+        raise UsageError("KGB190", wrong)
+    return form
 
 
 def breaks(report: Report, bounds: Sequence[Bound]) -> bool:
@@ -168,12 +189,21 @@ def print_run(
     from kgbench.report import report_of
     from kgbench.store import read_run
 
-    found = report_of(read_run(path), values, by=by)
+    stored = read_run(path)
+    found = report_of(stored, values, by=by)
+    if form not in ("table", "json"):  # which have them themselves
+        say_notes(stored)
     if to is None:
         print_as(form, found)
     else:
         write_as(form, found, to)
     return found
+
+
+def say_notes(stored: StoredRun, name: str = "") -> None:
+    """On stderr what is missing of a run, or damaged."""
+    for note in stored.notes:
+        click.echo(f"kgbench: {name}{note}", err=True)
 
 
 def write_html(path: Path, values: tuple[float, ...], html: Path) -> Report:
@@ -207,8 +237,12 @@ def write_as(form: str, found: Report, to: Path) -> None:
     if form in FOLDERS:
         folder.write(_named(FOLDERS[form])(found), to)
         return
-    with folder.writable(to), to.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        _writer(form, found)(found, file)
+    whole = io.BytesIO()  # so that a format that cannot be had leaves no empty file
+    stream = io.TextIOWrapper(whole, encoding="utf-8", errors="replace", newline="")
+    _writer(form, found)(found, stream)
+    stream.flush()
+    with folder.writable(to):
+        to.write_bytes(whole.getvalue())
 
 
 def _writer(form: str, found: Report) -> Callable[[Report, TextIO], None]:

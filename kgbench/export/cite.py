@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final, TextIO
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TextIO
 
 from kgbench.report import Report, number_of, plain, problem_set_words, versions_words
 from kgbench.samples import library_ran
@@ -47,7 +47,7 @@ def sentence(report: Report) -> str:
         f"{_model(report)}",
         f"{number_of(max((each.samples for each in report.selected), default=1), 'sample')} of each problem",
         f"{number_of(int(info.get('rounds') or 1), 'round')}",
-        f"{_device(report)} with driver {_words((info.get('device') or {}).get('driver'), 'unknown')}",
+        f"{_device(report)}{_driver(info.get('device') or {})}",
         f"versions {versions_words(info) or 'unknown'}",
         *_libraries(report),
         f"policy {_words((info.get('asked') or {}).get('policy'), 'unknown')}",
@@ -65,6 +65,11 @@ def _model(report: Report) -> str:
 
 def _device(report: Report) -> str:
     return _words((report.info.get("device") or {}).get("name"), "an unknown device")
+
+
+def _driver(device: Mapping[str, Any]) -> str:
+    """A CPU has none."""
+    return "" if device.get("kind") == "cpu" else f" with driver {_words(device.get('driver'), 'unknown')}"
 
 
 def _libraries(report: Report) -> Iterable[str]:

@@ -39,7 +39,9 @@ def test_a_run_of_an_older_kgbench_is_shown_in_every_format(run: Path, form: str
 @pytest.mark.parametrize("with_windows", [False, True])
 def test_a_run_of_the_first_kgbench_has_its_scores(with_windows: bool) -> None:
     read = read_run(OLDER[0], with_windows=with_windows)
-    assert read.notes == ()
+    (note,) = read.notes
+    assert note.startswith("KGB627")
+    assert f"`kgbench run --model dir:{OLDER[0] / 'candidates'}` judges its kernels anew" in note
     (row, _) = report_of(read).rows
     assert row.speedup is not None
     assert (row.right, row.problems, row.speedup.point) == (1, 2, pytest.approx(2.0))
@@ -50,8 +52,9 @@ def test_an_empty_run_says_so_and_is_shown(tmp_path: Path, form: str) -> None:
     run = stored(tmp_path)
     code, output = shown(run, "--format", form)
     assert code == 0, output
+    assert "KGB608: results.jsonl is empty: no candidate was finished" in output
+    assert f"The run ended without a result. `kgbench run --resume {run}` does what is missing" in output
     if form == "table":
-        assert "KGB608: results.jsonl is empty: no candidate was finished" in output
         assert "0.0 %" in output
 
 
@@ -71,6 +74,9 @@ def test_a_half_written_line_is_left_out_wherever_it_is(tmp_path: Path) -> None:
     assert [each.problem for each in read.results] == ["aten/t"]
     output = shown(run)[1]
     assert "results.jsonl:3: the last line is cut off and left out" in output
+    assert f"killed there; `kgbench run --resume {run}` judges it again" in output
+    assert "results.jsonl:3" in shown(run, "--format", "csv")[1]
+    assert "results.jsonl:3" in shown(run, "--cite")[1]
     assert "results.jsonl:1: not a result" in output
     assert "1 of 2 lines cannot be read and are left out" in output
 

@@ -59,6 +59,10 @@ def test_a_run_that_says_nothing_is_cited_as_unknown(tmp_path: Path) -> None:
     assert "problem set: version unknown, 0 problems, sha256 unknown" in cited(run)
 
 
+def test_a_cpu_has_no_driver(tmp_path: Path) -> None:
+    assert "; a CPU; " in cited(stored(tmp_path, device={"name": "a CPU", "kind": "cpu"}))
+
+
 def test_a_models_name_is_no_tex(tmp_path: Path) -> None:
     text = bibtex(report_of(read_run(stored(tmp_path, model="exec:a_b %#&$ {x} \\input~^\n@misc{y,"))))
     body = text.split("title", 1)[1].split("\n", 1)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -164,6 +165,16 @@ class TestCommand:
             "group": "aten", "problems": 40, "score": "right", "first": 1.0, "second": 1.0, "change": 0.0,
             "interval": [0.0, 0.0], "certain": False,
         }  # fmt: skip
+
+
+def test_runs_without_speed_say_so_and_a_damaged_one_what_is_missing(tmp_path: Path) -> None:
+    stored(tmp_path, "a", many(1.0))
+    run = stored(tmp_path, "b", [replace(each, interpreted=True) for each in many(1.0)])
+    with (run / "results.jsonl").open("a") as file:
+        file.write('{"problem"')
+    done = CliRunner().invoke(main, ["compare", str(tmp_path / "a"), str(run), "--anyway"])
+    assert "No speed of aten: not timed in both" in done.stdout
+    assert "baseline b: KGB607: results.jsonl:41: the last line is cut off" in done.stderr
 
 
 class TestLeaderboard:

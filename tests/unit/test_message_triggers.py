@@ -185,6 +185,13 @@ def _unreadable_results(ground: Ground) -> None:
     results.mkdir()
 
 
+def _older(ground: Ground) -> None:
+    path = ground.ended() / "run.json"
+    info = json.loads(path.read_text())
+    del info["segments"]
+    path.write_text(json.dumps(info))
+
+
 def _several_runs(ground: Ground) -> None:
     ground.ended()
     ground.ended(run_id="20260103T000000Z-ffffff")
@@ -367,6 +374,8 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB172": (lambda ground: _two_runs(ground, device={"name": "another"}), f"compare {RUN} last"),
     "KGB174": (lambda ground: ground.file("runs/a.txt"), "leaderboard runs"),
     "KGB625": (lambda ground: _two_runs(ground, device={"name": "NVIDIA H200", "driver": "2"}), f"compare {RUN} last"),
+    "KGB190": (Ground.ended, "report last --by kind --format junit"),
+    "KGB627": (_older, "report last"),
     "KGB626": (lambda ground: (ground.ended(), ground.file("runs/x/run.json", "{")), "leaderboard runs"),
     "KGB189": (Ground.ended, "reproduce last --device cpu"),
     "KGB614": (lambda ground: (ground.ended() / "run.json").write_text(""), "report last"),

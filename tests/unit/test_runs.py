@@ -91,6 +91,12 @@ class TestFormats:
         options = ("--format", form, *(("--by", by) if by else ()))
         assert printed(path, *options) == printed(path, *options) != ""
 
+    def test_a_group_says_how_many_problems_it_has(self, path: Path) -> None:
+        lines = printed(path, "--by", "kind").splitlines()
+        head = next(number for number, line in enumerate(lines) if line.startswith("problems"))
+        assert lines[head].split()[:3] == ["problems", "count", "right"]
+        assert lines[head + 2].split()[:3] == ["compute", "4", "75.0"]
+
     def test_markdown(self, path: Path) -> None:
         lines = printed(path, "--format", "md").splitlines()
         assert lines[0].startswith("| source | kinds | problems | right | fast_1 |")
