@@ -28,6 +28,13 @@ CANNOT: Final = MachineError.exit_code
 LOAD_S: Final = 180.0
 _LIBRARIES: Final = {"aten": "ATen", "cublas": "cuBLAS", "openblas": "OpenBLAS", "vllm": "vLLM"}
 _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "cupy-cuda12x", "cupy-cuda13x", "scipy-openblas32")
+_LANGUAGES: Final = {
+    "Triton": "import triton",
+    "CUDA by cupy": "import cupy",
+    "C++ by load_inline": "from torch.utils.cpp_extension import load_inline\nload_inline('k', cpp_sources='k')",
+    "CUDA by load_inline": "from torch.utils.cpp_extension import load_inline\nload_inline('k', '', cuda_sources='k')",
+}
+"""What a kernel may be written in, and the least text that uses it."""
 _CONTAINER_MARKS: Final = ("/.dockerenv", "/run/.containerenv")
 _TAIL: Final = 300
 
@@ -91,6 +98,7 @@ def examine(problems: Sequence[Problem], device: str, out: Path) -> dict[str, An
         "device": facts or None,
         "libraries": libraries,
         "problems": problem_rows(problems, answers, kind),
+        "languages": language_rows(kind, versions.get("cuda")) if facts else [],
         "sandbox": sandbox_rows(facts.get("sandbox", {}), _circumstances()),
         "models": model_rows(),
         "results": results_folder(out),
@@ -123,6 +131,14 @@ def problem_rows(
         else:
             row["with_library"] += 1
     return rows
+
+
+def language_rows(kind: str, cuda: str | None) -> list[dict[str, str]]:
+    """Per language what is missing before a kernel in it can be judged here; compilers, above all."""
+    from kgbench.harness.languages import lacking, machine_of
+
+    machine = machine_of(kind, cuda)
+    return [{"name": name, "lacking": lacking(source, machine)} for name, source in _LANGUAGES.items()]
 
 
 def model_rows() -> list[dict[str, str]]:
@@ -179,6 +195,7 @@ def screen(found: Mapping[str, Any]) -> Iterable[str]:
     yield f"results    {results['path']}, {state}"
     yield from _part("libraries", _library_lines(found["libraries"]))
     yield from _part("problems with a library to compare with", _problem_lines(found["problems"]))
+    yield from _part("languages of kernels (docs/languages.md)", _language_lines(found["languages"]))
     yield from _part("sandbox", _sandbox_lines(found["sandbox"]))
     yield from _part("models to ask (others: docs/models.md; agents: docs/agents.md)", _model_lines(found["models"]))
     yield from _part("to get the rest", (f"{each['what']}: {each['how']}" for each in found["advice"]))
@@ -193,6 +210,11 @@ def _part(title: str, lines: Iterable[str]) -> Iterable[str]:
     indented = [f"  {line}" for line in lines]
     if indented:
         yield from ("", title, *indented)
+
+
+def _language_lines(rows: Sequence[Mapping[str, str]]) -> Iterable[str]:
+    for row in rows:
+        yield f"{row['name']:<20} {'no: ' + row['lacking'] if row['lacking'] else 'yes'}"
 
 
 def _model_lines(rows: Sequence[Mapping[str, str]]) -> Iterable[str]:

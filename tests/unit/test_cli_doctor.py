@@ -70,6 +70,15 @@ def test_models_say_what_they_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("small_machine")
+def test_languages_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgbench.harness.languages.shutil.which", lambda program, path: None)
+    rows = {row["name"]: row["lacking"] for row in json.loads(doctor("--json").stdout)["languages"]}
+    assert "C++ compiler: apt install g++" in rows["C++ by load_inline"]
+    assert "needs a GPU" in rows["CUDA by cupy"]
+    assert "  CUDA by load_inline  no: needs a C++ compiler" in doctor().stdout
+
+
+@pytest.mark.usefixtures("small_machine")
 def test_machine_that_can_run_ends_with_0_and_says_what_is_missing(tmp_path: Path) -> None:
     done = doctor("--out", str(tmp_path / "runs"))
     assert done.exit_code == 0, done.output
