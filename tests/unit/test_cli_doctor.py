@@ -71,7 +71,7 @@ def test_models_say_what_they_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("small_machine")
 def test_languages_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgbench.harness.languages.shutil.which", lambda program, path: None)
+    monkeypatch.setattr("kgbench.harness.languages.environment", lambda kind: {"PATH": "/nowhere"})
     rows = {row["name"]: row["lacking"] for row in json.loads(doctor("--json").stdout)["languages"]}
     assert "C++ compiler: apt install g++" in rows["C++ by load_inline"]
     assert "needs a GPU" in rows["CUDA by cupy"]
