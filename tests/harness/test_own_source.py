@@ -34,7 +34,7 @@ def pausing(self, factor):
     global calls
     calls += 1
     if calls == 3:
-        time.sleep(6)
+        time.sleep(3)
     return scaled(self, factor)
 """
 RIGHT = "def scale(self, factor):\n    return self * factor\n"
@@ -105,6 +105,6 @@ def test_a_library_may_pause_at_any_case(folder: Path) -> None:
     library.write_text(LIBRARY.replace("import torch", "import time\n\nimport torch") + PAUSE, encoding="utf-8")
     problem = folder / "my_problems" / "mine" / "scale.yaml"
     problem.write_text(problem.read_text(encoding="utf-8").replace("mine_library:scaled", "mine_library:pausing"))
-    row = judged(folder, "baseline", "--deadline", "case=4", "--deadline", "compile=20")
+    row = judged(folder, "baseline", "--deadline", "case=2", "--deadline", "compile=20")
     assert row["outcome"] == "passed", row["reason"]
     assert row["speedup"]

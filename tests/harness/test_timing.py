@@ -15,49 +15,48 @@ import pytest
 
 from kgbench.harness.session import Deadlines, Job, Session, Settings
 from kgbench.loader import Registry
-from kgbench.paths import answer_dirs, problems_dir
+from kgbench.paths import answer_dirs
 from kgbench.types import Outcome, Result
+from tests.harness.living import PROBLEM
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
 SHARE = float(os.environ.get("KGBENCH_REFERENCES", "0.2"))
 PROBLEMS = Registry().ids()
 
-ADD = """
+HEAD = """
 import ctypes, mmap, os, time
 import torch
 
 calls = 0
 
-def add_Tensor(self, other, *, alpha=1):
-    return work(self, other, alpha)
-
-def add_Scalar(self, other, alpha=1):
-    return work(self, other, alpha)
+def scale(self, factor):
+    return work(self, factor)
 """
 HONEST = """
-def work(self, other, alpha):
-    return torch.add(self, other, alpha=alpha).contiguous()
+def work(self, factor):
+    return torch.mul(self, factor)
 """
+# Slow in what is timed alone: who waits in every check as well proves no more.
 SLOW = """
-def work(self, other, alpha):
-    time.sleep(0.02)
-    return torch.add(self, other, alpha=alpha).contiguous()
+def work(self, factor):
+    time.sleep(0.005 * (self.numel() > 60_000))
+    return torch.mul(self, factor)
 """
 FORGETFUL = """
-def work(self, other, alpha):
+def work(self, factor):
     global calls
     calls += 1
     if calls > 132 and self.numel() > 60_000:
         return torch.zeros_like(self)
-    return torch.add(self, other, alpha=alpha).contiguous()
+    return torch.mul(self, factor)
 """
 FRAGILE = """
-def work(self, other, alpha):
+def work(self, factor):
     global calls
     calls += 1
     if calls > 132 and self.numel() > 60_000:
         os._exit(3)
-    return torch.add(self, other, alpha=alpha).contiguous()
+    return torch.mul(self, factor)
 """
 # Raises the marks of the control page itself and does the work afterwards, late.
 FORGES_THE_MARK = """
@@ -71,46 +70,60 @@ def page():
             return stub.page
         frame = frame.f_back
 
-def work(self, other, alpha):
+def work(self, factor):
     found = page()
     if found is not None and self.numel() > 60_000:
         found.words[found.DONE] = found.words[found.RELEASE]
         found.words[found.SECURED] = found.words[found.RELEASE]
         time.sleep(0.005)
-    return torch.add(self, other, alpha=alpha).contiguous()
+    return torch.mul(self, factor)
 """
+
+
+in_one_worker = pytest.mark.xdist_group("timed")  # a session in each of two workers would be one too many
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One problem of one bench case in two sources: nothing is timed more often than a test needs."""
+    folder = tmp_path_factory.mktemp("problems")
+    for source in ("mine", "shared"):
+        (folder / source).mkdir()
+        text = PROBLEM.replace("{m: 16, n: 256}", "{m: 256, n: 256}")
+        (folder / source / "scale.yaml").write_text(text, encoding="utf-8")
+    return folder
 
 
 @pytest.fixture(scope="module")
 def timed() -> Iterator[Session]:
-    with Session(Settings(device="cpu", seed="timing tests", hidden=answer_dirs())) as session:
+    with Session(Settings(device="cpu", jobs=1, seed="timing tests", hidden=answer_dirs())) as session:
         yield session
 
 
-def judge(session: Session, source: str) -> Result:
-    path = problems_dir() / "aten/add.yaml"
-    return session.evaluate(Job(str(path), "aten/add", "test", source=ADD + source))
+def judge(session: Session, problems: Path, text: str, problem: str = "mine/scale") -> Result:
+    return session.evaluate(Job(str(problems / f"{problem}.yaml"), problem, "test", source=HEAD + text))
 
 
 def ratios(result: Result) -> list[float]:
     return [case.timing.ratio for case in result.cases if case.timing is not None]
 
 
-def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session) -> None:
-    result = judge(timed, HONEST)
+@in_one_worker
+def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session, problems: Path) -> None:
+    result = judge(timed, problems, HONEST)
     assert result.outcome is Outcome.PASSED, result.reason
     timings = [case.timing for case in result.cases if case.timing is not None]
-    assert len(timings) == sum(case.phase == "bench" for case in result.cases)
+    assert len(timings) == sum(case.phase == "bench" for case in result.cases) == 1
     assert all(0 < timing.outputs_verified <= timing.outputs_timed for timing in timings)
     assert all(timing.low <= timing.ratio <= timing.high for timing in timings)
     assert {window.side for timing in timings for window in timing.windows} == {"library", "candidate"}
 
 
-def test_the_library_is_timed_once_for_all_candidates_of_a_problem() -> None:
-    with Session(Settings(device="cpu", jobs=1, hidden=answer_dirs())) as session:
-        results = [judge(session, text) for text in (HONEST, HONEST, SLOW)]
-        job = Job(str(problems_dir() / "aten/add.yaml"), "aten/add", "baseline", trusted="baseline")
-        results.append(session.evaluate(job))
+@in_one_worker
+def test_the_library_is_timed_once_for_all_candidates_of_a_problem(timed: Session, problems: Path) -> None:
+    results = [judge(timed, problems, text, "shared/scale") for text in (HONEST, HONEST, SLOW)]
+    job = Job(str(problems / "shared/scale.yaml"), "shared/scale", "baseline", trusted="baseline")
+    results.append(timed.evaluate(job))
     shared = [{case.timing.library_shared for case in result.cases if case.timing} for result in results]
     # The library against itself is what the clock is measured with, so it is never shared.
     assert shared == [{False}, {True}, {True}, {False}]
@@ -121,30 +134,32 @@ def test_the_library_is_timed_once_for_all_candidates_of_a_problem() -> None:
     assert max(ratios(results[2])) < 0.5
 
 
-def test_a_slow_kernel_is_scored_slow(timed: Session) -> None:
-    result = judge(timed, SLOW)
+@in_one_worker
+def test_a_slow_kernel_is_scored_slow(timed: Session, problems: Path) -> None:
+    result = judge(timed, problems, SLOW)
     assert result.outcome is Outcome.PASSED, result.reason
     assert ratios(result)
     assert max(ratios(result)) < 0.5
 
 
+@in_one_worker
 @pytest.mark.parametrize(
     ("source", "outcome"),
     [(FORGETFUL, Outcome.WRONG_VALUE), (FRAGILE, Outcome.CRASHED), (FORGES_THE_MARK, Outcome.WRONG_VALUE)],
     ids=["forgetful", "fragile", "forges the mark"],
 )
-def test_what_goes_wrong_in_a_timed_window_is_the_candidates(timed: Session, source: str, outcome: Outcome) -> None:
-    result = judge(timed, source)
+def test_what_goes_wrong_in_a_timed_window_is_the_candidates(
+    timed: Session, problems: Path, source: str, outcome: Outcome
+) -> None:
+    result = judge(timed, problems, source)
     assert result.outcome is outcome, result.reason
     assert "timed window" in result.reason or "timing" in result.reason
 
 
-def test_the_whole_deadline_holds_during_timing() -> None:
-    deadlines = replace(Deadlines.for_device("cpu"), whole_s=6.0)
-    with Session(Settings(device="cpu", hidden=answer_dirs(), deadlines=deadlines)) as session:
-        result = judge(
-            session, HONEST.replace("return torch", "time.sleep(0.2 * (self.numel() > 60_000))\n    return torch")
-        )
+def test_the_whole_deadline_holds_during_timing(problems: Path) -> None:
+    deadlines = replace(Deadlines.for_device("cpu"), whole_s=4.0)
+    with Session(Settings(device="cpu", jobs=1, hidden=answer_dirs(), deadlines=deadlines)) as session:
+        result = judge(session, problems, SLOW.replace("0.005", "0.3"))
     assert result.outcome is Outcome.TIMEOUT, result.reason
 
 

@@ -367,7 +367,7 @@ def test_a_response_that_failed(code: str, kind: type[Exception], serve: Any, as
 def test_a_page_of_html_is_no_reply(provider: str, status: int, serve: Any, asker_for: Any) -> None:
     page = "<html><body>" + "Bad gateway. " * 200 + "</body></html>"
     with pytest.raises(NotAnswered) as caught:
-        asker_for(provider, serve(Said(status=status, raw=page, retry_after_s=0.01))).ask(question(timeout_s=1.0))
+        asker_for(provider, serve(Said(status=status, raw=page, retry_after_s=0.01))).ask(question(timeout_s=0.4))
     assert len(str(caught.value)) < 500
 
 
@@ -377,19 +377,19 @@ def test_nobody_at_the_address_leaves_the_question_open(provider: str, serve: An
     asker = asker_for(provider, server)
     server.__exit__(None, None, None)
     with pytest.raises(NotAnswered):
-        asker.ask(question(timeout_s=1.0))
+        asker.ask(question(timeout_s=0.4))
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_the_time_for_a_reply_is_the_time_for_all_of_it(provider: str, serve: Any, asker_for: Any) -> None:
     """Each event comes in time, all of them together do not: what had come is kept."""
-    server = serve(TEXT, Said(TEXT, pause_s=0.2))
+    server = serve(TEXT, Said(TEXT, pause_s=0.1))
     asker = asker_for(provider, server)
     asker.ask(question())  # with which the client is made
     begun = time.monotonic()
-    reply = asker.ask(question(timeout_s=1.5))
-    assert time.monotonic() - begun < 3
-    assert (reply.stop, reply.detail) == (Stop.CUT_OFF, "no end within 1.5 s")
+    reply = asker.ask(question(timeout_s=0.8))
+    assert time.monotonic() - begun < 2.5
+    assert (reply.stop, reply.detail) == (Stop.CUT_OFF, "no end within 0.8 s")
     assert reply.text
     assert TEXT.startswith(reply.text)
     # What nobody waits for is not written, and not paid for, any longer.

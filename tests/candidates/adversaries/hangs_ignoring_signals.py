@@ -1,4 +1,4 @@
-# problem: aten/add
+# problem: aten/neg
 # outcome: timeout
 # device: any
 """Ignores every signal that can be ignored, SIGTERM among them, and sleeps: only SIGKILL ends it."""
@@ -12,11 +12,6 @@ for number in signal.valid_signals():
         signal.signal(number, signal.SIG_IGN)
 
 
-def add_Tensor(self, other, *, alpha=1):
-    while True:
-        time.sleep(3600)
-
-
-def add_Scalar(self, other, alpha=1):
+def neg(self):
     while True:
         time.sleep(3600)

@@ -1,4 +1,4 @@
-# problem: aten/add
+# problem: aten/neg
 # outcome: timeout
 # device: any
 """Leaves a child in a session of its own, then sleeps in its call: both must be gone afterwards."""
@@ -7,15 +7,7 @@ import os
 import time
 
 
-def add_Tensor(self, other, *, alpha=1):
-    if os.fork() == 0:
-        os.setsid()
-        time.sleep(3600)
-        os._exit(0)
-    time.sleep(3600)
-
-
-def add_Scalar(self, other, alpha=1):
+def neg(self):
     if os.fork() == 0:
         os.setsid()
         time.sleep(3600)
