@@ -57,7 +57,7 @@ def _by_row(name: str, head: str, value: Callable[[Row], Number], words: Callabl
     return Column(name, head, value, words, lambda row: row.intervals.get(name))
 
 
-def _usd_per_solved(row: Row) -> float | None:
+def usd_per_solved(row: Row) -> float | None:
     return row.cost.usd / row.cost.solved if row.cost and row.cost.usd is not None and row.cost.solved else None
 
 
@@ -92,7 +92,7 @@ def columns(rows: Sequence[Row], by: str = "source", roofline: Mapping[str, floa
     """Of md and LaTeX; a score that no row has is left out."""
     most = max((row.samples for row in rows), default=1)
     asked = [_at_k("pass", most), _at_k("fast_1", most)] if most > 1 else []
-    cost = [Column[Row]("usd per solved", "$ per solved", _usd_per_solved, dollars)]
+    cost = [Column[Row]("usd per solved", "$ per solved", usd_per_solved, dollars)]
     scores = [
         _RIGHT,
         _fast(1.0),
@@ -141,7 +141,7 @@ def all_columns(rows: Sequence[Row], by: str, roofline: Mapping[str, float] | No
         *(_at_k(name, k) for name in ("pass", "fast_1") for k in ks),
         _roofline(roofline),
         Column("usd", "$", lambda row: row.cost.usd if row.cost else None),
-        Column("usd per solved", "$ per solved", _usd_per_solved),
+        Column("usd per solved", "$ per solved", usd_per_solved),
     ]
 
 

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from kgbench import report
 from kgbench.bootstrap import OVER_ALL, SPEEDUP
-from kgbench.figures import ABSENT, percent
+from kgbench.figures import ABSENT, dollars, percent
 from kgbench.page import charts
 from kgbench.page.source import PageSource, shown
 from kgbench.perproblem import ProblemScores, problem_scores
 from kgbench.samples import Selected
 from kgbench.scores import Row
 from kgbench.speedups import Estimate, speedup
+from kgbench.tabular import usd_per_solved
 from kgbench.types import Outcome
 
 NOT_EVALUATED: Final = "not evaluated"
@@ -57,7 +58,7 @@ def _facts(source: PageSource) -> Iterator[tuple[str, str]]:
     yield "device", report.device_words(device)
     yield "driver", str(device.get("driver") or "")
     yield "peaks", _peaks(device.get("peaks") or {})
-    yield "machine", ", ".join(str(value) for value in machine.values())
+    yield "machine", ", ".join(f"{name} {value}" for name, value in machine.items() if value)
     versions = {"kgbench": info.get("kgbench"), **(info.get("packages") or {}), **(device.get("versions") or {})}
     yield "versions", ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     yield "sandbox", "; ".join(f"{name} {state}" for name, state in (device.get("sandbox") or {}).items())
@@ -83,6 +84,12 @@ def _headline(row: Row) -> dict[str, Any]:
         ["geometric mean", _ratio(point), _ratios(row, SPEEDUP)],
         ["over all", _ratio(row.speedup_over_all), _ratios(row, OVER_ALL)],
     ]
+    if row.at_k:
+        most = row.at_k[-1]
+        figures.append([f"pass@{most.k}", percent(most.right), _shares(row, f"pass@{most.k}")])
+    usd = usd_per_solved(row)
+    if usd is not None:
+        figures.append(["per solved problem", dollars(usd), ""])
     if row.fallback_speedup:
         figures.append(["against fallback", _ratio(row.fallback_speedup.point), ""])
     title = f"{row.source}, {row.kinds}"

@@ -110,10 +110,16 @@ ALL_FORMATS = """\
 import hashlib, io, sys
 from click.testing import CliRunner
 from kgbench.cli import main
+from kgbench.page import document
 for form in sys.argv[2:]:
     done = CliRunner().invoke(main, ["report", sys.argv[1], "--format", form])
     assert done.exit_code == 0, done.output
     print(form, hashlib.sha256(done.stdout_bytes).hexdigest())
+document._vega = lambda: ""
+for page in ("report", sys.argv[1]), ("leaderboard", sys.argv[1] + "/.."):
+    done = CliRunner().invoke(main, [*page, "--html", sys.argv[1] + "/../page.html"])
+    assert done.exit_code == 0, done.output
+    print(page, hashlib.sha256(open(sys.argv[1] + "/../page.html", "rb").read()).hexdigest())
 """
 
 
@@ -132,4 +138,4 @@ def test_a_report_made_twice_is_the_same_to_the_byte(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT, timeout=60, check=True)
         made.append(done.stdout)
     assert made[0] == made[1]
-    assert len(made[0].splitlines()) == len(forms)
+    assert len(made[0].splitlines()) == len(forms) + 2  # a page, and a leaderboard's

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kgbench.cli import main
+from kgbench.figures import percent
 from kgbench.page import page_source, write_page
 from kgbench.page.detail import MOST_POINTS
 from kgbench.page.overview import GROUPS
@@ -79,6 +80,10 @@ def test_scores_of_the_page_are_those_of_the_report(run: Path, tmp_path: Path) -
     index = data(written(run, tmp_path / "a.html"), "index")
     stored = page_source(read_run(run), lambda result: "").report
     assert [each["problems"] for each in index["headline"]] == [r.problems for r in (*stored.overall, *stored.rows)]
+    figures = {name: (value, ends) for name, value, ends in index["headline"][0]["figures"]}
+    (at_two,) = (each for each in stored.overall[0].at_k if each.k == 2)
+    assert figures["pass@2"][0] == percent(at_two.right)
+    assert figures["pass@2"][1].startswith("[")
     assert sum(each["right"] for each in index["problems"]) == sum(r.outcome == "passed" for r in stored.results)
 
 

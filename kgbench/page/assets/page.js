@@ -292,7 +292,7 @@
   function* coloured(text) {
     let [at, before] = [0, ""];
     for (const { 0: token, index, groups } of text.length > MOST_COLOURED ? [] : text.matchAll(TOKEN)) {
-      const word = before === "def" || before === "class" ? "f" : WORDS.get(token);
+      const word = before === "def" || before === "class" ? "f" : text[index - 1] === "." ? "" : WORDS.get(token);
       const letter = groups.w ? word : Object.keys(groups).find((name) => groups[name]);
       before = token;
       if (!letter) continue;
