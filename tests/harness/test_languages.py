@@ -15,6 +15,7 @@ from kgbench.types import Outcome, Result
 pytestmark = pytest.mark.torch
 
 PAGE = Path(__file__).parents[2] / "docs" / "languages.md"
+README = PAGE.parents[1] / "README.md"
 HONEST = "import torch\n\ndef t(self):\n    return self.t() if self.ndim > 1 else self.view(self.shape)\n"
 
 
@@ -50,6 +51,15 @@ def test_the_files_of_the_page_are_right(session: Session, problem_path: Path, l
         pytest.skip(missing)
     result = judge(session, problem_path, "cublas/cublasSdot_v2", source)
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
+
+
+@pytest.mark.parametrize(("wrong", "outcome"), [("", Outcome.PASSED), (" * incx", Outcome.WRONG_VALUE)])
+def test_the_readmes_kernel_is_right_until_it_is_spoiled(
+    session: Session, problem_path: Path, wrong: str, outcome: Outcome
+) -> None:
+    (source,) = re.findall(r"<<'END'\n(import triton\n.*?)^END", README.read_text(), re.MULTILINE | re.DOTALL)
+    result = judge(session, problem_path, "cublas/cublasSscal_v2", source.replace(wrong, "", 1))
+    assert result.outcome is outcome, result.reason
 
 
 def test_what_cannot_run_here_is_skipped_with_what_it_needs(session: Session, problem_path: Path) -> None:
