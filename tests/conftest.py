@@ -28,6 +28,15 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse a pytest-xdist whose groups this pytest drops in silence: it names a group behind a test's id."""
+    if getattr(session.config.option, "loadgroup", False):
+        dropped = [each for each in session.items if each.get_closest_marker("xdist_group") and "@" not in each.nodeid]
+        if dropped:
+            raise pytest.UsageError(f"pytest {pytest.__version__} drops the groups of pytest-xdist: install pytest<9.2")
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark by folder, then skip what this machine cannot run."""
     drivers = map(importlib.util.find_spec, ("playwright", "vl_convert"))

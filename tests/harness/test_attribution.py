@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,13 +66,6 @@ def neg(self):
 """
 NEG = load_problem(problems_dir() / "aten/neg.yaml")
 CASE = Case("check-1-float32", "", "check", "float32", {})
-
-
-@pytest.fixture(scope="module")
-def strict() -> Iterator[Session]:
-    settings = Settings(device="cpu", seed="tests", timing=False, hidden=answer_dirs(), policy="strict", ablation=True)
-    with Session(settings) as opened:
-        yield opened
 
 
 def job(problem: str, source: str, **more: Any) -> Job:

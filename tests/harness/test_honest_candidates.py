@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,22 +9,11 @@ import pytest
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.harness.promises import Promise
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.paths import answer_dirs
+from kgbench.harness.session import Job, Session
 from kgbench.types import Outcome
 from tests.harness.candidates import KnownCandidate, honest
 
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(scope="module")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    logs = tmp_path_factory.mktemp("strict-logs")
-    settings = Settings(
-        device="cpu", seed="honest", timing=False, log_dir=logs, hidden=answer_dirs(), policy="strict"
-    )  # fmt: skip
-    with Session(settings) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("known", [k for k in honest() if k.device != "cuda"], ids=lambda known: known.id)

@@ -80,9 +80,6 @@ def work(self, factor):
 """
 
 
-in_one_worker = pytest.mark.xdist_group("timed")  # a session in each of two workers would be one too many
-
-
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One problem of one bench case in two sources: nothing is timed more often than a test needs."""
@@ -108,7 +105,6 @@ def ratios(result: Result) -> list[float]:
     return [case.timing.ratio for case in result.cases if case.timing is not None]
 
 
-@in_one_worker
 def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session, problems: Path) -> None:
     result = judge(timed, problems, HONEST)
     assert result.outcome is Outcome.PASSED, result.reason
@@ -119,7 +115,6 @@ def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session, pr
     assert {window.side for timing in timings for window in timing.windows} == {"library", "candidate"}
 
 
-@in_one_worker
 def test_the_library_is_timed_once_for_all_candidates_of_a_problem(timed: Session, problems: Path) -> None:
     results = [judge(timed, problems, text, "shared/scale") for text in (HONEST, HONEST, SLOW)]
     job = Job(str(problems / "shared/scale.yaml"), "shared/scale", "baseline", trusted="baseline")
@@ -134,7 +129,6 @@ def test_the_library_is_timed_once_for_all_candidates_of_a_problem(timed: Sessio
     assert max(ratios(results[2])) < 0.5
 
 
-@in_one_worker
 def test_a_slow_kernel_is_scored_slow(timed: Session, problems: Path) -> None:
     result = judge(timed, problems, SLOW)
     assert result.outcome is Outcome.PASSED, result.reason
@@ -142,7 +136,6 @@ def test_a_slow_kernel_is_scored_slow(timed: Session, problems: Path) -> None:
     assert max(ratios(result)) < 0.5
 
 
-@in_one_worker
 @pytest.mark.parametrize(
     ("source", "outcome"),
     [(FORGETFUL, Outcome.WRONG_VALUE), (FRAGILE, Outcome.CRASHED), (FORGES_THE_MARK, Outcome.WRONG_VALUE)],
