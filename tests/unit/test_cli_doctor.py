@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
@@ -17,7 +18,7 @@ from kgbench.advice import DOCKER, Circumstances, is_open, package_advice, sandb
 from kgbench.cli import doctor as module
 from kgbench.cli import main
 from kgbench.cli.doctor import library_rows, problem_rows, read_answers, results_folder
-from kgbench.loader import Registry
+from kgbench.loader import Registry, load_problem
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = {name: len(list((ROOT / "problems" / name).glob("*.yaml"))) for name in ("aten", "cublas", "vllm")}
@@ -33,7 +34,16 @@ ANSWERS = {
     "cublas:cublasSdot_v2": ("", "cuBLAS needs an NVIDIA GPU"),
     "openblas:cublasSdot_v2": ("", "OpenBLAS is not installed"),
 }
+LOADED = functools.cache(load_problem)
 USER = Circumstances(root=False, container=False, sysctls={})
+
+
+pytestmark = pytest.mark.xdist_group("doctor")  # reading all problems takes longest, and once will do
+
+
+@pytest.fixture(autouse=True)
+def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgbench.loader.load_problem", LOADED)
 
 
 def doctor(*arguments: str) -> Any:
