@@ -26,6 +26,11 @@ def dollars(usd: float | None) -> str:
     return f"${usd:,.2f}" if usd >= 0.1 or usd == 0 else f"${_two_digits(usd)}"
 
 
+def size(count: int) -> str:
+    """Bytes: ``1.0 MB``, ``14 kB``"""
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.0f} kB"
+
+
 def tokens(count: float | None) -> str:
     """``812``, ``24 k``, ``1.2 M``"""
     if count is None:

@@ -128,9 +128,11 @@ def _machine(session: Session | Any) -> dict[str, Any]:
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
     """What is another now than in the run, so that a speedup may be another, too."""
-    for name in ("name", "driver"):
-        if before.get(name) and before[name] != now.get(name):
-            yield f"the run was made with {name} {before[name]}, this is {now.get(name)}"
+    if not before.get("name"):
+        yield "the run does not say on which device it was made"
+    for key, what in (("name", "device"), ("driver", "driver")):
+        if before.get(key) and before[key] != now.get(key):
+            yield f"the run was made with {what} {before[key]}, this is {now.get(key)}"
     versions, here = before.get("versions") or {}, now.get("versions") or {}
     for name, version in versions.items():
         if here.get(name) != version:

@@ -40,9 +40,10 @@ def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
         words = f"{folder}: no run that can be ranked lies here or below; `kgbench run --out {folder}` puts one there"
         raise UsageError("KGB174", words)
     if html:
+        from kgbench.figures import size
         from kgbench.page import write_leaderboard
 
-        click.echo(f"{html}: {write_leaderboard(found, html) / 1e6:.1f} MB")
+        click.echo(f"{html}: {size(write_leaderboard(found, html))}")
         return
     if as_json:
         click.echo(json_text([board.to_json() for board in found], indent=2))

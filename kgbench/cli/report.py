@@ -98,7 +98,8 @@ html_option = click.option(
 by_option = click.option(
     "--by",
     type=click.Choice(["source", "category", "problem", "kind", "model"]),
-    help="One row for each of these in place of each source. CSV is then that table, and not a row per case.",
+    help="One row for each of these in place of each source, in table, md, latex, csv and json; CSV is then that "
+    "table, and not a row per case.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout in place of the table.")
 
@@ -209,6 +210,7 @@ def say_notes(stored: StoredRun, name: str = "") -> None:
 def write_html(path: Path, values: tuple[float, ...], html: Path) -> Report:
     """Writes a run as a page, and says how large it is. Raises StoreError, UsageError."""
     from kgbench.cli.verdict import repeat_command
+    from kgbench.figures import size
     from kgbench.page import page_source, write_page
     from kgbench.store import read_run
 
@@ -216,7 +218,7 @@ def write_html(path: Path, values: tuple[float, ...], html: Path) -> Report:
     source = page_source(stored, lambda result: repeat_command(stored, result), values)
     written = write_page(source, html)
     folder = "; too much for one file, so keep the folder together" if written.is_folder else ""
-    click.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB{folder}")
+    click.echo(f"{written.path}: {size(written.bytes)}{folder}")
     if not written.charts:
         words = "The page has its figures in tables only: for charts, pip install 'kgbench[page]' and write it again."
         click.echo(f"kgbench: {numbered('KGB618', words)}", err=True)

@@ -38,7 +38,9 @@ def reproduce(run: str, jobs: int | None, out: Path, device: str, as_json: bool)
     wanted = jobs_of(stored, results)
     if not wanted:
         raise UsageError(
-            "KGB189", f"{shown_path(stored.path)} has no candidate that can be judged again: its folder must be whole"
+            "KGB189",
+            f"{shown_path(stored.path)} has no candidate that can be judged again: its folder must be whole, and of "
+            "baseline and reference none is stored (run them once more, and compare)",
         )
     check_machine()
     differences: list[str] = []

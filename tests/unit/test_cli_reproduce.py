@@ -65,12 +65,19 @@ def test_what_differs_in_the_machine_comes_first(tmp_path: Path, run: Path, monk
     again(monkeypatch, softmax=1.5, mm=2.0, add=0.9)
     data = json.loads(reproduce("--json").stdout)
     assert data["machine_differs"] == [
-        "the run was made with name NVIDIA H200, this is CPU",
+        "the run was made with device NVIDIA H200, this is CPU",
         "the run was made with torch 2.11, here is 2.13",
     ]
     assert (data["judged_again"], data["speedups_compared"], data["holds"]) == (3, 3, True)
     first = reproduce().stdout.splitlines()[0]
-    assert first.startswith("machine: the run was made with name NVIDIA H200, this is CPU; ")
+    assert first.startswith("machine: the run was made with device NVIDIA H200, this is CPU; ")
+
+
+def test_a_run_that_names_no_machine_is_not_said_to_be_of_this_one(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**info, "device": None}))
+    again(monkeypatch, softmax=1.5, mm=2.0, add=0.9)
+    assert reproduce().stdout.startswith("machine: the run does not say on which device it was made\n")
 
 
 @pytest.mark.parametrize(("outside", "holds"), [(1, True), (2, False)])

@@ -21,6 +21,13 @@ def test_tokens(count: float | None, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "text"), [(400, "0 kB"), (13_900, "14 kB"), (99_999, "100 kB"), (6_330_605, "6.3 MB")]
+)
+def test_size(count: int, text: str) -> None:
+    assert figures.size(count) == text
+
+
+@pytest.mark.parametrize(
     ("usd", "text"),
     [
         (None, "unknown"), (0.0, "$0.00"), (3.214, "$3.21"), (1234.5, "$1,234.50"), (0.1, "$0.10"), (0.0999, "$0.10"),
