@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kgbench.cli import main
-from kgbench.figures import percent
+from kgbench.figures import percent, size
 from kgbench.page import page_source, write_page
 from kgbench.page.detail import MOST_POINTS
 from kgbench.page.overview import GROUPS
@@ -103,5 +103,6 @@ def test_too_much_for_one_file_is_a_folder(run: Path, tmp_path: Path) -> None:
 def test_the_command_says_what_it_wrote_and_what_is_missing(run: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["report", str(run), "--html", str(tmp_path / "a.html")])
     assert done.exit_code == 0
-    assert f"{tmp_path / 'a.html'}: 0." in done.stdout
+    file = tmp_path / "a.html"
+    assert done.stdout == f"{file}: {size(file.stat().st_size)}\n"
     assert "pip install 'kgbench[page]'" in done.stderr
