@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.errors import KgbenchError
+from kgbench.errors import KgbenchError, numbered
 from kgbench.problemset import ProblemSet, sha256_of
 from kgbench.report import Report, report_of
 from kgbench.scores import Row
@@ -66,13 +66,16 @@ def boards(reports: Iterable[Report]) -> tuple[Board, ...]:
 
 
 def read_reports(folder: Path) -> tuple[tuple[Report, ...], tuple[str, ...]]:
-    """(reports, what cannot be read) of every run that lies in a folder, the oldest first."""
+    """(reports, what cannot be read of them) of every run that lies in a folder, the oldest first."""
     reports, notes = [], []
     for file in sorted(folder.glob(f"**/{RUN_FILE}")):
         try:
-            reports.append(report_of(read_run(file.parent)))
+            run = read_run(file.parent)
         except KgbenchError as error:
-            notes.append(f"left out: {error}")
+            notes.append(numbered("KGB626", f"left out: {error}"))
+            continue
+        reports.append(report_of(run))
+        notes += [f"{run.path}: {note}" for note in run.notes]
     return tuple(reports), tuple(notes)
 
 

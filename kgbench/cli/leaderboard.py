@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgbench.cli.report import html_option, json_option
-from kgbench.errors import UsageError, numbered
+from kgbench.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +34,7 @@ def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
 
     reports, notes = read_reports(folder)
     for note in notes:
-        click.echo(f"kgbench: {numbered('KGB626', note)}", err=True)
+        click.echo(f"kgbench: {note}", err=True)
     found = boards(reports)
     if not found:
         words = f"{folder}: no run that can be ranked lies here or below; `kgbench run --out {folder}` puts one there"

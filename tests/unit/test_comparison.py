@@ -197,14 +197,17 @@ class TestLeaderboard:
 
     def test_command(self, tmp_path: Path) -> None:
         stored(tmp_path, "whole", many(1.0), names=_all_of_aten())
+        with (stored(tmp_path, "killed", many(1.0)) / "results.jsonl").open("a") as file:
+            file.write('{"problem"')
         (tmp_path / "broken").mkdir()
         (tmp_path / "broken" / "run.json").write_text("{")
         done = CliRunner().invoke(main, ["leaderboard", str(tmp_path)])
         assert done.exit_code == 0
         assert "NVIDIA H200, aten" in done.stdout
-        assert "KGB626" in done.stderr
+        assert "KGB626: left out: " in done.stderr
+        assert f"{tmp_path / 'killed'}: KGB607: results.jsonl:41" in done.stderr
         boards_json = json.loads(CliRunner().invoke(main, ["leaderboard", str(tmp_path), "--json"]).stdout)
-        assert boards_json[0]["entries"][0]["rank"] == 1
+        assert [each["rank"] for board in boards_json for each in board["entries"]].count(1) == 1
 
 
 def _all_of_aten() -> list[str]:
