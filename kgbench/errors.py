@@ -7,6 +7,8 @@ command line, a wrong problem file, a machine that cannot do what was asked. Wha
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -82,6 +84,11 @@ def numbered(number: str, text: str) -> str:
 
 def shown_path(path: Path | str) -> str:
     """``path`` relative to the working directory where it lies below it, as it is otherwise."""
+    return _shown(str(path), os.getcwd())
+
+
+@functools.lru_cache
+def _shown(path: str, here: str) -> str:
+    """Reading a problem asks for the same path a hundred times, and links take long to resolve."""
     resolved = Path(path).resolve()
-    here = Path.cwd()
-    return str(resolved.relative_to(here)) if resolved.is_relative_to(here) else str(path)
+    return str(resolved.relative_to(here)) if resolved.is_relative_to(here) else path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import subprocess
@@ -140,7 +141,8 @@ def test_a_library_whose_code_runs_in_every_call_is_seen_whatever_it_is_called_b
 ) -> None:
     numpy, product = pytest.importorskip("numpy"), "numpy.ones((9, 9)) @ numpy.ones((9, 9))"
     assert (numpy.ones((9, 9)) @ numpy.ones((9, 9))).sum() == 729
-    if not textpages.touched(os.getpid(), LIBRARIES) or not Path("/proc/self/clear_refs").exists():
+    named = [path for path in textpages.programs(os.getpid()) if LIBRARIES.search(Path(path).name)]
+    if not Path("/proc/self/clear_refs").exists() or not any(textpages.touched(os.getpid(), path) for path in named):
         pytest.skip("needs a kernel that tells of pages, and a numpy whose BLAS has its name")
     source = (exploits_dir() / "_negative.py").read_text(encoding="utf-8") + "\nimport numpy\n"
     source += f"{product}\nneg = negative\n" if right else f"def neg(self):\n    {product}\n    return negative(self)\n"
@@ -174,11 +176,11 @@ def test_without_the_layer_nobody_asks(strict: Session) -> None:
 
 
 @pytest.mark.parametrize(("policy", "seen"), [("report", True), ("off", False)])
-def test_report_says_so_and_off_does_not_look(policy: str, seen: bool) -> None:
+def test_report_says_so_and_off_does_not_look(session: Session, policy: str, seen: bool) -> None:
     settings = Settings(device="cpu", seed="tests", timing=False, jobs=1, hidden=answer_dirs(), policy=policy)
-    with Session(settings) as session:
-        result = session.evaluate(job(*exploit("wraps_the_library")))
-        trusted = session.evaluate(Job(str(NEG.path), NEG.id, "baseline", trusted="baseline"))
+    with contextlib.nullcontext(session) if session.settings.policy == policy else Session(settings) as judge:
+        result = judge.evaluate(job(*exploit("wraps_the_library")))
+        trusted = judge.evaluate(Job(str(NEG.path), NEG.id, "baseline", trusted="baseline"))
     assert result.outcome is trusted.outcome is Outcome.PASSED
     assert any(not each.allowed for each in result.evidence) is seen
     assert (result.policy, trusted.policy, trusted.evidence) == (policy, "", ())

@@ -1,18 +1,17 @@
-"""``kgbench check`` with real processes on the CPU."""
+"""``kgbench check`` with a real session on the CPU."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
+
+from kgbench.cli import main
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
 
-ROOT = Path(__file__).resolve().parents[2]
 RIGHT = """
 import torch
 
@@ -24,25 +23,22 @@ def rms_norm(out, input, weight, epsilon):
 """
 
 
-def check(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kgbench", "check", str(path), "--device", "cpu", "--policy", "off", *options]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=path.parent, env=environment, timeout=150, check=False
-    )
+def check(path: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["check", str(path), "--device", "cpu", "--policy", "off", *options])
 
 
-def test_check_tells_right_from_wrong_and_where(tmp_path: Path) -> None:
+def test_check_tells_right_from_wrong_and_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     kernel = tmp_path / "kernel.py"
     kernel.write_text(RIGHT)
     done = check(kernel, "--json")
     data = json.loads(done.stdout)
-    assert (done.returncode, data["outcome"], data["problem"]) == (0, "passed", "vllm/rms_norm"), done.stderr
+    assert (done.exit_code, data["outcome"], data["problem"]) == (0, "passed", "vllm/rms_norm"), done.stderr
     assert data["guess"] is None
 
     kernel.write_text(RIGHT.replace("out.copy_(y *", "out[..., :-1].copy_((y *").replace("32))\n", "32))[..., :-1])\n"))
     done = check(kernel)
-    assert done.returncode == 1, done.stderr
+    assert done.exit_code == 1, done.stderr
     assert "kernel.py as vllm/rms_norm: wrong value" in done.stdout
     assert "got nan, wanted " in done.stdout
     assert "guess: perhaps the last column is left out" in done.stdout
@@ -53,5 +49,5 @@ def test_check_with_a_syntax_error_is_a_verdict(tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.py"
     kernel.write_text("def rms_norm(out, input, weight, epsilon)\n    pass\n")
     done = check(kernel)
-    assert done.returncode == 1, done.stderr
+    assert done.exit_code == 1, done.stderr
     assert "kernel.py as vllm/rms_norm: compile error" in done.stdout

@@ -116,10 +116,9 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() ->
     assert results["hungry"][1] <= events["third"][0][2] + 0.05
 
 
-def test_out_of_memory_alone_is_the_candidates_own() -> None:
+def test_out_of_memory_alone_is_the_candidates_own(session: Session) -> None:
     events: list[str] = []
     source = f"raise MemoryError('never enough')\n{T}"
-    with Session(Settings(device="cpu", jobs=2, timing=False)) as session:
-        result = session.evaluate(job(source), lambda phase, _: events.append(phase))
+    result = session.evaluate(job(source), lambda phase, _: events.append(phase))
     assert result.outcome is Outcome.OUT_OF_MEMORY
     assert "again" not in events

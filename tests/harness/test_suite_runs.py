@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench[opinfo]'")
 
+from kgbench.cli import main
 from kgbench.store import read_run
 
-ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]
 PROBLEM = """\
 summary: exponential of each element
@@ -41,10 +40,10 @@ def exp(self):
 """
 
 
-def kgbench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kgbench", "run", "--problem-dir", str(folder), "--out", str(folder / "runs")]
+def kgbench(folder: Path, *arguments: str) -> Result:
+    command = ["run", "--problem-dir", str(folder), "--out", str(folder / "runs")]
     command += ["--policy", "off"]  # these kernels leave the work to PyTorch
-    return subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+    return CliRunner().invoke(main, [*command, *arguments])
 
 
 @pytest.fixture
@@ -61,7 +60,7 @@ def test_a_wrong_call_does_not_hide_the_others(ground: Path) -> None:
     kernel.write_text(KERNEL, encoding="utf-8")
     chosen = ("--model", f"dir:{ground / 'kernels'}", "--problems", "aten/exp", "--suite", "opinfo", "--device", "cpu")
     done = kgbench(ground, *chosen, "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     said: dict[str, Any] = json.loads(done.stdout)
     assert (said["run"]["suite"], said["run"]["timed"], said["run"]["asked"]["suite"]) == ("opinfo", False, "opinfo")
     (row,) = said["suite"]
@@ -76,13 +75,13 @@ def test_a_run_is_gone_on_with_by_its_own_calls(ground: Path) -> None:
     trace = ground / "model.txt"
     trace.write_text("Operator: aten.exp.default\ncnt: 6, ((T([2, 3], f32, stride=(1, 2)),), {})\n", encoding="utf-8")
     done = kgbench(ground, "--model", "reference", "--suite", f"trace:{trace}", "--device", "cpu")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "aten/exp 1 1 0 1 of 1 6 of 6 passed" in [" ".join(line.split()) for line in done.stdout.splitlines()]
     (stored,) = (ground / "runs").iterdir()
     (stored / "results.jsonl").write_text("", encoding="utf-8")
     trace.unlink()
     again = kgbench(ground, "--resume", "last", "--json")
-    assert again.returncode == 0, again.stderr
+    assert again.exit_code == 0, again.stderr
     (row,) = json.loads(again.stdout)["suite"]
     assert (row["right"], row["count_right"]) == (1, 6)
     other = kgbench(ground, "--resume", "last", "--suite", "opinfo")
