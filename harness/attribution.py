@@ -29,6 +29,7 @@ from kgbench.policy import (
     GROUPS,
     HARMLESS_KERNELS,
     LIBRARIES,
+    LIBRARY_MARKS,
     MOVING_KERNELS,
     WORK,
     allowed,
@@ -130,6 +131,8 @@ class Attribution:
         self.mapped: frozenset[str] = frozenset()
         self.known: frozenset[int] = frozenset()
         """Processes from before the candidate was loaded."""
+        self.programs: frozenset[str] = frozenset()
+        """What these had mapped to run."""
         self.interpreted = False
         """Triton's interpreter was at work."""
         self.lost = False
@@ -138,6 +141,7 @@ class Attribution:
     def before_import(self, keeper: int) -> None:
         """Note what a worker is like that has not seen its candidate."""
         self.mapped, self.known = mapped(keeper), frozenset(processes.descendants(keeper))
+        self.programs = frozenset().union(*map(textpages.programs, self.known))
 
     @contextlib.contextmanager
     def first_call(self, side: Side, case: Case) -> Iterator[None]:
@@ -187,7 +191,7 @@ class Attribution:
 
         Triton's interpreter multiplies by numpy, and what it takes is no time.
         """
-        used = frozenset[str]() if self.cuda or self.interpreted else _of_all(keeper, textpages.touched)
+        used = frozenset() if self.cuda or self.interpreted else self._libraries_in_use(keeper)
         for _ in range(TRIES):
             if not used:
                 return
@@ -195,11 +199,24 @@ class Attribution:
                 textpages.forget(pid)
             watch()
             # Another process that ends just now can mark pages, too, but hardly each time.
-            used &= _of_all(keeper, textpages.ran)
-        for name in used:
-            self.evidence["library", name] = Evidence(
-                "library", name, "", 1, None, False, "its code ran in the calls that were watched"
-            )
+            used &= frozenset().union(*map(textpages.ran, processes.descendants(keeper)))
+        for path in used:
+            why = "its code ran in the calls that were watched"
+            name = Path(path).name
+            self.evidence["library", name] = Evidence("library", name, "", 1, None, False, why)
+
+    def _libraries_in_use(self, keeper: int) -> frozenset[str]:
+        """Paths of libraries, by their names and, of what came with the candidate, by what is in them."""
+
+        def is_one(pid: int, path: str) -> bool:
+            if LIBRARIES.search(Path(path).name):
+                return textpages.touched(pid, path)
+            if path in self.programs or not textpages.touched(pid, path):
+                return False
+            return textpages.holds(pid, path, LIBRARY_MARKS)
+
+        pids = processes.descendants(keeper)
+        return frozenset(path for pid in pids for path in textpages.programs(pid) if is_one(pid, path))
 
     def blind(self, works: bool) -> Evidence:
         """Nothing was seen in calls that decide."""
@@ -361,11 +378,6 @@ def window_us(timing: Timing) -> float | None:
 def window_calls(timing: Timing) -> int:
     """How many calls its windows had, as far as they are watched."""
     return min(MOST_CALLS, max(window.calls for window in timing.windows if window.kind == "window"))
-
-
-def _of_all(keeper: int, found: Callable[[int, re.Pattern[str]], frozenset[str]]) -> frozenset[str]:
-    """What is found of libraries in any of a keeper's processes."""
-    return frozenset().union(*(found(pid, LIBRARIES) for pid in processes.descendants(keeper)))
 
 
 def mapped(keeper: int) -> frozenset[str]:

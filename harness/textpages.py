@@ -16,19 +16,34 @@ from typing import Final
 ENTRY_BYTES: Final = 8
 PRESENT: Final = 0x80
 """In the last byte of an entry of ``pagemap``."""
-_MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S+x\S* .*/([^/\n]+)$")
+_MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S+x\S* \S+ \S+ \S+\s+(/.*)$")
 
 
-def touched(pid: int, names: re.Pattern[str]) -> frozenset[str]:
-    """File names of the libraries of these names of whose code anything was fetched since the process began. Cheap."""
-    found = set()
+def programs(pid: int) -> frozenset[str]:
+    """Paths, as the process has them, of all files that it has mapped to run."""
+    return frozenset(path for _, _, path in _mappings(pid))
+
+
+def holds(pid: int, path: str, marks: re.Pattern[bytes]) -> bool:
+    """Whether a file that a process has mapped has any of these bytes in it."""
+    # The first is there for a file that is gone, too, and not for everybody.
+    links = [f"map_files/{first:x}-{end:x}" for first, end, mapped in _mappings(pid) if mapped == path]
+    for link in (*links[:1], f"root{path}"):
+        with contextlib.suppress(OSError, ValueError), Path(f"/proc/{pid}/{link}").open("rb") as file:
+            return marks.search(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) is not None
+    return False
+
+
+def touched(pid: int, path: str) -> bool:
+    """Whether anything of a file's code was fetched since the process began. Cheap."""
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/pagemap").open("rb", buffering=0) as pages:
-        for first, end, name in _mappings(pid, names):
-            pages.seek(first // mmap.PAGESIZE * ENTRY_BYTES)
-            entries = pages.read((end - first) // mmap.PAGESIZE * ENTRY_BYTES)
-            if any(last & PRESENT for last in entries[ENTRY_BYTES - 1 :: ENTRY_BYTES]):
-                found.add(name)
-    return frozenset(found)
+        for first, end, mapped in _mappings(pid):
+            if mapped == path:
+                pages.seek(first // mmap.PAGESIZE * ENTRY_BYTES)
+                entries = pages.read((end - first) // mmap.PAGESIZE * ENTRY_BYTES)
+                if any(last & PRESENT for last in entries[ENTRY_BYTES - 1 :: ENTRY_BYTES]):
+                    return True
+    return False
 
 
 def forget(pid: int) -> None:
@@ -37,23 +52,22 @@ def forget(pid: int) -> None:
         Path(f"/proc/{pid}/clear_refs").write_text("1")
 
 
-def ran(pid: int, names: re.Pattern[str]) -> frozenset[str]:
-    """The libraries of these names of whose code anything was fetched since ``forget``. Takes milliseconds."""
-    found, name = set(), ""
+def ran(pid: int) -> frozenset[str]:
+    """Paths of the files of whose code anything was fetched since ``forget``. Takes milliseconds."""
+    found, path = set(), ""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps").read_text(errors="replace").splitlines():
-            if mapping := _MAPPING.match(line):
-                name = mapping[3]
-            elif not line[0].isupper():
-                name = ""
-            elif name and line.startswith("Referenced:") and line.split()[1] != "0" and names.search(name):
-                found.add(name)
+            if not line[0].isupper():
+                mapping = _MAPPING.match(line)
+                path = mapping[3] if mapping else ""
+            elif path and line.startswith("Referenced:") and line.split()[1] != "0":
+                found.add(path)
     return frozenset(found)
 
 
-def _mappings(pid: int, names: re.Pattern[str]) -> Iterator[tuple[int, int, str]]:
+def _mappings(pid: int) -> Iterator[tuple[int, int, str]]:
     """First and last address, and the file, of executable mappings."""
-    for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
-        mapping = _MAPPING.match(line)
-        if mapping is not None and names.search(mapping[3]):
-            yield int(mapping[1], 16), int(mapping[2], 16), mapping[3]
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+            if mapping := _MAPPING.match(line):
+                yield int(mapping[1], 16), int(mapping[2], 16), mapping[3]

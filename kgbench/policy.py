@@ -235,6 +235,11 @@ LIBRARIES: Final = re.compile(
 )
 """File names of shared libraries that could do a problem's work."""
 
+LIBRARY_MARKS: Final = re.compile(
+    rb"openblas_get_co|MKL_Get_Version|mkl_serv_|cblas_[sdcz]gemm|bli_[sdcz]gemm|armpl_get"
+)
+"""What stands in the file of a library of the host's, whatever that is called."""
+
 _OPERATOR: Final = re.compile(r"^(?:torch\.ops\.)?(\w+)(?:::|\.)(\w+)(?:\.(\w+))?$")
 _FOREIGN: Final = re.compile(
     r"lib(?:cublas|cudnn|cusparse|cusolver)\w*|-l(?:cublas|cudnn|cusparse|cusolver)\w*"
