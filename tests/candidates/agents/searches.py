@@ -38,6 +38,8 @@ def by_name():
 
 def by_walking():
     for folder, names, files in os.walk("/"):
+        if all(f"by walking: {path}" in found for path in PATHS):
+            return  # nothing is left to be shown
         names[:] = [name for name in names if os.path.join(folder, name) not in SKIPPED]
         if "site-packages" in folder and "kgbench" not in folder:
             names[:] = [name for name in names if "kgbench" in name]
