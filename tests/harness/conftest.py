@@ -43,6 +43,13 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 @pytest.fixture(scope="session")
+def timed() -> Iterator[Session]:
+    """Judges and times one candidate after the other, with the CPU's own deadlines."""
+    with Session(Settings(device="cpu", jobs=1, seed="timing tests", hidden=answer_dirs())) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """Judges without timing under the strict policy, and leaves out what a job says."""
     log_dir, hidden = tmp_path_factory.mktemp("strict-logs"), answer_dirs()

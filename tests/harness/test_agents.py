@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +22,8 @@ import pytest
 from kgbench.agents.folder import example_inputs
 from kgbench.agents.work import Confine
 from kgbench.asking import NotAnswered, Prompt, Question, Reply, Sampling, Stop, Turn
-from kgbench.evaluator import Evaluator
 from kgbench.harness.sandbox import landlock
+from kgbench.harness.session import Job, Session
 from kgbench.loader import load_problem
 from kgbench.models import ModelError
 from kgbench.models.exec import ExecAsker, provider
@@ -347,9 +348,9 @@ class TestCheck:
         assert not any("x" * 100 in text for text in judged)
 
     @pytest.mark.torch
-    def test_with_the_referee_itself(self) -> None:
-        with Evaluator("cpu", timing=False) as evaluator:
-            reply = ask("checks.sh", timeout_s=50, judge=lambda text: evaluator.check("aten/t", text))
+    def test_with_the_referee_itself(self, session: Session) -> None:
+        job = Job(str(problems_dir() / "aten/t.yaml"), "aten/t", "agent")
+        reply = ask("checks.sh", timeout_s=50, judge=lambda text: session.evaluate(replace(job, source=text)))
         assert [check["outcome"] for check in reply.facts["checks"]] == ["wrong shape", "passed"]
 
 

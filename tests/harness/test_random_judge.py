@@ -13,7 +13,7 @@ from kgbench.baselines.references import random as laws  # noqa: E402
 from kgbench.cases import expand_cases  # noqa: E402
 from kgbench.harness.judge import PASSED  # noqa: E402
 from kgbench.harness.random_judge import LOW_BITS, RandomJudge, _seedings  # noqa: E402
-from kgbench.harness.session import Job, Session, Settings  # noqa: E402
+from kgbench.harness.session import Job, Session  # noqa: E402
 from kgbench.loader import load_problem  # noqa: E402
 from kgbench.types import Outcome, Result  # noqa: E402
 
@@ -128,11 +128,10 @@ def test_timed_calls_are_judged_together(tmp_path: Path, share: float, words: st
     assert judge.conclude() is PASSED
 
 
-def test_an_honest_kernel_passes_its_timed_calls(tmp_path: Path) -> None:
-    with Session(Settings(device="cpu", seed="tests", jobs=1)) as session:
-        result = judged(session, problem_file(tmp_path, EXPONENTIAL), source=kernel(DRAWN))
+def test_an_honest_kernel_passes_its_timed_calls(timed: Session, tmp_path: Path) -> None:
+    result = judged(timed, problem_file(tmp_path, EXPONENTIAL), source=kernel(DRAWN))
     assert result.outcome is Outcome.PASSED
-    assert result.cases[-1].phase == "bench"
+    assert (result.cases[-1].phase, result.cases[-1].timing is None) == ("bench", False)
 
 
 # --- dishonest ---

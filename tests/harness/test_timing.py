@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,12 +88,6 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = PROBLEM.replace("{m: 16, n: 256}", "{m: 256, n: 256}")
         (folder / source / "scale.yaml").write_text(text, encoding="utf-8")
     return folder
-
-
-@pytest.fixture(scope="module")
-def timed() -> Iterator[Session]:
-    with Session(Settings(device="cpu", jobs=1, seed="timing tests", hidden=answer_dirs())) as session:
-        yield session
 
 
 def judge(session: Session, problems: Path, text: str, problem: str = "mine/scale") -> Result:
