@@ -58,13 +58,14 @@ def problem_scores(
     )
 
 
-def roofline_by(by: str, of_problems: Iterable[ProblemScores]) -> dict[str, float]:
-    """Geometric mean of the roofline shares by group of a table; none of a group without any, and none by model."""
-    groups: dict[str, list[float]] = {}
+def roofline_by(by: str, of_problems: Iterable[ProblemScores]) -> dict[tuple[str, str], float]:
+    """Geometric mean of the roofline shares by name and kinds of a table's row; none without any, and none by model."""
+    groups: dict[tuple[str, str], list[float]] = {}
     for each in of_problems:
         names = {"source": each.problem.partition("/")[0], "category": each.category, "kind": each.kind}
         if each.roofline and by in names:
-            groups.setdefault(names[by], []).append(each.roofline)
+            for kinds in ("all kinds", *["compute"] * (each.kind == "compute")):
+                groups.setdefault((names[by], kinds), []).append(each.roofline)
     return {name: geometric_mean(shares) for name, shares in groups.items()}
 
 

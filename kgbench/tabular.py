@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 Number = float | int | str | None
 Ends = tuple[float, float] | None
+ByRow = Mapping[tuple[str, str], float]
+"""A number by name and kinds of a row."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def _at_k(name: str, k: int) -> Column[Row]:
     return _by_row(f"{name}@{k}", f"{name}@{k}", value, percent)
 
 
-def columns(rows: Sequence[Row], by: str = "source", roofline: Mapping[str, float] | None = None) -> list[Column[Row]]:
+def columns(rows: Sequence[Row], by: str = "source", roofline: ByRow | None = None) -> list[Column[Row]]:
     """Of md and LaTeX; a score that no row has is left out."""
     most = max((row.samples for row in rows), default=1)
     asked = [_at_k("pass", most), _at_k("fast_1", most)] if most > 1 else []
@@ -116,11 +118,11 @@ def _heads(by: str) -> list[Column[Row]]:
     ]
 
 
-def _roofline(shares: Mapping[str, float] | None) -> Column[Row]:
-    return Column("roofline share", "roofline", lambda row: (shares or {}).get(row.source), percent)
+def _roofline(shares: ByRow | None) -> Column[Row]:
+    return Column("roofline share", "roofline", lambda row: (shares or {}).get((row.source, row.kinds)), percent)
 
 
-def all_columns(rows: Sequence[Row], by: str, roofline: Mapping[str, float] | None = None) -> list[Column[Row]]:
+def all_columns(rows: Sequence[Row], by: str, roofline: ByRow | None = None) -> list[Column[Row]]:
     """Of CSV: every score, for every p and k."""
     first, second, _ = _heads(by)
     thresholds = [fast.p for fast in rows[0].fast] if rows else []

@@ -278,7 +278,10 @@ class TestPerProblem:
         found = problem_scores({}, chosen("aten/a", "aten/b", "vllm/c", "vllm/d"), [])
         shares = (0.1, 0.4, 0.3, None)
         found = tuple(dataclasses.replace(each, roofline=share) for each, share in zip(found, shares, strict=True))
-        assert roofline_by("source", found) == {"aten": pytest.approx(0.2), "vllm": pytest.approx(0.3)}
+        found = (*found, dataclasses.replace(found[2], kind="creation", roofline=0.6))
+        both = {("aten", kinds): pytest.approx(0.2) for kinds in ("compute", "all kinds")}
+        vllm = {("vllm", "compute"): pytest.approx(0.3), ("vllm", "all kinds"): pytest.approx(0.18**0.5)}
+        assert roofline_by("source", found) == both | vllm
         assert roofline_by("model", found) == {}
 
     def test_roofline_of_a_right_kernel(self) -> None:
