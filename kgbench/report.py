@@ -569,6 +569,8 @@ def result_json(result: Result) -> dict[str, Any]:
         "speedup": None if result.interpreted else estimate_json(against["library"]),
         "fallback_speedup": None if result.interpreted else estimate_json(against["fallback"]),
         "overloads": result.overloads,
+        "policy": result.policy,
+        "not_allowed": [asdict(each) for each in result.evidence if not each.allowed],
         "library": asdict(result.library) if result.library else None,
         "first_failure": asdict(case) if case else None,
         "generation": asdict(result.generation) if result.generation else None,

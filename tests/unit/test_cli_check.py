@@ -21,7 +21,7 @@ from kgbench.harness.settings import Deadlines, Job
 from kgbench.loader import Registry, load_problem
 from kgbench.paths import examples_dir, problems_dir
 from kgbench.roofline import achieved, roofline_share
-from kgbench.types import CaseResult, Mismatch, Outcome, Result
+from kgbench.types import CaseResult, Evidence, Mismatch, Outcome, Result
 from tests.unit.made_results import bench, result, timing
 from tests.unit.test_loader import GOOD
 
@@ -128,9 +128,13 @@ def test_json_is_all_that_stdout_carries(tmp_path: Path, session: type[FakeSessi
     assert (data["right"], data["outcome"], data["device"]) == (False, "wrong value", FACTS)
     assert data["guess"] == "perhaps the last row is left out"
     assert data["first_failure"]["mismatch"]["index"] == [4, 0]
-    session.answer = staticmethod(lambda job: right(job.problem_id))
+    seen = (Evidence("operator", "aten::mm", allowed=False), Evidence("operator", "aten::view"))
+    session.answer = staticmethod(
+        lambda job: dataclasses.replace(right(job.problem_id), policy="report", evidence=seen)
+    )
     data = json.loads(check(kernel(tmp_path), "--json").stdout)
     assert data["right"] is True
+    assert (data["policy"], [each["name"] for each in data["not_allowed"]]) == ("report", ["aten::mm"])
     assert data["speedup"]["point"] == pytest.approx(0.83)
     assert data["bench"][0]["achieved"] == {"gb_per_s": pytest.approx(80.0), "gflop_per_s": pytest.approx(50.0)}
 
