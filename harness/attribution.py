@@ -49,7 +49,7 @@ HOST_US: Final = 50.0
 HOST_DIFFERENCE: Final = 3.0
 HOST_SLACK_US: Final = 3000.0
 """On the CPU a watched window may take so many times what it took when it was timed, and this more. The tracer costs a
-microsecond an operator, and other programs may come between."""
+microsecond an operator."""
 OTHERS_SHARE: Final = 0.005
 OTHERS_US: Final = 300.0
 """Of the time in which calls are watched, most of which is spent drawing and judging, and at least: what other
@@ -80,6 +80,8 @@ class Seen:
     lost: bool = True
     """The observer was switched off meanwhile, or does not work."""
     wall_us: float = 0.0
+    cpu_us: float = 0.0
+    """In which the worker's threads were at work, summed: others' programs do not make it longer."""
     busy_us: float = 0.0
     """In which the device did anything."""
     records: int = 0
@@ -98,6 +100,7 @@ class Seen:
                 _count(reply["calls"]),
                 reply["lost"] is not False,
                 _time(reply["wall_us"]),
+                _time(reply["cpu_us"]),
                 _time(reply["busy_us"]),
                 _count(reply["records"]),
                 {_text(name): (_count(n), _time(host), _time(device)) for name, n, host, device in reply["operators"]},
@@ -360,10 +363,10 @@ def unlike_on_host(seen: Seen, calls: int, timing: Timing) -> str:
     """How much longer a watched window of so many calls took on the CPU than one that was scored; empty where it did
     not.
     """
-    scored = window_us(timing)
-    if scored is None or seen.lost or seen.wall_us <= HOST_DIFFERENCE * scored * calls + HOST_SLACK_US:
+    scored, took = window_us(timing), min(seen.wall_us, seen.cpu_us)
+    if scored is None or seen.lost or took <= HOST_DIFFERENCE * scored * calls + HOST_SLACK_US:
         return ""
-    return f"a call takes {seen.wall_us / calls:.1f} µs when observed, {scored:.1f} µs when timed"
+    return f"a call takes {took / calls:.1f} µs when observed, {scored:.1f} µs when timed"
 
 
 def window_us(timing: Timing) -> float | None:

@@ -55,7 +55,7 @@ class Observer:
         self.device = torch.zeros(1, device=device_kind) if kernels else None
         if kernels:
             self.activities.add(_profiler.ProfilerActivity.CUDA)
-        self.calls = self.wall_ns = self.busy_ns = self.records = 0
+        self.calls = self.wall_ns = self.cpu_ns = self.busy_ns = self.records = 0
         self.lost = False
         self.operators: dict[str, list[int]] = {}
         """By name: count, nanoseconds on the host, on the device."""
@@ -70,18 +70,19 @@ class Observer:
             with self:
                 pass
             Observer.tried[kernels] = not self.lost
-            self.lost, self.calls, self.wall_ns = False, 0, 0
+            self.lost, self.calls, self.wall_ns, self.cpu_ns = False, 0, 0, 0
         self.works = Observer.tried[kernels]
         self._wrap()
 
     def __enter__(self) -> Observer:
         self._start()
         self._signal("begin")
-        self.begun_ns = time.perf_counter_ns()
+        self.begun_ns, self.begun_cpu_ns = time.perf_counter_ns(), time.process_time_ns()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.wall_ns += time.perf_counter_ns() - self.begun_ns
+        self.cpu_ns += time.process_time_ns() - self.begun_cpu_ns
         self.calls += 1
         self._signal("end")
         self._take(self._stop())
@@ -96,6 +97,7 @@ class Observer:
             "calls": self.calls,
             "lost": self.lost,
             "wall_us": self.wall_ns / 1e3,
+            "cpu_us": self.cpu_ns / 1e3,
             "busy_us": self.busy_ns / 1e3,
             "records": self.records,
             "operators": [[name, n, host / 1e3, device / 1e3] for name, (n, host, device) in operators[:MOST_NAMES]],
