@@ -41,19 +41,20 @@ def work(self, factor):
     time.sleep(0.005 * (self.numel() > 60_000))
     return torch.mul(self, factor)
 """
+# Right in the checks, which call it twice or four times with what is timed.
 FORGETFUL = """
 def work(self, factor):
     global calls
-    calls += 1
-    if calls > 132 and self.numel() > 60_000:
+    calls += self.numel() > 60_000
+    if calls > 8:
         return torch.zeros_like(self)
     return torch.mul(self, factor)
 """
 FRAGILE = """
 def work(self, factor):
     global calls
-    calls += 1
-    if calls > 132 and self.numel() > 60_000:
+    calls += self.numel() > 60_000
+    if calls > 8:
         os._exit(3)
     return torch.mul(self, factor)
 """
@@ -85,13 +86,18 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("problems")
     for source in ("mine", "shared"):
         (folder / source).mkdir()
-        text = PROBLEM.replace("{m: 16, n: 256}", "{m: 256, n: 256}")
+        text = PROBLEM.replace("{m: 16, n: 256}", "{m: 512, n: 1024}")
         (folder / source / "scale.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
 def judge(session: Session, problems: Path, text: str, problem: str = "mine/scale") -> Result:
     return session.evaluate(Job(str(problems / f"{problem}.yaml"), problem, "test", source=HEAD + text))
+
+
+def shared(result: Result) -> set[bool]:
+    """Whether the library's times were an earlier candidate's."""
+    return {case.timing.library_shared for case in result.cases if case.timing is not None}
 
 
 def ratios(result: Result) -> list[float]:
@@ -109,17 +115,20 @@ def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session, pr
 
 
 def test_the_library_is_timed_once_for_all_candidates_of_a_problem(timed: Session, problems: Path) -> None:
-    results = [judge(timed, problems, text, "shared/scale") for text in (HONEST, HONEST, SLOW)]
+    results = [judge(timed, problems, HONEST, "shared/scale")]
+    # One that a busy machine makes look slow leaves no times behind.
+    while len(results) < 6 and shared(results[-1]) == {False}:
+        results.append(judge(timed, problems, HONEST, "shared/scale"))
+    alone, later = ([case.timing for case in result.cases if case.timing] for result in results[-2:])
+    results.append(judge(timed, problems, SLOW, "shared/scale"))
     job = Job(str(problems / "shared/scale.yaml"), "shared/scale", "baseline", trusted="baseline")
     results.append(timed.evaluate(job))
-    shared = [{case.timing.library_shared for case in result.cases if case.timing} for result in results]
     # The library against itself is what the clock is measured with, so it is never shared.
-    assert shared == [{False}, {True}, {True}, {False}]
-    first, second = ([case.timing for case in result.cases if case.timing] for result in results[:2])
-    for alone, later in zip(first, second, strict=True):
-        assert 0.2 < later.library_us / alone.library_us < 5
-        assert {window.kind for window in later.windows if window.side == "library"} == {"overhead"}
-    assert max(ratios(results[2])) < 0.5
+    assert list(map(shared, results)) == [*[{False}] * (len(results) - 3), {True}, {True}, {False}]
+    for one, other in zip(alone, later, strict=True):
+        assert 0.2 < other.library_us / one.library_us < 5
+        assert {window.kind for window in other.windows if window.side == "library"} == {"overhead"}
+    assert max(ratios(results[-2])) < 0.5
 
 
 def test_a_slow_kernel_is_scored_slow(timed: Session, problems: Path) -> None:
