@@ -58,6 +58,9 @@ QUIET_FACTOR: Final = 1.5
 QUIET_DEADLINE_S: Final = 0.5
 LEFT_DEADLINE_S: Final = 5.0
 """How long the driver may take to end what a killed process had on the device."""
+SPOILT_SHARE: Final = 0.2
+SPOILT_CALLS: Final = 3
+"""On the CPU, beside one pair in so many a window whose inputs vanish at the mark; so many of its calls are judged."""
 MIN_PAIRS: Final = 6
 MAX_PAIRS: Final = 16
 TARGET_HALF_WIDTH: Final = 0.004
@@ -293,8 +296,12 @@ class Bench:
         inputs: WindowInputs | None,
         queued: bool | None = None,
         kind: str = "window",
+        spoilt: WindowInputs | None = None,
     ) -> Window:
-        """One window of one side while the candidate, if it is the other, is stopped; keeps a choice of its outputs."""
+        """One window of one side while the candidate, if it is the other, is stopped; keeps a choice of its outputs.
+
+        With ``spoilt``, these take the inputs' place as soon as the worker says that its calls are done.
+        """
         if name == "library" and run.known is not None and kind in ("window", "single"):
             return self._replay(run, run.known, kind)
         side, clock, candidate = self.sides[name], self.clocks[name], self.sides["candidate"].handle
@@ -316,6 +323,14 @@ class Bench:
             inputs.fill(side)
         self._flush()
         done_us, released_ns = self._release(side, clock, what)
+        if spoilt is not None:
+            # Whoever still has to read them to make what it said was done will read these.
+            self._freeze(candidate)
+            spoilt.spoil(side)
+            candidate.thaw()
+        self._spin(side, clock.page.words, ControlPage.SECURED, clock.epoch, self._window_deadline(), what)
+        if spoilt is not None and inputs is not None:
+            inputs.spoil(side)
         stopping_ns = time.perf_counter_ns()
         if hostile:
             self._freeze(candidate)
@@ -426,13 +441,14 @@ class Bench:
     def _release(self, side: Side, clock: Clock, what: str) -> tuple[float, int]:
         """Let the window run; microseconds to the mark behind its last call, and when it was released."""
         words, epoch = clock.page.words, clock.epoch
-        deadline = self.turns.now() + self.budget.window_deadline_s
+        deadline = self._window_deadline()
         released_ns = time.perf_counter_ns()
         words[ControlPage.RELEASE] = epoch
         self._spin(side, words, ControlPage.DONE, epoch, deadline, what)
-        done_us = (time.perf_counter_ns() - released_ns) / 1e3
-        self._spin(side, words, ControlPage.SECURED, epoch, deadline, what)
-        return done_us, released_ns
+        return (time.perf_counter_ns() - released_ns) / 1e3, released_ns
+
+    def _window_deadline(self) -> float:
+        return self.turns.now() + self.budget.window_deadline_s
 
     def _spin(self, side: Side, words: Any, word: int, epoch: int, deadline: float, what: str) -> None:
         """Wait for a mark; looks up now and then whether the worker has failed instead. Raises WorkerFailed."""
@@ -602,13 +618,38 @@ class Bench:
             inputs = run.layout.draw(calls, self.generator)
             got = {name: self._window(run, name, calls, inputs) for name in order}
             pairs.append((got["library"], got["candidate"]))
+            if self.choose.random() < SPOILT_SHARE:
+                self._take_inputs_away(run, calls, pairs)
             late = time.monotonic() - started > self.budget.case_s
             if len(pairs) % 2 == 0 and (
                 (len(pairs) >= MIN_PAIRS and half_width(log_ratios(pairs, overhead)) < TARGET_HALF_WIDTH)
                 or (late and len(pairs) >= 2)
             ):
                 break
+        self._take_inputs_away(run, calls, pairs)
         return pairs
+
+    def _take_inputs_away(self, run: _Case, calls: int, pairs: list[tuple[Window, Window]]) -> None:
+        """A window like any other, until the worker says that its calls are done. Raises BenchFailed.
+
+        The stub copies outputs out behind the mark, and shares a process with the candidate: who does the work there,
+        straight into its place, takes no longer than an honest copy. On a GPU such a window lacks its kernels.
+        """
+        without = self.without & {layers.FRESH, layers.CLOCK, layers.FREEZING}
+        library, candidate = pairs[-1]
+        if self.cuda or without or candidate.done_us > SLOW * library.done_us:
+            return
+        if any(promise.shares for promise in run.layout.first.promises):
+            return
+        inputs, others = (run.layout.draw(calls, self.generator) for _ in range(2))
+        window = self._window(run, "candidate", calls, inputs, kind="spoilt", spoilt=others)
+        run.windows.remove(window)
+        for i in self.choose.sample(range(calls), min(calls, SPOILT_CALLS)):
+            call, secured = self._kept(run, inputs, i)
+            verdict = self.judge.judge(call, secured)
+            if verdict is not PASSED:
+                words = f"its inputs were taken away when it said that its calls were done: {verdict.reason}"
+                self._pass(run, replace(verdict, reason=words))
 
     def _singles(self, run: _Case, overhead: float, pairs: list[tuple[Window, Window]]) -> tuple[float, float] | None:
         """Least times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out."""

@@ -108,6 +108,15 @@ class WindowInputs:
             end = begin + array.nbytes - 2 * GUARD_BYTES
             arena.view(calls, stride)[:, begin:end] = addresses.view(torch.uint8)
 
+    def spoil(self, side: Side) -> None:
+        """Put these values in the place of others that a side's calls may read, and nowhere else."""
+        calls, stride = self.rows.shape
+        arena = side.ensure_arena(calls * stride).bytes_at(0, calls * stride).view(calls, stride)
+        for chunk in self.layout.first.inputs.chunks.values():
+            if chunk.spec.access == "read":
+                place = slice(chunk.offset, chunk.offset + chunk.image.numel())
+                arena[:, place] = self.rows[:, place]
+
     def call(self, i: int) -> PlacedCall:
         """Call number ``i`` as a call by itself; its images are views of the rows."""
         first, begin = self.layout.first, i * self.layout.stride

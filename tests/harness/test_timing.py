@@ -78,6 +78,28 @@ def work(self, factor):
         time.sleep(0.005)
     return torch.mul(self, factor)
 """
+# Answers memory that nobody has written; where the stub copies outputs out it does the work, straight into their place.
+WORKS_BEHIND_THE_MARK = """
+import sys
+
+worker = sys.modules["kgbench.harness.worker"]
+COPY, OWED = worker.Stub._place_outputs, {}
+
+def place(stub, outputs, offset, capacity):
+    if id(outputs) not in OWED:
+        return COPY(stub, outputs, offset, capacity)
+    self, other, alpha = OWED.pop(id(outputs))
+    for output, at in stub._output_places(outputs, offset, capacity):
+        torch.add(self, other, alpha=alpha, out=worker.tensor_at(stub._arena(), at))
+
+worker.Stub._place_outputs = place
+
+def work(self, other, alpha):
+    out = torch.add(self, other, alpha=alpha).contiguous() if self.numel() < 60_000 else torch.empty_like(self)
+    if self.numel() >= 60_000:
+        OWED[id(out)] = self, other, alpha
+    return out
+"""
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +162,13 @@ def test_a_slow_kernel_is_scored_slow(timed: Session, problems: Path) -> None:
 
 @pytest.mark.parametrize(
     ("source", "outcome"),
-    [(FORGETFUL, Outcome.WRONG_VALUE), (FRAGILE, Outcome.CRASHED), (FORGES_THE_MARK, Outcome.WRONG_VALUE)],
-    ids=["forgetful", "fragile", "forges the mark"],
+    [
+        (FORGETFUL, Outcome.WRONG_VALUE),
+        (FRAGILE, Outcome.CRASHED),
+        (FORGES_THE_MARK, Outcome.WRONG_VALUE),
+        (WORKS_BEHIND_THE_MARK, Outcome.WRONG_VALUE),
+    ],
+    ids=["forgetful", "fragile", "forges the mark", "works behind the mark"],
 )
 def test_what_goes_wrong_in_a_timed_window_is_the_candidates(
     timed: Session, problems: Path, source: str, outcome: Outcome
