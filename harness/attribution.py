@@ -34,6 +34,7 @@ from kgbench.policy import (
     WORK,
     allowed,
     family,
+    group_of,
     module_rule,
     own_operators,
     whose_kernel,
@@ -164,7 +165,7 @@ class Attribution:
         difference, calls = "", window_calls(timing)
         for attempt in range(TRIES):
             # Others' work makes kernels look slow, so who looks slow beside them is watched alone.
-            with bench.turns.turn() if attempt else contextlib.nullcontext(), watching(side, self.cuda) as seen:
+            with bench.alone() if attempt else contextlib.nullcontext(), watching(side, self.cuda) as seen:
                 try:
                     bench.run_once(case, calls)
                 except BenchFailed as failure:
@@ -289,7 +290,8 @@ class Attribution:
         for name, verdict in verdicts.items():
             count, host, device = seen.operators[name]
             share = device / device_us if device_us and (device or on_device) else host / max(seen.wall_us, 1e-3)
-            counts = host_counts or device / max(device_us, 1e-3) >= LEAST_SHARE
+            # A view of the problem's own takes no time, and a copy of it does the work under the copy's name.
+            counts = host_counts or _is_view(name) or device / max(device_us, 1e-3) >= LEAST_SHARE
             if not on_device and share >= HOST_SHARE and host >= HOST_US * max(seen.calls, 1):
                 counts = True
             may = verdict.allowed or not counts
@@ -427,6 +429,10 @@ def refusal(reason: str) -> Evidence:
 
 def _is_operator(name: str) -> bool:
     return re.fullmatch(r"\w+::\w+(?:\.\w+)?", name) is not None
+
+
+def _is_view(name: str) -> bool:
+    return group_of(name.removeprefix("aten::").partition(".")[0]) == "views"
 
 
 def _text(value: Any) -> str:

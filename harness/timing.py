@@ -21,7 +21,7 @@ import random
 import select
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
@@ -354,16 +354,23 @@ class Bench:
         if layers.FREEZING not in self.without and not candidate.is_frozen:
             candidate.freeze()
 
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """A turn for what is not timed, and as far as that comes about a device that others are done with."""
+        with self.turns.turn():
+            self._is_quiet()
+            yield
+
     def _await_quiet(self) -> None:
         """Wait for the end of what stopped processes have left on the device. Raises DeviceBusy."""
-        if self.cuda and self.timing and layers.FREEZING not in self.without and not self._is_quiet():
+        if self.timing and layers.FREEZING not in self.without and not self._is_quiet():
             raise DeviceBusy
 
     def _is_quiet(self, deadline_s: float = QUIET_DEADLINE_S) -> bool:
         """Whether flushes soon take no longer than they have taken on this device: one that works for another process,
         too, takes turns of milliseconds."""
         in_a_row, until = 0, time.monotonic() + deadline_s
-        while in_a_row < QUIET_FLUSHES:
+        while self.cuda and in_a_row < QUIET_FLUSHES:
             took_us, known = self._flush(), self.turns.page.quiet_us
             if not known or took_us < known:
                 self.turns.page.quiet_us = took_us

@@ -287,6 +287,8 @@ def test_an_operator_counts_by_what_it_does_on_the_device_or_for_long_on_the_hos
     does = {("my_kernel", ""): (1, 90.0), ("void at::native::neg_kernel()", "aten::neg"): (1, 10.0)}
     assert refused(account(kernels=does, operators={"aten::neg": (1, 8.0, 10.0)})) != []
     assert refused(account(operators={"aten::mul": (1, 8.0, 0.0)})) == []
+    assert refused(account(operators={"aten::_neg_view": (1, 8.0, 0.0)})) != [], "a copy does its work"
+    assert refused(account(operators={"aten::expand": (1, 8.0, 0.0)})) == []
     assert refused(account(operators={"aten::mul": (1, 800.0, 0.0)})) != []
 
 

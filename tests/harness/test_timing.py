@@ -5,14 +5,19 @@ The reference judges itself on a fifth of the problems, always the same; KGBENCH
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from kgbench.harness.handle import HarnessFailed, WorkerFailed
 from kgbench.harness.session import Deadlines, Job, Session, Settings
+from kgbench.harness.timing import Bench
 from kgbench.loader import Registry
 from kgbench.paths import answer_dirs
 from kgbench.types import Outcome, Result
@@ -190,3 +195,20 @@ def test_the_whole_deadline_holds_during_timing(problems: Path) -> None:
 def test_the_trusted_reference_passes(session: Session, problem_path: Path, problem: str) -> None:
     result = session.evaluate(Job(str(problem_path / f"{problem}.yaml"), problem, "reference", trusted="reference"))
     assert result.outcome is Outcome.PASSED, result.reason
+
+
+@pytest.mark.parametrize(("quiet_without_it", "error"), [(True, WorkerFailed), (False, HarnessFailed)])
+def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
+    quiet_without_it: bool, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a device that another process keeps busy for good, nobody is to blame."""
+    candidate = SimpleNamespace(log_tail="", killed=[])
+    candidate.kill = candidate.killed.append
+    bench = object.__new__(Bench)
+    bench.sides = cast("Any", {"candidate": SimpleNamespace(handle=candidate)})
+    bench.turns = cast("Any", SimpleNamespace(turn=contextlib.nullcontext))
+    monkeypatch.setattr(bench, "_is_quiet", lambda deadline_s: bool(candidate.killed) and quiet_without_it)
+    with pytest.raises(error, match="busy") as raised:
+        bench.end_who_stays_busy("case 1, timing")
+    assert candidate.killed == ["rejected"]
+    assert not isinstance(raised.value, WorkerFailed) or raised.value.outcome is Outcome.REJECTED
