@@ -17,7 +17,6 @@ import pytest
 
 from kgbench.harness.handle import HarnessFailed, WorkerFailed
 from kgbench.harness.session import Deadlines, Job, Session, Settings
-from kgbench.harness.timing import Bench
 from kgbench.loader import Registry
 from kgbench.paths import answer_dirs
 from kgbench.types import Outcome, Result
@@ -202,6 +201,8 @@ def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
     quiet_without_it: bool, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a device that another process keeps busy for good, nobody is to blame."""
+    from kgbench.harness.timing import Bench
+
     candidate = SimpleNamespace(log_tail="", killed=[])
     candidate.kill = candidate.killed.append
     bench = object.__new__(Bench)
