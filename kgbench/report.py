@@ -45,6 +45,8 @@ from kgbench.suites import Suite, read_suite
 from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result
 
 _LOG_LINES: Final = 4
+MOST_LISTED: Final = 12
+"""Problems in a line of a terminal; elsewhere a line has all, so that it can be searched."""
 _LISTED_BY_OUTCOME: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE, Outcome.SKIPPED)
 LOG_SAYS_MORE: Final = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.HARNESS_ERROR)
 
@@ -377,7 +379,9 @@ def _print_listed(outcome: Outcome, results: Sequence[Result], console: Console)
         reason = "" if outcome is Outcome.NO_CANDIDATE else plain(result.reason)
         by_reason.setdefault(reason, Counter())[result.problem] += 1
     for reason, counts in by_reason.items():
-        problems = (f"{problem} ({count} times)" if count > 1 else problem for problem, count in counts.items())
+        problems = [f"{problem} ({count} times)" if count > 1 else problem for problem, count in counts.items()]
+        if console.is_terminal and len(problems) > MOST_LISTED:
+            problems[MOST_LISTED:] = [f"and {len(problems) - MOST_LISTED} more; --by problem has all"]
         head = Text(str(outcome), style="yellow").append(f"{f' ({reason})' if reason else ''}: ", style="default")
         print_line(console, head.append(plain(", ".join(problems)), style="default"), indent=2)
 

@@ -132,6 +132,13 @@ def test_failures_are_counted_by_outcome() -> None:
     assert "no candidate: aten/mm, aten/t" in text
 
 
+@pytest.mark.parametrize(("terminal", "last"), [(True, "p11, and 3 more; --by problem has all"), (False, "p13, p14")])
+def test_long_lists_end_on_a_terminal(terminal: bool, last: str) -> None:
+    names = [f"p{number:02}" for number in range(15)]
+    found = [Result(name, "m", 0, Outcome.NO_CANDIDATE) for name in names]
+    assert last in printed(run(found, [(name, "compute") for name in names]), terminal=terminal, width=400)
+
+
 def test_reason_that_repeats_the_first_wrong_element_is_not_printed_twice() -> None:
     again = dataclasses.replace(wrong_value(), reason="case check[3]: got 3.25, wanted 3.5")
     assert printed(run([again], [("aten/add", "compute")])).count("wanted 3.5") == 1
