@@ -32,6 +32,8 @@ class Entry:
     date: str
     """Day on which the run was begun, UTC."""
     policy: str
+    unfinished: str
+    """How it ended, such as ``interrupted``, where it lacks results that count as failures; else empty."""
     row: Row
     """With its bootstrap intervals."""
 
@@ -120,6 +122,7 @@ def _order(row: Row) -> tuple[float, float, float]:
 
 def _entry(rank: int | None, report: Report, row: Row) -> Entry:
     policies = {result.policy for result in report.results} - {""}
+    status = str(report.info.get("status") or "finished")
     return Entry(
         rank=rank,
         run=str(report.info.get("id") or Path(report.where).name),
@@ -127,5 +130,6 @@ def _entry(rank: int | None, report: Report, row: Row) -> Entry:
         model=str(report.info.get("model")),
         date=str(report.info.get("started") or "")[:10],
         policy=", ".join(sorted(policies)),
+        unfinished="" if status == "finished" else status,
         row=row,
     )

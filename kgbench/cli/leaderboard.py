@@ -80,6 +80,6 @@ def table(board: Board) -> Table:
         # The policy is said where it is not the default.
         model = entry.model + (f", policy {entry.policy}" if entry.policy not in ("", "strict") else "")
         cells = headline_cells(row, ("fast_1", "right", "speedup"))
-        when = f"{entry.date}\n{entry.run.rpartition('-')[2]}"
+        when = f"{entry.date}\n{entry.run.rpartition('-')[2]}{f', {entry.unfinished}' if entry.unfinished else ''}"
         made.add_row(str(entry.rank or ABSENT), plain(model), problems, *cells, when)
     return made

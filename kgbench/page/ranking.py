@@ -49,5 +49,6 @@ def _row(entry: Entry) -> Sequence[Sequence[str]]:
     row = entry.row
     problems = [str(row.problems), *[f"of {row.declared}"] * row.is_subset()]
     scores = [cell.split("\n") for cell in headline_cells(row, _SCORES)]
-    rest = ([entry.date], [entry.policy or ABSENT], [shown(entry.run)])
+    run = [shown(entry.run), *[entry.unfinished] * bool(entry.unfinished)]
+    rest = ([entry.date], [entry.policy or ABSENT], run)
     return [[str(entry.rank or ABSENT)], [shown(entry.model)], problems, *scores, *rest]

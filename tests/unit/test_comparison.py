@@ -195,6 +195,15 @@ class TestLeaderboard:
             ("A100", "elsewhere", 1), ("NVIDIA H200", "part", None), ("NVIDIA H200", "whole", 1)]  # fmt: skip
         assert len(found) == 3
 
+    def test_a_run_that_lacks_results_says_how_it_ended(self, tmp_path: Path) -> None:
+        run = stored(tmp_path, "a", many(1.0), names=_all_of_aten())
+        info = json.loads((run / "run.json").read_text())
+        (run / "run.json").write_text(json.dumps({**info, "status": "interrupted"}))
+        page = tmp_path / "board.html"
+        assert ", interrupted" in CliRunner().invoke(main, ["leaderboard", str(tmp_path)]).stdout
+        CliRunner().invoke(main, ["leaderboard", str(tmp_path), "--html", str(page)])
+        assert ">interrupted<" in page.read_text()
+
     def test_command(self, tmp_path: Path) -> None:
         stored(tmp_path, "whole", many(1.0), names=_all_of_aten())
         with (stored(tmp_path, "killed", many(1.0)) / "results.jsonl").open("a") as file:
