@@ -128,3 +128,10 @@ def test_cupy_keeps_no_files_where_the_fork_server_may_not_write() -> None:
     chosen = environment("cuda")
     assert chosen["CUPY_CACHE_IN_MEMORY"] == "1"
     assert Path(chosen["CUPY_CACHE_DIR"]).is_dir()
+
+
+def test_allocations_of_both_sides_are_treated_alike_on_a_cpu() -> None:
+    """glibc moves these limits by what a process has freed, unless they are set."""
+    chosen = environment("cpu")
+    assert int(chosen["MALLOC_MMAP_THRESHOLD_"]) > 1 << 20
+    assert int(chosen["MALLOC_TRIM_THRESHOLD_"]) > int(chosen["MALLOC_MMAP_THRESHOLD_"])
