@@ -23,7 +23,7 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import torch
 
@@ -380,7 +380,7 @@ class Bench:
                 return False
         return True
 
-    def end_who_stays_busy(self, what: str) -> None:
+    def end_who_stays_busy(self, what: str) -> NoReturn:
         """The device was never quiet: is that the candidate's doing? Its worker is killed to see.
 
         Raises WorkerFailed where the device is quiet without it, HarnessFailed where somebody else keeps it busy.
@@ -416,18 +416,18 @@ class Bench:
 
     def _open_window(self, side: Side, clock: Clock, calls: int, queued: bool, overhead: bool, what: str) -> None:
         """Have the worker queue its calls, or wait beside them, until the release. Raises WorkerFailed."""
-        for _ in range(STALLS if queued else 0):
-            if self._queued(side, clock, calls, overhead, what):
-                return
-        if queued:
-            side.handle.kill("deadline")
-            words = (
-                f"{what}: {STALLS} times a queue of calls waited for the device in the middle; what compiles or loads "
-                "a kernel, allocates past PyTorch's cache or synchronises belongs into the first calls of a shape"
-            )
-            raise WorkerFailed(side.handle, Outcome.TIMEOUT, words, side.handle.log_tail)
-        self._post_window(side, clock, calls, False, overhead, what)
-        side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+        if not queued:
+            self._post_window(side, clock, calls, False, overhead, what)
+            side.handle.reply(clock.epoch, self.budget.window_deadline_s, what)
+            return
+        if any(self._queued(side, clock, calls, overhead, what) for _ in range(STALLS)):
+            return
+        side.handle.kill("deadline")
+        words = (
+            f"{what}: {STALLS} times a queue of calls waited for the device in the middle; what compiles or loads "
+            "a kernel, allocates past PyTorch's cache or synchronises belongs into the first calls of a shape"
+        )
+        raise WorkerFailed(side.handle, Outcome.TIMEOUT, words, side.handle.log_tail)
 
     def _queued(self, side: Side, clock: Clock, calls: int, overhead: bool, what: str) -> bool:
         """Have the worker queue its calls behind the flag. False if it waits for the device in between, which waits
