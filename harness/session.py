@@ -34,7 +34,7 @@ from kgbench.harness.nulltest import noise_of
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, ProtocolError, pair
 from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import DEVICE_PROBE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
-from kgbench.harness.turns import MAX_REFEREES, Page
+from kgbench.harness.turns import MAX_REFEREES, STAYS_BUSY, Page
 from kgbench.types import Outcome, Result, result_from_json
 
 START_S: Final = 180.0
@@ -225,9 +225,8 @@ class Session:
         if job.source is None and job.trusted is None:
             return _without_evaluation(job, Outcome.NO_CANDIDATE, "no candidate was handed in for this problem")
         result, had_company = self._evaluate(job, on_event, alone=False)
-        if result.outcome is Outcome.OUT_OF_MEMORY and had_company:
-            # A neighbour may have had the memory; alone, it is the candidate's own doing.
-            on_event("again", "alone, since memory ran out beside others")
+        if had_company and (words := _perhaps_a_neighbours_doing(result)):
+            on_event("again", f"alone, since {words}")
             result, _ = self._evaluate(job, on_event, alone=True)
         return result
 
@@ -682,6 +681,14 @@ def _kept_peaks(device: Device) -> dict[str, Any] | None:
     """What an earlier session measured with this driver."""
     kept = known(PEAKS, device_key(device.kind, device.name)) if device.kind == "cuda" else None
     return kept if kept is not None and kept.get("driver") == device.driver else None
+
+
+def _perhaps_a_neighbours_doing(result: Result) -> str:
+    """What another candidate on the device may have brought about, in words for the progress; empty for anything else."""
+    if result.outcome is Outcome.OUT_OF_MEMORY:
+        return "memory ran out beside others"
+    busy = result.outcome in (Outcome.REJECTED, Outcome.HARNESS_ERROR) and STAYS_BUSY in result.reason
+    return "the device stayed busy beside others" if busy else ""
 
 
 def _without_evaluation(job: Job, outcome: Outcome, reason: str) -> Result:

@@ -33,7 +33,7 @@ from kgbench.harness.arena import ControlPage
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict
 from kgbench.harness.statistics import LAUNCH_BOUND_US, half_width, interval, null_noise
-from kgbench.harness.turns import Turns
+from kgbench.harness.turns import STAYS_BUSY, Turns
 from kgbench.harness.windows import WindowInputs, WindowLayout
 from kgbench.types import Outcome, Timing, Window
 
@@ -158,7 +158,7 @@ class DeviceBusy(Exception):
     """Somebody works on the device although everybody stands still: nothing can be timed now."""
 
     def __init__(self) -> None:
-        super().__init__("the device stays busy while all candidates are stopped")
+        super().__init__(STAYS_BUSY)
 
 
 class BenchFailed(Exception):
@@ -389,7 +389,7 @@ class Bench:
         with self.turns.turn():
             candidate.kill("rejected")
             if self._is_quiet(LEFT_DEADLINE_S):
-                words = f"{what}: keeps the device busy while it is stopped"
+                words = f"{what}: {STAYS_BUSY}, and is quiet once this one has ended"
                 raise WorkerFailed(candidate, Outcome.REJECTED, words, candidate.log_tail)
         raise HarnessFailed(f"{what}: {DeviceBusy()}; end what else uses the GPU, or take another by --device cuda:N")
 

@@ -28,6 +28,8 @@ _PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_KEEPER = 0, 1, 2, 3, 4
 _HEADER: Final = 8
 _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
 _STARTING_DEADLINE_S: Final = 10.0
+STAYS_BUSY: Final = "the device stays busy while all candidates are stopped"
+"""Stands in the reason of a result that came of it. Beside others it may be another's kernel that goes on."""
 
 
 class Page:

@@ -16,6 +16,7 @@ import pytest
 from kgbench.errors import MachineError
 from kgbench.harness import processes
 from kgbench.harness.session import Job, Session, Settings
+from kgbench.harness.turns import STAYS_BUSY
 from kgbench.paths import problems_dir
 from kgbench.store import read_run
 from kgbench.types import Outcome, Result
@@ -122,3 +123,30 @@ def test_out_of_memory_alone_is_the_candidates_own(session: Session) -> None:
     result = session.evaluate(job(source), lambda phase, _: events.append(phase))
     assert result.outcome is Outcome.OUT_OF_MEMORY
     assert "again" not in events
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "company", "judged"),
+    [
+        (Outcome.REJECTED, f"case 1, timing: {STAYS_BUSY}, and is quiet once this one has ended", True, 2),
+        (Outcome.HARNESS_ERROR, f"case 1, timing: {STAYS_BUSY}; end what else uses the GPU", True, 2),
+        (Outcome.REJECTED, f"case 1, timing: {STAYS_BUSY}, and is quiet once this one has ended", False, 1),
+        (Outcome.REJECTED, "calls aten::mm", True, 1),
+        (Outcome.RUNTIME_ERROR, STAYS_BUSY, True, 1),
+    ],
+)
+def test_nobody_is_blamed_for_a_device_that_a_neighbour_may_keep_busy(
+    outcome: Outcome, reason: str, company: bool, judged: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Result("aten/t", "test", 0, outcome, reason)
+    times: list[bool] = []
+
+    def evaluate(job: Job, on_event: object, *, alone: bool) -> tuple[Result, bool]:
+        times.append(alone)
+        return found, company
+
+    session = Session(Settings(device="cpu"))
+    monkeypatch.setattr(session, "_evaluate", evaluate)
+    assert session.evaluate(job(T)) is found
+    session.close()
+    assert times == [False, True][:judged]

@@ -17,6 +17,7 @@ import pytest
 
 from kgbench.harness.handle import HarnessFailed, WorkerFailed
 from kgbench.harness.session import Deadlines, Job, Session, Settings
+from kgbench.harness.turns import STAYS_BUSY
 from kgbench.loader import Registry
 from kgbench.paths import answer_dirs
 from kgbench.types import Outcome, Result
@@ -209,7 +210,7 @@ def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
     bench.sides = cast("Any", {"candidate": SimpleNamespace(handle=candidate)})
     bench.turns = cast("Any", SimpleNamespace(turn=contextlib.nullcontext))
     monkeypatch.setattr(bench, "_is_quiet", lambda deadline_s: bool(candidate.killed) and quiet_without_it)
-    with pytest.raises(error, match="busy") as raised:
+    with pytest.raises(error, match=STAYS_BUSY) as raised:
         bench.end_who_stays_busy("case 1, timing")
     assert candidate.killed == ["rejected"]
     assert not isinstance(raised.value, WorkerFailed) or raised.value.outcome is Outcome.REJECTED
