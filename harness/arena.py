@@ -241,8 +241,9 @@ def _driver() -> Any:
 
 
 def _check(result: tuple[Any, ...]) -> Any:
-    """The value of a driver call. Raises RuntimeError naming the status."""
+    """The value of a driver call. Raises OutOfMemoryError, and RuntimeError naming any other status."""
     status, *values = result
     if int(status) != 0:
-        raise RuntimeError(f"CUDA driver: {status.name}")
+        kind = torch.OutOfMemoryError if status.name == "CUDA_ERROR_OUT_OF_MEMORY" else RuntimeError
+        raise kind(f"CUDA driver: {status.name}")
     return values[0] if values else None

@@ -44,7 +44,7 @@ from kgbench.harness.random_judge import judge_for
 from kgbench.harness.reference import reference_spec
 from kgbench.harness.repeat import can_repeat, check_again
 from kgbench.harness.sandbox import Plan
-from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
+from kgbench.harness.settings import DEVICE_PROBE, LIBRARY_FAILED, Job, RefereeSettings
 from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, DeviceBusy, LibraryTimes, Unmeasurable
 from kgbench.harness.traffic import work_of
 from kgbench.harness.turns import Page, Turns
@@ -573,7 +573,7 @@ class Referee:
                 self._note(evaluation, failure)
                 return Verdict(failure.outcome, failure.reason), None
             # The library's fault is not the candidate's: it stays right, without a speed.
-            evaluation.library = Library("", f"the library failed: {failure.outcome}: {failure.reason}")
+            evaluation.library = Library("", f"{LIBRARY_FAILED}: {failure.outcome}: {failure.reason}")
             self._drop_library()
             self.library_problem = ""
             return PASSED, None
@@ -874,6 +874,14 @@ def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
         referee.close()
 
 
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory ran out: ours, or that of a worker which we trust."""
+    if error is None or isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return error is not None
+    lacking = isinstance(error, WorkerFailed) and error.outcome is Outcome.OUT_OF_MEMORY
+    return lacking or _lacks_memory(error.__context__)
+
+
 def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> None:
     last = 0.0
 
@@ -892,8 +900,11 @@ def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> N
             raise SystemExit(0)
     except ChannelClosed:
         raise SystemExit(0) from None
-    except Exception:
+    except Exception as error:
         # Whatever breaks here is ours; the coordinator records it as a harness error and starts us anew.
+        if _lacks_memory(error):
+            coordinator.send({"event": "no room", "reason": str(error)[:500]})
+            raise SystemExit(0) from None
         coordinator.send({"event": "broken", "reason": traceback.format_exc()[-8000:]})
         raise SystemExit(1) from None
     library_times = {

@@ -33,7 +33,7 @@ from kgbench.harness.gpulock import GpuLock
 from kgbench.harness.nulltest import noise_of
 from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout, ProtocolError, pair
 from kgbench.harness.sandbox import Plan
-from kgbench.harness.settings import DEVICE_PROBE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
+from kgbench.harness.settings import DEVICE_PROBE, LIBRARY_FAILED, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
 from kgbench.harness.turns import MAX_REFEREES, STAYS_BUSY, Page
 from kgbench.types import Outcome, Result, result_from_json
 
@@ -45,6 +45,8 @@ GB_PER_SEAT: Final = 12.0
 MAX_SEATS: Final = 16
 LIBRARY_TIMES_S: Final = 300.0
 """How long a library's times stand in for new ones: a device that gets warm gets slower."""
+NO_ROOM: Final = "too little memory to judge this (--jobs sets how many are judged at once)"
+CROWDED: Final = "memory ran out beside others"
 MAX_SERVERS: Final = 20
 """Fork servers that may die in one session before it is given up."""
 
@@ -91,6 +93,10 @@ class SessionClosed(MachineError):
 
 class _Lost(Exception):
     """A referee is gone, and with it what it was judging."""
+
+
+class _NoRoom(Exception):
+    """Memory ran out for a referee or for its library."""
 
 
 class _Stale(Exception):
@@ -224,10 +230,12 @@ class Session:
         """
         if job.source is None and job.trusted is None:
             return _without_evaluation(job, Outcome.NO_CANDIDATE, "no candidate was handed in for this problem")
-        result, had_company = self._evaluate(job, on_event, alone=False)
-        if had_company and (words := _perhaps_a_neighbours_doing(result)):
+        result, company = self._evaluate(job, on_event, alone=False)
+        if company is not None and (words := _perhaps_a_neighbours_doing(result)):
             on_event("again", f"alone, since {words}")
             result, _ = self._evaluate(job, on_event, alone=True)
+            if words == CROWDED and _perhaps_a_neighbours_doing(result) != CROWDED:
+                self._thin_out(company)
         return result
 
     def close(self) -> None:
@@ -257,15 +265,19 @@ class Session:
 
     # --- one candidate ---
 
-    def _evaluate(self, job: Job, on_event: OnEvent, *, alone: bool) -> tuple[Result, bool]:
-        """The result, and whether others were at work on the device meanwhile."""
+    def _evaluate(self, job: Job, on_event: OnEvent, *, alone: bool) -> tuple[Result, _Place | None]:
+        """The result, and the device if others were at work there meanwhile."""
         lost = ""
         for _ in range(2):
             while True:
                 seat = self._take(job, alone)
                 had_company = len(seat.place.busy) > 1
                 try:
-                    return self._judge(seat, job, on_event), had_company or len(seat.place.busy) > 1
+                    result = self._judge(seat, job, on_event)
+                    return result, seat.place if had_company or len(seat.place.busy) > 1 else None
+                except _NoRoom as error:
+                    result = _without_evaluation(job, Outcome.HARNESS_ERROR, f"{NO_ROOM}: {error}")
+                    return result, seat.place if had_company or seat.place.busy else None
                 except _Stale:
                     continue
                 except _Sick as sick:
@@ -274,10 +286,10 @@ class Session:
                 except _Lost as error:
                     lost = str(error)
                     break
-        return _without_evaluation(job, Outcome.HARNESS_ERROR, lost), False
+        return _without_evaluation(job, Outcome.HARNESS_ERROR, lost), None
 
     def _judge(self, seat: _Seat, job: Job, on_event: OnEvent) -> Result:
-        """Raises _Lost, _Stale, _Sick; the seat is free again, or gone."""
+        """Raises _Lost, _NoRoom, _Stale, _Sick; the seat is free again, or gone."""
         asked = False
         if job.source is not None and not job.without:
             job = replace(job, library_times=seat.place.known_times(job.problem_id))
@@ -314,6 +326,8 @@ class Session:
                     return result_from_json(message["result"])
                 case "sick":
                     raise _Sick(message["reason"])
+                case "no room":
+                    raise _NoRoom(message["reason"])
                 case _:
                     raise ChannelClosed(str(message.get("reason", message)))
 
@@ -407,12 +421,23 @@ class Session:
         return seat
 
     def _give_back(self, seat: _Seat) -> None:
+        if len(seat.place.numbers) > seat.place.most:
+            self._discard(seat)
+            return
         with self._changed:
             if seat in seat.place.busy:
                 seat.place.busy.remove(seat)
                 seat.place.idle.append(seat)
             self._end_alone(seat)
             self._changed.notify_all()
+
+    def _thin_out(self, place: _Place) -> None:
+        """One candidate fewer at once from now on, on a device whose memory ran out."""
+        with self._changed:
+            place.most = max(1, place.most - 1)
+            most = place.most
+        words = f"no more than {most} candidates at once on {place.device.name}: {CROWDED}"
+        self.settings.say(numbered("KGB603", words))
 
     def _end_alone(self, seat: _Seat) -> None:
         if seat.alone:
@@ -684,9 +709,11 @@ def _kept_peaks(device: Device) -> dict[str, Any] | None:
 
 
 def _perhaps_a_neighbours_doing(result: Result) -> str:
-    """What another candidate on the device may have brought about, in words for the progress; empty for anything else."""
-    if result.outcome is Outcome.OUT_OF_MEMORY:
-        return "memory ran out beside others"
+    """What another candidate on the device may have brought about, in words for the progress; else nothing."""
+    if result.outcome is Outcome.OUT_OF_MEMORY or result.reason.startswith(NO_ROOM):
+        return CROWDED
+    if result.library is not None and result.library.reason.startswith(LIBRARY_FAILED):
+        return "the library failed beside others"
     busy = result.outcome in (Outcome.REJECTED, Outcome.HARNESS_ERROR) and STAYS_BUSY in result.reason
     return "the device stayed busy beside others" if busy else ""
 

@@ -17,6 +17,9 @@ POLICIES: Final = ("strict", "report", "off")
 SANDBOX_LEVELS: Final = ("none", "process", "isolated", "full")
 """What a worker is shut off from, each level with all of the one before; docs/sandbox.md."""
 
+LIBRARY_FAILED: Final = "the library failed"
+"""How the reason begins for which a right candidate has no speed, though its problem has a library here."""
+
 
 @dataclass(frozen=True)
 class Deadlines:

@@ -408,7 +408,7 @@ MESSAGES: Final[dict[str, Message]] = {
     "KGB601": Message("The command was interrupted.", "`kgbench run --resume last` does the rest of a run."),
     "KGB602": Message("A bound of `--fail-under` does not hold; the exit code is 1.", "Both numbers are named."),
     "KGB603": Message(
-        "Fewer candidates than hoped for run at once, since one more did not start.",
+        "Fewer candidates than hoped for run at once: one more did not start, or memory ran out.",
         "It goes on with these; `--jobs` sets how many.",
     ),
     "KGB604": Message(

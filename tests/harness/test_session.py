@@ -15,8 +15,9 @@ import pytest
 
 from kgbench.errors import MachineError
 from kgbench.harness import processes
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.harness.turns import STAYS_BUSY
+from kgbench.harness.devices import Device
+from kgbench.harness.session import NO_ROOM, Job, Session, Settings, _Place
+from kgbench.harness.turns import STAYS_BUSY, Page
 from kgbench.paths import problems_dir
 from kgbench.store import read_run
 from kgbench.types import Outcome, Result
@@ -117,6 +118,45 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() ->
     assert results["hungry"][1] <= events["third"][0][2] + 0.05
 
 
+def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lacks it until a moment in which nobody else is at work any more."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    problem = tmp_path / "mine/hungry.yaml"
+    text = PROBLEM.replace('"torch.mul(self, factor)"', '"hungry_reference:reference"').replace("scale(", "hungry(")
+    problem.write_text(text, encoding="utf-8")
+    until = tmp_path / "until"
+    until.write_text(str(time.time() + 1e6), encoding="utf-8")
+    (tmp_path / "hungry_reference.py").write_text(
+        "import time\nimport torch\n\n\ndef reference(self, factor):\n"
+        f"    if time.time() < float(open({str(until)!r}).read()):\n"
+        "        raise torch.OutOfMemoryError('CUDA out of memory')\n"
+        "    return self * factor\n",
+        encoding="utf-8",
+    )
+    hungry = Job(str(problem), "mine/hungry", "test", 0, RIGHT.replace("scale", "hungry"))
+    said: list[str] = []
+    events: list[str] = []
+    settings = Settings(device="cpu", jobs=3, timing=False, say=said.append)
+    with Session(settings) as session, ThreadPoolExecutor(3) as pool:
+        assert session.evaluate(hungry).reason.startswith(NO_ROOM)  # alone it is nobody else's doing
+        assert {each.outcome for each in pool.map(session.evaluate, [job(SLOW, n) for n in range(3)])} == {"passed"}
+        begun = threading.Event()
+        slow = pool.submit(session.evaluate, job(f"import time\ntime.sleep(4.0)\n{T}", 3), lambda *_: begun.set())
+        assert begun.wait(30.0)
+        until.write_text(str(time.time() + 3.0), encoding="utf-8")
+        result = session.evaluate(hungry, lambda phase, _: events.append(phase))
+        assert slow.result().outcome is Outcome.PASSED
+        assert session.jobs == 2
+        assert {each.outcome for each in pool.map(session.evaluate, [job(T, n) for n in range(4, 8)])} == {"passed"}
+    assert result.outcome is Outcome.PASSED, result.reason
+    assert events.count("again") == 1
+    assert len(said) == 1
+    assert "no more than 2 candidates at once" in said[0]
+
+
 def test_out_of_memory_alone_is_the_candidates_own(session: Session) -> None:
     events: list[str] = []
     source = f"raise MemoryError('never enough')\n{T}"
@@ -128,25 +168,30 @@ def test_out_of_memory_alone_is_the_candidates_own(session: Session) -> None:
 @pytest.mark.parametrize(
     ("outcome", "reason", "company", "judged"),
     [
+        (Outcome.HARNESS_ERROR, f"{NO_ROOM}: CUDA out of memory", True, 2),
         (Outcome.REJECTED, f"case 1, timing: {STAYS_BUSY}, and is quiet once this one has ended", True, 2),
         (Outcome.HARNESS_ERROR, f"case 1, timing: {STAYS_BUSY}; end what else uses the GPU", True, 2),
         (Outcome.REJECTED, f"case 1, timing: {STAYS_BUSY}, and is quiet once this one has ended", False, 1),
         (Outcome.REJECTED, "calls aten::mm", True, 1),
         (Outcome.RUNTIME_ERROR, STAYS_BUSY, True, 1),
+        (Outcome.PASSED, "", True, 1),
     ],
 )
-def test_nobody_is_blamed_for_a_device_that_a_neighbour_may_keep_busy(
+def test_what_a_neighbour_may_have_done_is_judged_again_alone(
     outcome: Outcome, reason: str, company: bool, judged: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = Result("aten/t", "test", 0, outcome, reason)
     times: list[bool] = []
 
-    def evaluate(job: Job, on_event: object, *, alone: bool) -> tuple[Result, bool]:
+    def evaluate(job: Job, on_event: object, *, alone: bool) -> tuple[Result, _Place | None]:
         times.append(alone)
-        return found, company
+        return found, place if company else None
 
+    place = _Place(Device("cpu"), Page.create(), 3)
     session = Session(Settings(device="cpu"))
     monkeypatch.setattr(session, "_evaluate", evaluate)
     assert session.evaluate(job(T)) is found
     session.close()
+    place.page.close()
+    assert place.most == 3
     assert times == [False, True][:judged]
