@@ -153,6 +153,9 @@ def _errors(got: torch.Tensor, expected: Expected, limits: Limits) -> _Errors:
         ~torch.isfinite(stored) | (saturated(value, got.dtype) != value if got.dtype in FP8 else False)
     )
     same = (actual == value) | (_isnan(actual) & _isnan(value)) | (overflow & (actual == stored))
+    if got.is_floating_point() and got.dtype not in FP8:
+        # So may one that an error within the limit takes there.
+        same |= finite & torch.isinf(actual) & (actual == stored_as(value + limit * value.sign(), got.dtype).to(wide))
     wrong = ~(same | (finite & torch.isfinite(actual) & (error <= limit)))
     return _Errors(value, scale, finite & ~overflow, error, rounding, limit, wrong, eps)
 

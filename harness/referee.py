@@ -27,7 +27,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import load_function
-from kgbench.cases import Case, choose_preset, expand_cases
+from kgbench.cases import Case, choose_preset, expand_cases, in_other_values
 from kgbench.evidence import words
 from kgbench.harness import layers
 from kgbench.harness.arena import ControlPage
@@ -55,6 +55,8 @@ from kgbench.types import CaseResult, Library, Outcome, Result, Timing
 
 AGAIN_CALLS: Final = 12
 """Cases repeated per overload after all were right: this many, and up to as many more, nobody knows how many."""
+OTHER_VALUES: Final = 3
+"""Value sets of check cases in which a timed case is repeated, at most."""
 SUSPICIOUS: Final = (Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.TIMEOUT)
 ENDS_A_SUITE: Final = (Outcome.CRASHED, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.SKIPPED, Outcome.HARNESS_ERROR)
 """What leaves nobody to ask, or would cost its deadline again in every call."""
@@ -332,7 +334,8 @@ class Referee:
             return PASSED
         choose = random.Random(self._seed(evaluation.job, f"again/{judge.overload.name}"))
         bench = [case for case in cases if case.phase == "bench"]
-        again = bench * 2 + [choose.choice(cases) for _ in range(AGAIN_CALLS + choose.randrange(AGAIN_CALLS))]
+        again = bench + self._in_other_values(judge.overload, bench, choose)
+        again += [choose.choice(cases) for _ in range(AGAIN_CALLS + choose.randrange(AGAIN_CALLS))]
         choose.shuffle(again)
         twice = {0, 1, *[index for index, case in enumerate(again) if case.phase == "bench"][:1]}
         for number, case in enumerate(again, 1):
@@ -346,6 +349,17 @@ class Referee:
                 evaluation.cases[index] = _case_result(case, verdict, evaluation.cases[index].seconds)
                 return replace(verdict, reason=f"right at first, then wrong: {verdict.reason}")
         return PASSED
+
+    def _in_other_values(self, overload: Overload, bench: list[Case], choose: random.Random) -> list[Case]:
+        """Timed shapes with values that only small ones are known to have; with the same where there are no others.
+
+        Else a kernel that tells timed shapes from the rest could be careless there.
+        """
+        found: list[Case] = []
+        for case in bench:
+            others = [] if layers.VALUES in self.without else in_other_values(overload, case)
+            found += choose.sample(others, min(len(others), OTHER_VALUES)) or [case]
+        return found
 
     def _check_case(
         self,

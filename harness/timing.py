@@ -27,7 +27,7 @@ from typing import Any, Final, NoReturn
 
 import torch
 
-from kgbench.cases import Case
+from kgbench.cases import Case, in_other_values
 from kgbench.harness import layers
 from kgbench.harness.arena import ControlPage
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle
@@ -146,6 +146,8 @@ class _Case:
     """Per side, how many calls its worker has arguments for."""
     kept: list[tuple[PlacedCall, torch.Tensor]] = field(default_factory=list)
     """Timed calls with their secured bytes, to be judged after the turn."""
+    others: list[Case] = field(default_factory=list)
+    """The same in other values, as check cases are drawn."""
     offered: int = 0
     """How many calls were chosen to be kept; more than there is room for are kept by lot."""
 
@@ -225,6 +227,9 @@ class Bench:
         """
         layout = WindowLayout(self.judge, self.given or self.judge.place(case, self.generator), self.given is not None)
         run = _Case(case, layout, queued=self.cuda and layers.CLOCK not in self.without, known=known)
+        # What lies in the host's memory travels before any window's values are drawn.
+        if layers.VALUES not in self.without and not any(c.is_on_host for c in layout.first.inputs.chunks.values()):
+            run.others = in_other_values(self.judge.overload, case)
         most = max(1, min(MAX_CALLS, self.budget.memory_bytes // layout.stride))
         self._direct_calls(run, most)
         with self.turns.turn():
@@ -341,7 +346,7 @@ class Bench:
         self.owed[name] = clock.epoch
         if layers.CLOCK in self.without and inputs is not None:
             done_us = secured_us = self._own_word(name) + self.overhead_us
-        if hostile and inputs is not None and spoilt is None:
+        if hostile and inputs is not None and kind != "spoilt":
             # Who takes the inputs away judges those calls itself, and no random operator's may be judged twice.
             run.timed += calls
             self._choose_kept(run, inputs, calls)
@@ -641,19 +646,26 @@ class Bench:
         """A window like any other, until the worker says that its calls are done. Raises BenchFailed.
 
         The stub copies outputs out behind the mark, and shares a process with the candidate: who does the work there,
-        straight into its place, takes no longer than an honest copy. On a GPU such a window lacks its kernels.
+        straight into its place, takes no longer than an honest copy. On a GPU such a window lacks its kernels. Its
+        values are drawn otherwise where they can be, on a GPU, too: who knows a timed window may not be careless in it.
         """
         without = self.without & {layers.FRESH, layers.CLOCK, layers.FREEZING}
         slow = statistics.median(b.done_us / a.done_us for a, b in pairs) > SLOW
-        if self.cuda or without or slow:
+        if without or slow or (self.cuda and not run.others):
             return
         if any(promise.shares for promise in run.layout.first.promises):
             return
-        inputs, others = (run.layout.draw(calls, self.generator) for _ in range(2))
-        window = self._window(run, "candidate", calls, inputs, kind="spoilt", spoilt=others)
-        run.windows.remove(window)
-        for i in self.choose.sample(range(calls), min(calls, SPOILT_CALLS)):
+        layout = run.layout
+        if run.others:
+            layout = WindowLayout(self.judge, self.judge.place(self.choose.choice(run.others), self.generator))
+        inputs = layout.draw(calls, self.generator)
+        spoilt = None if self.cuda else run.layout.draw(calls, self.generator)
+        run.windows.remove(self._window(run, "candidate", calls, inputs, kind="spoilt", spoilt=spoilt))
+        for i in self.choose.sample(range(calls), 1 if self.cuda else min(calls, SPOILT_CALLS)):
             call, secured = self._kept(run, inputs, i)
+            if self.cuda:
+                run.kept.append((call, secured))
+                continue
             verdict = self.judge.judge(call, secured)
             if verdict is not PASSED:
                 words = f"its inputs were taken away when it said that its calls were done: {verdict.reason}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from kgbench.errors import ExpressionError
@@ -19,7 +19,7 @@ from kgbench.traces import Call, TensorLike, TorchName, TraceError, parse_call, 
 
 __all__ = (
     "ITEMSIZE", "BoundArgument", "BoundCase", "BoundDraw", "Case", "TensorSpec", "bench_cases", "bind", "case_bytes",
-    "choose_preset", "expand_cases", "judged_dtypes", "may_overlap",
+    "choose_preset", "expand_cases", "in_other_values", "judged_dtypes", "may_overlap",
 )  # fmt: skip
 
 _PRESET_SHARE: Final = 0.95
@@ -140,6 +140,37 @@ def expand_for_all_devices(overload: Overload, seed: str) -> list[Case]:
 def bench_cases(overload: Overload, preset: str) -> list[Case]:
     """The timed cases of a preset, which are no secret; empty where it has none."""
     return _phase(overload, "bench", overload.bench.get(preset, ()), overload.dtypes, preset)
+
+
+def in_other_values(overload: Overload, case: Case) -> list[Case]:
+    """The case in each of the value sets in which a check case is drawn that has its dtypes and its other arguments.
+
+    Sizes may differ, and of sources other than ATen, where they are arguments, all whole numbers. Whoever was asked for
+    another flag, scale or number of dimensions to reduce may have been asked in those values for good reason.
+    """
+    if overload.kind != "compute":
+        return []
+    found: dict[str, Case] = {}
+    wanted = _asked(overload, case)
+    for other in _phase(overload, "check", overload.check, overload.dtypes):
+        values, variables = other.variables["values"], other.variables
+        known = values in (case.variables["values"], *found) or variables.get("exact") or variables.get("unjudged")
+        if not known and _asked(overload, other) == wanted:
+            found[values] = replace(case, variables={**case.variables, "values": values})
+    return list(found.values())
+
+
+def _asked(overload: Overload, case: Case) -> list[Any]:
+    """All about a call but its values and sizes."""
+    whole = int if not overload.baseline.get("cuda", "").startswith("aten:") else ()
+    plain: list[Any] = []
+    for argument in bind(overload, case).arguments:
+        value = argument.value
+        if argument.specs:
+            plain += [spec.dtype for spec in argument.specs]
+        elif isinstance(value, bool) or not isinstance(value, whole):
+            plain.append((argument.name, repr(value)))
+    return plain
 
 
 def judged_dtypes(overload: Overload) -> frozenset[str]:

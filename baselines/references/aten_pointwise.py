@@ -157,7 +157,9 @@ def mish_backward(grad_output: torch.Tensor, self: torch.Tensor) -> Expected:
     """grad (t + x sigmoid(x) (1 - t²)), t = tanh(log(1 + exp(x))); scale: both terms, each * (1 + |x|)."""
     t = torch.tanh(torch.log1p(torch.exp(self)))
     term = self * torch.sigmoid(self) * (1 - t * t)
-    return scaled(grad_output * (t + term), grad_output.abs() * (t.abs() + term.abs()) * (1 + self.abs()))
+    scale = grad_output.abs() * (t.abs() + term.abs()) * (1 + self.abs())
+    # The sigmoid is flushed to zero before it is multiplied.
+    return scaled(grad_output * (t + term), scale + SMALLEST_NORMAL_SCALE / 16 * (grad_output * self).abs())
 
 
 def rrelu_with_noise_backward(

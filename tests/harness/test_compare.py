@@ -74,6 +74,13 @@ def test_a_value_beyond_the_outputs_range_may_be_infinite() -> None:
     assert compare("x", torch.tensor([INF], dtype=torch.float16), right, Limits("rounding")) is None
 
 
+@pytest.mark.parametrize(("value", "right"), [(65519.0, True), (-65519.0, False), (65000.0, False)])
+def test_a_value_within_its_limit_of_the_end_may_be_infinite(value: float, right: bool) -> None:
+    wanted = Expected(torch.tensor([value], dtype=torch.float64))
+    found = compare("x", torch.tensor([INF], dtype=torch.float16), wanted, Limits("rounding"))
+    assert (found is None) is right
+
+
 def test_exact_cases_take_no_error_at_all() -> None:
     right = Expected(torch.tensor([3.0], dtype=torch.float64))
     assert compare("x", torch.tensor([3.0]), right, Limits("accumulate", exact=True)) is None

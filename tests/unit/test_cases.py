@@ -16,6 +16,7 @@ from kgbench.cases import (
     choose_preset,
     expand_cases,
     expand_for_all_devices,
+    in_other_values,
     may_overlap,
 )
 from kgbench.errors import ExpressionError
@@ -226,6 +227,58 @@ def test_shipped_problem_is_concrete_everywhere(path: Path) -> None:
             preset = each.case.id.split("-")[1] if each.case.phase == "bench" else "cpu"
             memory_gb = 0.5 if preset == "cpu" else float(preset.removeprefix("gpu"))
             assert case_bytes(each) < memory_gb * 1e9 / 6, f"{each.case.id}: rotating sets would not fit"
+
+
+OTHERS = """\
+summary: sum
+kind: compute
+category: reduction
+entry: "sum(self: Tensor, dim: int, *, scale: float = 1.0) -> Tensor"
+dtypes: {required: [float32]}
+arguments:
+  self:
+    access: read
+    draw: {default: normal(), large: "normal(0, 100)", wide: "normal(0, 9)", special: special(), whole: "signs()"}
+cases:
+  check:
+    - "((T([3, 4], f32), 1), {})"
+    - {call: "((T([5], f32), 1), {})", values: large}
+    - {call: "((T([6], f32), 1), {})", values: large}
+    - {call: "((T([3, 4], f16), 1), {})", values: wide}
+    - {call: "((T([3, 4], f32), 0), {})", values: wide}
+    - {call: "((T([3, 4], f32), 1), {'scale': 2.0})", values: wide}
+    - {call: "((T([3, 4], f32), 1), {})", values: whole, exact: true}
+    - {call: "((T([3, 4], f32), 1), {})", values: wide, unjudged: true}
+    - {call: "((T([3, 4], f32, [1, 3]), 1), {})", values: special}
+  bench: {cpu: ["((T([64, 64], f32), 1), {})"], gpu24: ["((T([64, 64], f32), 1), {})"]}
+reference: "torch.sum(self, dim) * scale"
+tolerance: {rule: accumulate, length: "4"}
+baseline: {cuda: "aten:sum.dim_IntList", cpu: "aten:sum.dim_IntList"}
+doc: as in ATen
+"""
+
+
+def test_a_timed_case_comes_in_the_values_of_check_cases_that_ask_for_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "aten" / "sum.yaml"
+    path.parent.mkdir()
+    path.write_text(OTHERS)
+    (overload,) = load_problem(path).overloads
+    *_, bench = expand_cases(overload, "cpu", None, "seed")
+    found = in_other_values(overload, bench)
+    assert [each.variables["values"] for each in found] == ["large", "special"]
+    assert {each.id for each in found} == {bench.id}
+    assert [spec.shape for each in found for spec in bind(overload, each).specs] == [(64, 64)] * 2
+
+
+@pytest.mark.parametrize("path", sorted(problems_dir().glob("*/*.yaml")), ids=problem_id)
+def test_timed_cases_of_shipped_problems_can_be_drawn_in_other_values(path: Path) -> None:
+    for overload in load_problem(path).overloads:
+        for case in expand_for_all_devices(overload, "seed") if overload.check else []:
+            for other in in_other_values(overload, case) if case.phase == "bench" else []:
+                specs = bind(overload, other).specs
+                assert [each.shape for each in specs] == [each.shape for each in bind(overload, case).specs]
+                distinct = [each for each in specs if each.draw.name == "distinct"]
+                assert all(each.elements <= each.draw.arguments[0] for each in distinct)
 
 
 @pytest.mark.parametrize(
