@@ -503,6 +503,9 @@ class Session:
         elif len(taken) < min(wanted, len(locks)):
             words = f"{len(taken)} of {min(wanted, len(locks))} GPUs are free; going on with these"
             self.settings.say(numbered("KGB606", words))
+        elif len(taken) < len(locks) and not self.settings.gpus:
+            words = f"1 of {len(locks)} GPUs is used; --gpus all or --device cuda:0,1 uses more"
+            self.settings.say(numbered("KGB628", words))
         for device, lock in taken:
             self._places.append(_Place(device, Page.create(), self._most_seats(device, len(taken)), lock))
 

@@ -454,6 +454,7 @@ MESSAGES: Final[dict[str, Message]] = {
         "The run was written by an older kgbench that kept less.",
         "What it kept is shown; its candidates can be judged anew with `--model dir:`.",
     ),
+    "KGB628": Message("One GPU is used and there are more.", "`--gpus all`, or `--device cuda:0,1`, uses more."),
 }  # fmt: skip
 """By number."""
 

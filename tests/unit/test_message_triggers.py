@@ -457,8 +457,8 @@ def _lock_comes_and_goes(ground: Ground) -> str:
         return _error(lock.try_take)
 
 
-def _gpus_taken(busy: int) -> Callable[[Ground], str]:
-    """Two GPUs, of which somebody else has some."""
+def _gpus_taken(busy: int, wanted: int = 2) -> Callable[[Ground], str]:
+    """Two GPUs, of which somebody else has some; with 0 it is not said how many are wanted."""
 
     def trigger(ground: Ground) -> str:
         ground.gpus()
@@ -472,7 +472,7 @@ def _gpus_taken(busy: int) -> Callable[[Ground], str]:
             for other in others:
                 other.release()
 
-        session = Session(Settings(device="cuda", gpus=2, say=say))
+        session = Session(Settings(device="cuda", gpus=wanted, say=say))
         session._take_devices()
         session.close()
         return "\n".join(said)
@@ -707,6 +707,7 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB604": _sick,
     "KGB605": _gpus_taken(2),
     "KGB606": _gpus_taken(1),
+    "KGB628": _gpus_taken(0, wanted=0),
 }
 """What does not come of one command on one file."""
 
