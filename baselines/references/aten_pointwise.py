@@ -130,9 +130,14 @@ def rsqrt(self: torch.Tensor) -> Expected:
 
 
 def silu(self: torch.Tensor) -> Expected:
-    """x / (1 + exp(-x)); scale value * (1 + |x|)."""
-    value = self / (1 + torch.exp(-self))
-    return scaled(value, value.abs() * (1 + self.abs()))
+    """x / (1 + exp(-x)); scale value * (1 + |x|), of complex numbers times (1 + |exp(-x)|) / |1 + exp(-x)|.
+
+    That is the sum's condition: 1 for real numbers, and large near the poles at odd multiples of pi i.
+    """
+    power = torch.exp(-self)
+    value = self / (1 + power)
+    scale = value.abs() * (1 + self.abs())
+    return scaled(value, scale * (1 + power.abs()) / (1 + power).abs() if self.is_complex() else scale)
 
 
 def special_entr(self: torch.Tensor) -> Expected:
