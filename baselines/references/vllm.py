@@ -226,7 +226,7 @@ def paged_attention_plain(
     v_scale: Any = 1.0,
     *_: Any,
 ) -> None:
-    """``paged_attention`` over all sequences at once, masked, in the problem's own dtype and without a host sync."""
+    """``paged_attention`` over all sequences at once, masked and without a host sync; logits in float32."""
     sequences, heads, head_size = query.shape
     tables = block_tables.long()
     if kv_cache_dtype != "auto":
@@ -238,7 +238,7 @@ def paged_attention_plain(
     live = (position < seq_lens[:, None])[:, None, :, None]
     keys, values = keys.masked_fill(~live, 0), values.masked_fill(~live, 0)
     group = query.reshape(sequences, num_kv_heads, -1, head_size)
-    logits = scale * (group @ keys.mT).float()
+    logits = scale * (group.float() @ keys.mT.float())
     if alibi_slopes is not None:
         distance = position - (seq_lens[:, None, None, None] - 1)
         logits = logits + alibi_slopes.reshape(num_kv_heads, -1, 1) * distance
