@@ -130,8 +130,9 @@ def test_cupy_keeps_no_files_where_the_fork_server_may_not_write() -> None:
     assert Path(chosen["CUPY_CACHE_DIR"]).is_dir()
 
 
-def test_allocations_of_both_sides_are_treated_alike_on_a_cpu() -> None:
-    """glibc moves these limits by what a process has freed, unless they are set."""
-    chosen = environment("cpu")
+@pytest.mark.parametrize("device_kind", ["cpu", "cuda"])
+def test_allocations_of_both_sides_are_treated_alike(device_kind: str) -> None:
+    """glibc moves these limits by what a process has freed, unless they are set; some of a GPU's operators work here."""
+    chosen = environment(device_kind)
     assert int(chosen["MALLOC_MMAP_THRESHOLD_"]) > 1 << 20
     assert int(chosen["MALLOC_TRIM_THRESHOLD_"]) > int(chosen["MALLOC_MMAP_THRESHOLD_"])
