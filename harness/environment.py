@@ -28,8 +28,8 @@ def environment(device_kind: str) -> dict[str, str]:
     # PyTorch's tracer would write its own news where a candidate's output goes.
     chosen["KINETO_LOG_LEVEL"] = "99"
     chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    # Else a process's past decides whether a result's memory is mapped, and its pages fetched, anew in each call; what a
-    # candidate sets for itself the library has, too (docs/design/0002-clock.md). Some operators of GPUs work here, too.
+    # Else a process's past decides whether a result's memory is mapped, and its pages fetched, anew in each call; what
+    # a candidate sets for itself the library has, too (docs/design/0002-clock.md). Some of a GPU's operators work here.
     chosen |= {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
     if device_kind == "cpu":
         chosen |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}

@@ -132,7 +132,7 @@ def test_cupy_keeps_no_files_where_the_fork_server_may_not_write() -> None:
 
 @pytest.mark.parametrize("device_kind", ["cpu", "cuda"])
 def test_allocations_of_both_sides_are_treated_alike(device_kind: str) -> None:
-    """glibc moves these limits by what a process has freed, unless they are set; some of a GPU's operators work here."""
+    """glibc moves these limits by what a process has freed, unless they are set. A GPU's operators may work here."""
     chosen = environment(device_kind)
     assert int(chosen["MALLOC_MMAP_THRESHOLD_"]) > 1 << 20
     assert int(chosen["MALLOC_TRIM_THRESHOLD_"]) > int(chosen["MALLOC_MMAP_THRESHOLD_"])
