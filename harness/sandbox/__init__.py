@@ -220,6 +220,8 @@ def enter_worker(chosen: Plan, folder: str, hidden: tuple[str, ...], uid: int | 
     rules = _landlock_rules(chosen, folder, concealed, kept) if chosen.landlock_abi else None
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))
+    resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NICE, (0, 0))
     if uid is not None:
         resource.setrlimit(resource.RLIMIT_NPROC, (processes * THREADS_PER_PROCESS,) * 2)
         os.setgroups([])
@@ -227,6 +229,8 @@ def enter_worker(chosen: Plan, folder: str, hidden: tuple[str, ...], uid: int | 
         os.setresuid(uid, uid, uid)
         # Changing the uid clears the death signal.
         die_with_parent()
+    # Root without a uid of its own could open disks and run before everybody else.
+    linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     if rules is not None:
         rules.restrict()

@@ -34,6 +34,7 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "setpriority": (141, 140),
     "ioprio_set": (251, 30),
     "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
     # Undoing or rearranging what hides things.
     "mount": (165, 40),
     "umount2": (166, 39),

@@ -95,6 +95,14 @@ class TestAttempts:
         got: dict[str, str] = eval(answers)
         assert {name for name, error in got.items() if error != "EPERM"} == set()
 
+    def test_what_only_root_may(self, session: Session) -> None:
+        """Also where the worker is root for want of a uid of its own."""
+        realtime = "python(lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)))"
+        device = "python(lambda: os.mknod('disk', 0o600 | 0o060000, os.makedev(7, 0)))"
+        had = answer(session, "return [line.split()[1] for line in open('/proc/self/status') if line.startswith('Cap')]")
+        assert set(eval(had)[:3]) == {"0" * 16}
+        assert answer(session, f"return [{realtime}, {device}]") == "['EPERM', 'EPERM']"
+
     def test_new_namespaces_by_clone(self, session: Session) -> None:
         need(session, "process")
         number = (56, 220)[_COLUMN]
