@@ -99,7 +99,9 @@ class TestAttempts:
         """Also where the worker is root for want of a uid of its own."""
         realtime = "python(lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)))"
         device = "python(lambda: os.mknod('disk', 0o600 | 0o060000, os.makedev(7, 0)))"
-        had = answer(session, "return [line.split()[1] for line in open('/proc/self/status') if line.startswith('Cap')]")
+        had = answer(
+            session, "return [line.split()[1] for line in open('/proc/self/status') if line.startswith('Cap')]"
+        )
         assert set(eval(had)[:3]) == {"0" * 16}
         assert answer(session, f"return [{realtime}, {device}]") == "['EPERM', 'EPERM']"
 
