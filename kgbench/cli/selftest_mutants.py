@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,15 +12,14 @@ import click
 from kgbench.cli.completion import complete_problem
 from kgbench.cli.options import check_machine, device_option, problem_dir_option, source_option
 from kgbench.cli.report import json_option
-from kgbench.cli.selftest import Part, PartCommand
+from kgbench.cli.selftest import Gathered, Part, PartCommand, gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kgbench.harness.mutation import Row
-    from kgbench.harness.settings import Job
+    from kgbench.harness.session import Session
     from kgbench.loader import Registry
-    from kgbench.types import Result
 
 EPILOG: Final = """
 \b
@@ -32,7 +29,8 @@ Examples:
   a tenth of everything
     kgbench selftest mutants --sample 0.1
 
-Exit codes: 0 every mutant is caught or rightly declared equivalent, 1 not, 2 wrong command line, 3 this machine cannot.
+Exit codes: 0 every mutant is caught or rightly declared equivalent, 1 not, 2 wrong command line, 3 this machine cannot,
+130 interrupted.
 """
 
 
@@ -82,9 +80,10 @@ def mutants(
     seed = seed or secrets.token_hex(16)
     pairs = chosen(registry.select(sources, globs), names, share, seed)
     check_machine()
-    found = _run(registry, pairs, device, jobs or 0, seed)
+    by_pair = _run(registry, pairs, device, jobs or 0, seed)
+    found = [row for rows in by_pair for row in rows]
     holds = not any(row.state in BAD for row in found)
-    return Part(words(found), holds, list(lines(found)), {"seed": seed, **as_data(found)})
+    return Part(words(found), holds, list(lines(found)), {"seed": seed, **as_data(found)}, by_pair.cut_short)
 
 
 def words(found: Sequence[Row]) -> str:
@@ -146,53 +145,36 @@ def _check_names(names: Sequence[str]) -> None:
             raise UsageError("KGB110", f"--mutant {name}: there is no such mutant; {did_you_mean(name, MUTANTS)}")
 
 
-def _run(registry: Registry, pairs: Sequence[tuple[str, str]], device: str, jobs: int, seed: str) -> list[Row]:
+def _run(
+    registry: Registry, pairs: Sequence[tuple[str, str]], device: str, jobs: int, seed: str
+) -> Gathered[list[Row]]:
     """Every pair's rows, from a session of their own; progress goes to stderr."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from rich.console import Console
-
-    from kgbench.coordinator import ended_by_signals, opened
     from kgbench.harness.mutation import rows
-    from kgbench.harness.session import Session, Settings
+    from kgbench.harness.session import Settings
     from kgbench.paths import answer_dirs
 
-    console = Console(stderr=True, highlight=False)
+    def run_one(session: Session, pair: tuple[str, str]) -> list[Row]:
+        problem, mutant = pair
+        return list(rows(session.evaluate, registry.paths[problem], problem, mutant))
+
     settings = Settings(device=device, seed=seed, timing=False, jobs=jobs, hidden=answer_dirs())
-    status = console.status("starting") if console.is_terminal else None
-    done = itertools.count(1)
-    with ended_by_signals(), opened(Session(settings), console) as session, status or contextlib.nullcontext():
-        # Told of no phases: there are hundreds of evaluations, each a fraction of a second.
-        def evaluate(job: Job) -> Result:
-            return session.evaluate(job, lambda phase, detail: None)
-
-        def note(text: str) -> None:
-            console.print(text, soft_wrap=True, markup=False)
-
-        def run_one(pair: tuple[str, str]) -> list[Row]:
-            problem, mutant = pair
-            if status is not None:
-                status.update(f"{next(done)} of {len(pairs)} mutants: {problem} {mutant}")
-            return list(rows(evaluate, registry.paths[problem], problem, mutant))
-
-        with ThreadPoolExecutor(session.jobs) as pool:
-            try:
-                return _gathered(pairs, pool.map(run_one, pairs), note)
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+    return gathered(settings, pairs, run_one, _Notes(pairs))
 
 
-def _gathered(pairs: Sequence[tuple[str, str]], results: Iterable[list[Row]], note: Callable[[str], None]) -> list[Row]:
-    """All rows; of several problems each is noted as soon as its last mutant is done."""
-    from kgbench.harness.mutation import counts
+class _Notes:
+    """A line for each of several problems, as soon as its last mutant is ready."""
 
-    problems = list(dict.fromkeys(problem for problem, _ in pairs))
-    left = Counter(problem for problem, _ in pairs)
-    found: list[Row] = []
-    for (problem, _), own in zip(pairs, results, strict=True):
-        found += own
-        left[problem] -= 1
-        if not left[problem] and len(problems) > 1:
-            place = f"[{problems.index(problem) + 1}/{len(problems)}]"
-            note(f"{place} {problem}: {_counted(counts([row for row in found if row.problem == problem]))}")
-    return found
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.left = Counter(problem for problem, _ in pairs)
+        self.found: defaultdict[str, list[Row]] = defaultdict(list)
+
+    def __call__(self, number: int, pair: tuple[str, str], own: list[Row]) -> str:
+        from kgbench.harness.mutation import counts
+
+        problem, _ = pair
+        self.found[problem] += own
+        self.left[problem] -= 1
+        if self.left[problem] or len(self.left) == 1:
+            return ""
+        ready = sum(not count for count in self.left.values())
+        return f"[{ready}/{len(self.left)}] {problem}: {_counted(counts(self.found[problem]))}"

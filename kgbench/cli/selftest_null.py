@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +10,13 @@ import click
 from kgbench.cli.completion import complete_problem
 from kgbench.cli.options import check_machine, device_option, problem_dir_option
 from kgbench.cli.report import json_option
-from kgbench.cli.selftest import Part, PartCommand
+from kgbench.cli.selftest import Gathered, Part, PartCommand, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kgbench.harness.nulltest import NullTest
+    from kgbench.harness.session import Session
     from kgbench.harness.settings import Job
     from kgbench.types import Result
 
@@ -56,10 +55,12 @@ def null(
     chosen = registry.select(sources, globs)
     check_machine()
     wanted = [job_of(registry.paths[each], each, run) for run in range(runs) for each in chosen]
-    found = of_results(_run(wanted, device, jobs or 0))
+    results = _run(wanted, device, jobs or 0)
+    found = of_results(results)
     kept = keep_noise(find_devices(device)[0], found) if keep else None
     note = [f"noise kept in {kept}"] if kept is not None else []
-    return Part(words(found), found.holds(), [*lines(found), *note], {**found.to_json(), "kept": kept and str(kept)})
+    data = {**found.to_json(), "kept": kept and str(kept)}
+    return Part(words(found), found.holds(), [*lines(found), *note], data, results.cut_short)
 
 
 def lines(found: NullTest) -> Iterable[str]:
@@ -95,30 +96,16 @@ def words(found: NullTest) -> str:
     )
 
 
-def _run(wanted: Sequence[Job], device: str, jobs: int) -> list[Result]:
+def _run(wanted: Sequence[Job], device: str, jobs: int) -> Gathered[Result]:
     """All results, in the order of the jobs; as many at once as the machine allows, timed in turns."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from rich.console import Console
-
-    from kgbench.coordinator import ended_by_signals, opened
-    from kgbench.harness.session import Session, Settings
+    from kgbench.harness.session import Settings
     from kgbench.paths import answer_dirs
+    from kgbench.progress import finished_line
 
-    console = Console(stderr=True, highlight=False)
-    status = console.status("starting") if console.is_terminal else None
-    done = itertools.count(1)
-    settings = Settings(device=device, jobs=jobs, hidden=answer_dirs())
-    with ended_by_signals(), opened(Session(settings), console) as session, status or contextlib.nullcontext():
+    def run_one(session: Session, job: Job) -> Result:
+        return session.evaluate(job)
 
-        def evaluate(job: Job) -> Result:
-            result = session.evaluate(job, lambda phase, detail: None)
-            if status is not None:
-                status.update(f"{next(done)} of {len(wanted)}: {job.problem_id}")
-            return result
+    def said(number: int, job: Job, result: Result) -> str:
+        return finished_line(result, number, len(wanted)).plain
 
-        with ThreadPoolExecutor(session.jobs) as pool:
-            try:
-                return list(pool.map(evaluate, wanted))
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+    return gathered(Settings(device=device, jobs=jobs, hidden=answer_dirs()), wanted, run_one, said)

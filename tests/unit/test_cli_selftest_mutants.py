@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
 from types import TracebackType
 
 import pytest
@@ -49,7 +48,7 @@ class FakeSession:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         pass
 
-    def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result:
+    def evaluate(self, job: Job) -> Result:
         outcome = Outcome.WRONG_VALUE
         if job.mutant in (*self.passing, *self.skipped):
             outcome = Outcome.PASSED if job.mutant in self.passing else Outcome.SKIPPED
