@@ -60,6 +60,14 @@ DIFFERENCE: Final = 1.15
 SLACK_US: Final = 3.0
 GAP_US: Final = 6.0
 """Between two things that a device does one after the other, at most: a launch, a copy, streams that are joined."""
+HOST_NAMES: Final = {
+    "add.accumulate": "cumsum", "add.reduce": "sum", "arccosh": "acosh", "arcsin": "asin", "argsort": "sort",
+    "bitwise_invert": "bitwise_not", "concatenate": "cat", "divide": "div", "equal": "eq", "greater": "gt",
+    "invert": "bitwise_not", "less_equal": "le", "maximum.reduce": "amax", "min": "amin", "minimum.reduce": "amin",
+    "multiply": "mul", "negative": "neg", "power": "pow", "sign": "sgn", "subtract": "sub", "take": "index_select",
+    "take_along_axis": "gather", "true_divide": "div",
+}  # fmt: skip
+"""Functions of numpy's that have other names than the operator that they are."""
 SUSPECTS: Final = 4
 """Of an overload's check cases in which something was seen, so many are watched again."""
 DRAWN: Final = 2
@@ -280,9 +288,18 @@ class Attribution:
             *(self._kernel(name, by, n, us / device_us if device_us else 0.0, where)
               for (name, by), (n, us) in seen.kernels.items()),
             *(self._package(module, n, where) for module, n in seen.launched.items() if module_rule(module)),
-            *(Evidence("host", name, where, n, None, not host_counts, module_rule(name) or "on the host")
-              for name, n in seen.host.items()),
+            *(self._host(name, n, where, host_counts) for name, n in seen.host.items()),
         ]  # fmt: skip
+
+    def _host(self, name: str, count: int, where: str, counts: bool) -> Evidence:
+        """A function of numpy's: a product, the problem's own operator, or a part of somebody's own work."""
+        if why := module_rule(name):
+            return Evidence("host", name, where, count, None, not counts, why)
+        function = name.removeprefix("numpy.")
+        own = {family(each) for each in own_operators(self.problem)}
+        is_own = family(HOST_NAMES.get(function, function)) in own
+        why = f"it is numpy's {self.problem.id}" if is_own else "on the host"
+        return Evidence("host", name, where, count, None, not (counts and is_own), why)
 
     def _operators(self, seen: Seen, where: str, device_us: float, host_counts: bool) -> Iterator[Evidence]:
         verdicts = {name: allowed(self.problem, name) for name in seen.operators if _is_operator(name)}

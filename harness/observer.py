@@ -32,6 +32,8 @@ OWN_MODULE: Final = "kernel"
 """A candidate's, as ``worker.load_source`` names it."""
 HOST_FUNCTIONS: Final = ("dot", "einsum", "inner", "matmul", "tensordot", "vdot")
 """Of numpy: a whole problem in one call of the host's library."""
+HOST_LARGE: Final = 1024
+"""Any other function of numpy's is of interest where it gets an array of so many elements."""
 OWN_CALLERS: Final = ("numpy", "triton")
 """Packages that call these on their own account: Triton's interpreter does."""
 SWITCHES: Final = ("_enable_record_function", "_toggle_collection_dynamic")
@@ -180,9 +182,17 @@ class Observer:
             if launcher is not None and method in vars(launcher):
                 self._replace(launcher, method, self._counts_launches(getattr(launcher, method)))
         numpy = sys.modules.get("numpy")
-        for name in HOST_FUNCTIONS:
-            if numpy is not None:
-                self._replace(numpy, name, self._counts_calls(f"numpy.{name}", getattr(numpy, name)))
+        if numpy is None:
+            return
+        own = sys.modules.get(OWN_MODULE)
+        for name, function in [*vars(numpy).items()]:
+            if not callable(function) or isinstance(function, type) or name.startswith("_"):
+                continue
+            counting = HostFunction(self.host, f"numpy.{name}", function)
+            self._replace(numpy, name, counting)
+            # A candidate may have imported it by name.
+            for alias in [key for key, value in vars(own).items() if value is function] if own else []:
+                self._replace(own, alias, counting)
 
     def _replace(self, holder: Any, name: str, function: Callable[..., Any]) -> None:
         self.undo.append((holder, name, getattr(holder, name)))
@@ -196,14 +206,31 @@ class Observer:
 
         return counted
 
-    def _counts_calls(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            caller = str(sys._getframe(1).f_globals.get("__name__", ""))
-            if caller.partition(".")[0] not in OWN_CALLERS:
-                self.host[name] = self.host.get(name, 0) + 1
-            return function(*args, **kwargs)
 
-        return counted
+class HostFunction:
+    """A function of numpy's, a ufunc with its methods too, that counts calls which may do a problem's work."""
+
+    def __init__(self, counts: dict[str, int], name: str, function: Any) -> None:
+        self._counts, self._name, self._function = counts, name, function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        caller = str(sys._getframe(1).f_globals.get("__name__", ""))
+        whole = self._name.removeprefix("numpy.") in HOST_FUNCTIONS
+        if caller.partition(".")[0] not in OWN_CALLERS and (whole or any(map(_is_large, (*args, *kwargs.values())))):
+            self._counts[self._name] = self._counts.get(self._name, 0) + 1
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._function, name)
+        is_method = callable(found) and not name.startswith("_")
+        return HostFunction(self._counts, f"{self._name}.{name}", found) if is_method else found
+
+
+def _is_large(value: Any) -> bool:
+    """An array or a tensor of many elements."""
+    size = getattr(value, "size", 0)
+    count = value.numel() if isinstance(value, torch.Tensor) else size
+    return isinstance(count, int) and count >= HOST_LARGE
 
 
 def seal() -> None:

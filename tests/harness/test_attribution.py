@@ -212,6 +212,22 @@ def test_the_observer_puts_back_what_it_replaced() -> None:
     assert numpy.matmul is before
 
 
+def test_functions_of_numpy_count_where_they_get_much_and_are_the_problems_own() -> None:
+    numpy = pytest.importorskip("numpy")
+    much = numpy.ones(2000)
+
+    def calls() -> None:
+        numpy.prod((3, 4))
+        numpy.negative(much)
+        numpy.add.reduce(much)
+        numpy.sort(much)
+
+    seen = watched(calls)
+    assert seen.host == {"numpy.negative": 1, "numpy.add.reduce": 1, "numpy.sort": 1}
+    found = Attribution(NEG, cuda=False).judged(seen, "a case", host_counts=True)
+    assert [each.name for each in found if each.kind == "host" and not each.allowed] == ["numpy.negative"]
+
+
 @pytest.mark.parametrize(
     ("kernels", "callers", "named"),
     [
