@@ -132,7 +132,9 @@ MESSAGES: Final[dict[str, Message]] = {
         "Copy the run's folder whole, `candidates/` included; a run of `--model baseline` has none.",
     ),
     "KGB190": Message(
-        "Options of `kgbench report` that do not go together.", "Leave out what is named, or call it once for each."
+        "Options of `kgbench report` or `kgbench leaderboard` that do not go together, or not with this run.",
+        "Leave out what is named, or call it once for each.",
+        "each names its own options",
     ),
     # --- problem files and expressions ---
     "KGB201": Message("Two folders define the same problem.", "Rename one of the two files."),

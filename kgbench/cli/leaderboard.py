@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgbench.cli.report import html_option, json_option
+from kgbench.cli.report import html_option, json_option, one_report
 from kgbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
     from kgbench.report import plain, print_line
     from kgbench.store import json_text
 
+    one_report({"--html": html, "--json": as_json})
     reports, notes = read_reports(folder)
     for note in notes:
         click.echo(f"kgbench: {note}", err=True)

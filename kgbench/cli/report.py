@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
@@ -146,18 +146,24 @@ def report(
 def _one_form(form: str, *, as_json: bool, cite: bool, by: str | None, to: Path | None, html: Path | None) -> str:
     """The format that is meant. Raises UsageError where options ask for two reports, or for one that there is not."""
     asked = {"--html": html, "--json": as_json, "--cite": cite, f"--format {form}": form != "table"}
-    named = [option for option, given in asked.items() if given]
+    named = one_report(asked)
     form = "json" if as_json else "cite" if cite else form
     wrong = ""
-    if len(named) > 1:
-        wrong = f"{named[0]} and {named[1]} are two reports; ask for one at a time"
-    elif html and (by or to):
+    if html and (by or to):
         wrong = f"--html is a whole page and names its file itself; leave {'--by' if by else '--to'} out"
     elif by and form not in BY_FORMATS:
-        wrong = f"{named[0]} has no table for --by to make; take --format {', '.join(BY_FORMATS)}"
+        wrong = f"{named} has no table for --by to make; take --format {', '.join(BY_FORMATS)}"
     if wrong:
         raise UsageError("KGB190", wrong)
     return form
+
+
+def one_report(asked: Mapping[str, object]) -> str:
+    """The option that is given, of those that each ask for another report. Raises UsageError where two are."""
+    named = [option for option, given in asked.items() if given]
+    if len(named) > 1:
+        raise UsageError("KGB190", f"{named[0]} and {named[1]} are two reports; ask for one at a time")
+    return named[0] if named else ""
 
 
 def breaks(report: Report, bounds: Sequence[Bound]) -> bool:
@@ -192,6 +198,9 @@ def print_run(
 
     stored = read_run(path)
     found = report_of(stored, values, by=by)
+    if by and form == "table" and found.suite is not None and found.suite.shares:
+        words = f"--by {by}: the table of suite {found.suite.name} has a row per operator; leave --by out"
+        raise UsageError("KGB190", words)
     if form not in ("table", "json"):  # which have them themselves
         say_notes(stored)
     if to is None:

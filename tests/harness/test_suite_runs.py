@@ -78,6 +78,9 @@ def test_a_run_is_gone_on_with_by_its_own_calls(ground: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "aten/exp 1 1 0 1 of 1 6 of 6 passed" in [" ".join(line.split()) for line in done.stdout.splitlines()]
     (stored,) = (ground / "runs").iterdir()
+    grouped = CliRunner().invoke(main, ["report", str(stored), "--by", "kind"])
+    assert (grouped.exit_code, grouped.stdout) == (2, "")
+    assert f"--by kind: the table of suite trace:{trace} has a row per operator; leave --by out" in grouped.stderr
     (stored / "results.jsonl").write_text("", encoding="utf-8")
     trace.unlink()
     again = kgbench(ground, "--resume", "last", "--json")

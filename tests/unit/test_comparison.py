@@ -204,6 +204,11 @@ class TestLeaderboard:
         CliRunner().invoke(main, ["leaderboard", str(tmp_path), "--html", str(page)])
         assert ">interrupted<" in page.read_text()
 
+    def test_two_reports_at_once_are_refused(self, tmp_path: Path) -> None:
+        done = CliRunner().invoke(main, ["leaderboard", str(tmp_path), "--html", str(tmp_path / "a.html"), "--json"])
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert "KGB190: --html and --json are two reports; ask for one at a time" in done.stderr
+
     def test_command(self, tmp_path: Path) -> None:
         stored(tmp_path, "whole", many(1.0), names=_all_of_aten())
         with (stored(tmp_path, "killed", many(1.0)) / "results.jsonl").open("a") as file:
