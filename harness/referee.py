@@ -342,13 +342,39 @@ class Referee:
             report("check", f"{judge.overload.name} again ({number}/{len(again)})".strip())
             with evaluation.phase("check"):
                 verdict = self._check_case(evaluation, judge, case, worker, f"again/{number}", number - 1 in twice)
-            if verdict is not PASSED:
+            if verdict is not PASSED and not (
+                # Their values are for smaller sizes: more of a sum may overflow on its way.
+                case not in cases and self._library_fails_too(evaluation, judge, case, f"again/{number}", verdict)
+            ):
                 index = next(
                     i for i, r in enumerate(evaluation.cases) if (r.id, r.overload) == (case.id, case.overload)
                 )
                 evaluation.cases[index] = _case_result(case, verdict, evaluation.cases[index].seconds)
                 return replace(verdict, reason=f"right at first, then wrong: {verdict.reason}")
         return PASSED
+
+    def _library_fails_too(
+        self, evaluation: Evaluation, judge: OverloadJudge, case: Case, purpose: str, verdict: Verdict
+    ) -> bool:
+        """Whether the library gets the very same call wrong as well, or nobody can be asked."""
+        if verdict.outcome is not Outcome.WRONG_VALUE:
+            return False
+        if self.library_worker is None or not self.has_library:
+            return True
+        limit_s = self.settings.deadlines.case_s + self.settings.deadlines.compile_s
+        generator = self._generator(evaluation.job, f"{judge.overload.name}/{case.id}/{purpose}")
+        call = judge.place(case, generator)
+        try:
+            return judge.check(self.library_worker.side, case, call, generator, limit_s, False) is not PASSED
+        except WorkerFailed as failure:
+            self._lose_library(evaluation, failure)
+            return True
+
+    def _lose_library(self, evaluation: Evaluation, failure: WorkerFailed) -> None:
+        """The library's fault is not the candidate's: it stays right, without a speed."""
+        evaluation.library = Library("", f"{LIBRARY_FAILED}: {failure.outcome}: {failure.reason}")
+        self._drop_library()
+        self.library_problem = ""
 
     def _in_other_values(self, overload: Overload, bench: list[Case], choose: random.Random) -> list[Case]:
         """Timed shapes with values that only small ones are known to have; with the same where there are no others.
@@ -586,10 +612,7 @@ class Referee:
             if failure.side is worker.handle:
                 self._note(evaluation, failure)
                 return Verdict(failure.outcome, failure.reason), None
-            # The library's fault is not the candidate's: it stays right, without a speed.
-            evaluation.library = Library("", f"{LIBRARY_FAILED}: {failure.outcome}: {failure.reason}")
-            self._drop_library()
-            self.library_problem = ""
+            self._lose_library(evaluation, failure)
             return PASSED, None
 
     def _measure(self, evaluation: Evaluation, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing | None:
