@@ -8,10 +8,11 @@ style by their hashes and nothing else: no network, no image, no frame. The same
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import importlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
@@ -26,6 +27,8 @@ from kgbench.store import json_text
 
 MOST_BYTES: Final = 15_000_000
 """A larger page is a folder: browsers read a file whole before they show it."""
+_INDEX: Final = b'<script type="text/plain" id="index">'
+"""Stands in every page, and in no other file that somebody may have under its name."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,10 @@ class Written:
 
 
 def write_page(source: PageSource, path: Path, *, most_bytes: int = MOST_BYTES) -> Written:
-    """Writes ``path``, or where that is too large ``path`` without its ending as a folder. Raises UsageError."""
+    """Writes ``path``, or where that is too large ``path`` without its ending as a folder. Raises UsageError.
+
+    What an older page left under these names goes: nobody may open that one and take it for this.
+    """
     systems = Texts()
     chunks = [_packed(detail_of(source, each.id, systems)) for each in source.report.selected]
     index = _packed({**overview(source), "systems": systems.all()})
@@ -50,21 +56,42 @@ def write_page(source: PageSource, path: Path, *, most_bytes: int = MOST_BYTES) 
     whole = _document(source, {"index": index, **_named(chunks)}, library, apart=False)
     is_folder = len(whole) > most_bytes
     files = {path: whole}
+    folder = path.with_suffix("") if path.suffix else path.with_name(f"{path.name}.d")
+    older = _files_of_older(path, folder)
     if is_folder:
-        folder = path.with_suffix("") if path.suffix else path.with_name(f"{path.name}.d")
         path = folder / "index.html"
         files = {path: _document(source, {"index": index}, library, apart=True)}
         for name, chunk in _named(chunks).items():
             files[folder / "data" / f"{name}.js"] = f'kgbenchData("{name}", "{chunk}");\n'.encode()
-    return Written(path, write_files(files, path), is_folder, bool(library))
+    size = write_files(files, path, older - set(files))
+    for emptied in (folder / "data", folder):
+        with contextlib.suppress(OSError):  # it is not there, or holds something still
+            emptied.rmdir()
+    return Written(path, size, is_folder, bool(library))
 
 
-def write_files(files: Mapping[Path, bytes], path: Path) -> int:
-    """Bytes of all of them, of which ``path`` is the one to open. Raises UsageError."""
+def _files_of_older(path: Path, folder: Path) -> set[Path]:
+    """Of a page that is there, as one file or as a folder."""
+    index = folder / "index.html"
+    found = set(filter(_is_page, (path, index)))
+    return found.union((folder / "data").glob("problem-*.js")) if index in found else found
+
+
+def _is_page(file: Path) -> bool:
+    try:
+        return file.is_file() and _INDEX in file.read_bytes()
+    except OSError:
+        return False
+
+
+def write_files(files: Mapping[Path, bytes], path: Path, older: Iterable[Path] = ()) -> int:
+    """Bytes of all of them, of which ``path`` is the one to open; ``older`` ones go. Raises UsageError."""
     try:
         for file, content in files.items():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
+        for file in older:
+            file.unlink()
     except OSError as error:
         raise UsageError("KGB180", f"--html {path}: cannot write the page: {error.strerror or error}") from error
     return sum(map(len, files.values()))

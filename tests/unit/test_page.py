@@ -100,6 +100,32 @@ def test_too_much_for_one_file_is_a_folder(run: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "a" / "data").iterdir()) == [f"problem-{n}.js" for n in range(4)]
 
 
+def test_no_older_page_stays_beside_a_new_one(run: Path, tmp_path: Path) -> None:
+    def files() -> list[str]:
+        return sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+
+    written(run, tmp_path / "a.html")
+    written(run, tmp_path / "a.html", most_bytes=1000)
+    assert files() == ["a/data/problem-0.js", "a/data/problem-1.js", "a/data/problem-2.js", "a/data/problem-3.js",
+                       "a/index.html"]  # fmt: skip
+    (tmp_path / "a" / "data" / "problem-17.js").touch()
+    written(run, tmp_path / "a.html", most_bytes=1000)
+    assert "a/data/problem-17.js" not in files()
+    written(run, tmp_path / "a.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
+
+
+def test_what_is_no_page_stays(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "index.html").write_text("mine")
+    written(run, tmp_path / "a.html")
+    assert (tmp_path / "a" / "index.html").read_text() == "mine"
+    written(run, tmp_path / "b.html", most_bytes=1000)
+    (tmp_path / "b" / "notes").touch()
+    written(run, tmp_path / "b.html")
+    assert [path.name for path in (tmp_path / "b").iterdir()] == ["notes"]
+
+
 def test_the_command_says_what_it_wrote_and_what_is_missing(run: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["report", str(run), "--html", str(tmp_path / "a.html")])
     assert done.exit_code == 0
