@@ -146,6 +146,12 @@ def special_entr(self: torch.Tensor) -> Expected:
     return scaled(torch.special.entr(x), x.abs())
 
 
+def square(self: torch.Tensor) -> Expected:
+    """x * x; scale 1.5 |value| of complex numbers: (a - b) (a + b) is three roundings where real squares have one."""
+    value = torch.square(self)
+    return Expected(value, finite(1.5 * value.abs())) if value.is_complex() else Expected(value)
+
+
 def exp_minus_abs(tensors: dict[str, torch.Tensor], variables: dict[str, Any], generator: torch.Generator) -> None:
     """Finish log_sigmoid_backward's inputs: the buffer that the forward pass leaves on the CPU."""
     x = tensors["self"]

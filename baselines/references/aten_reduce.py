@@ -6,6 +6,7 @@ that torch itself computes right in float64 have an expression in their problem 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -73,9 +74,16 @@ def mul(self: torch.Tensor, other: Any) -> torch.Tensor:
 
 
 def div(self: torch.Tensor, other: Any, rounding_mode: str | None = None) -> Expected:
-    """self / other, which may be rounded towards zero (``trunc``) or down (``floor``); integers exactly."""
+    """self / other, which may be rounded towards zero (``trunc``) or down (``floor``); integers exactly.
+
+    The scale of a quotient is |value|, a quarter more for a number like 0.3, which is itself rounded first: one of four
+    units of roundoff. Of complex quotients it is 2 |value|: the product with the conjugate may be off by sqrt(5) units
+    of roundoff, the modulus' square by 2, a fast division by 4.
+    """
     if rounding_mode is None:
-        return Expected(torch.div(widened(self), widened(other)))
+        value = torch.div(widened(self), widened(other))
+        factor = 2.0 if value.is_complex() else 1.25 if _is_rounded_first(other) else 1.0
+        return Expected(value, finite(factor * value.abs()))
     if is_exact(self, other):
         return Expected(torch.div(self, other, rounding_mode=rounding_mode))
     above, below = widened(self), widened(other)
@@ -87,6 +95,13 @@ def div(self: torch.Tensor, other: Any, rounding_mode: str | None = None) -> Exp
     close = ~certain & ((quotient - nearest).abs() <= _near_whole(above, below) * quotient.abs())
     # One number up or down: which side of a whole number the quotient lies on, the arithmetic cannot tell.
     return Expected(value, finite(torch.where(close, ONE_IN_FLOAT32 + value.abs(), value.abs())))
+
+
+def _is_rounded_first(operand: Any) -> bool:
+    """Whether it is one number for all elements that float32 does not hold."""
+    if isinstance(operand, torch.Tensor):
+        return operand.dim() == 0 and _is_rounded_first(operand.item())
+    return isinstance(operand, float) and math.isfinite(operand) and float(torch.tensor(operand)) != operand
 
 
 def _near_whole(*operands: Any) -> float:
