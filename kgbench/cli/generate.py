@@ -30,7 +30,7 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.report import fail_under_option, fast_at_option, json_option, out_option, thresholds
 from kgbench.cli.resume import reopened
-from kgbench.cli.run import JudgedOn, Shown, carry_out, plan_of
+from kgbench.cli.run import JudgedOn, Shown, carry_out, plan_of, selection
 from kgbench.errors import KgbenchError, UsageError, shown_path
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def _generate(asked: dict[str, Any], out: Path, store: RunStore | None, *, yes: 
     from kgbench.asking import Asker
     from kgbench.generation import ModelProvider
 
+    selected = selection(asked, store)
     found = model_of(asked["model"], asked["asking"])
     if not isinstance(found, Asker):
         raise UsageError("KGB567", f"--model {asked['model']} has its kernels at hand: kgbench run judges them")
@@ -113,7 +114,7 @@ def _generate(asked: dict[str, Any], out: Path, store: RunStore | None, *, yes: 
         raise UsageError("KGB568", "--rounds need the verdict on each kernel: ask and judge together, with kgbench run")
     if not dry_run:
         found.ready()
-    plan = plan_of(asked, out, secrets.token_hex(16), store, found, on_device=False)
+    plan = plan_of(asked, selected, out, secrets.token_hex(16), store, found, on_device=False)
     if not isinstance(plan.provider, ModelProvider):
         raise TypeError("a model that is asked makes a ModelProvider")
     coming = before_asking(plan.provider, plan.problems, store, yes=yes or dry_run)

@@ -238,6 +238,7 @@ def carry_out(
     with contextlib.ExitStack() as undo:
         if store is not None:
             undo.callback(store.close)
+        selected = selection(asked, store)
         provider = asker or model_of(asked["model"], asked["asking"])
         if dry_run and not isinstance(provider, Asker):
             raise UsageError("KGB566", f"--dry-run: nobody is asked with --model {asked['model']}")
@@ -246,7 +247,7 @@ def carry_out(
                 provider.ready()
             check_machine()
             owncode.offer(asked["problem_dirs"])
-        plan = plan_of(asked, out, seed, store, provider, on_device=not dry_run)
+        plan = plan_of(asked, selected, out, seed, store, provider, on_device=not dry_run)
         check_sources(shown.bounds, [problem.id for problem in plan.problems])
         if isinstance(plan.provider, ModelProvider):
             if asker is None:
@@ -287,8 +288,22 @@ def _which_model() -> str:
     return f"--model is missing: whose kernels? There is:\n{known}\nTry: kgbench run --model examples"
 
 
+def selection(asked: Mapping[str, Any], store: RunStore | None) -> dict[str, Path]:
+    """The problems that are asked for, by id. Raises UsageError; a mistyped one is named before a key is missed."""
+    from kgbench.loader import Registry
+    from kgbench.paths import problems_dir
+    from kgbench.suites import narrowed
+
+    registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
+    chosen = registry.select(asked["sources"], asked["problems"]) if store is None else selected_by(store, registry)
+    if asked.get("suite"):
+        chosen = narrowed(asked["suite"], chosen)
+    return {each: registry.paths[each] for each in chosen}
+
+
 def plan_of(
     asked: Mapping[str, Any],
+    selected: Mapping[str, Path],
     out: Path,
     seed: str | None,
     store: RunStore | None,
@@ -300,17 +315,11 @@ def plan_of(
     from kgbench.asking import Asker
     from kgbench.coordinator import Plan, new_run_id
     from kgbench.harness.settings import Deadlines
-    from kgbench.loader import Registry, load_problem
-    from kgbench.paths import problems_dir
-    from kgbench.suites import narrowed
+    from kgbench.loader import load_problem
 
-    registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
-    chosen = registry.select(asked["sources"], asked["problems"]) if store is None else selected_by(store, registry)
-    if asked.get("suite"):
-        chosen = narrowed(asked["suite"], chosen)
     narrow = getattr(found, "narrow", None)
-    ids = narrow(chosen, chosen=bool(asked["problems"])) if narrow is not None else chosen
-    problems = tuple(load_problem(registry.paths[each]) for each in ids)
+    ids = narrow(list(selected), chosen=bool(asked["problems"])) if narrow is not None else selected
+    problems = tuple(load_problem(selected[each]) for each in ids)
     if isinstance(found, Asker):
         provider: Provider | ModelProvider = asked_provider(found, asked["asking"], problems, asked["problem_dirs"])
     else:

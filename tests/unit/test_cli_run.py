@@ -23,6 +23,7 @@ from click.testing import Result as CliResult
 from rich.console import Console
 
 from kgbench import coordinator
+from kgbench.cli import main
 from kgbench.cli.report import report as report_command
 from kgbench.cli.report import thresholds
 from kgbench.cli.run import exit_code
@@ -343,6 +344,18 @@ class TestCommand:
         done = invoke("--problems", "aten/mm", "--model", "baseline", "--device", "cpu", out=tmp_path / "file")
         assert isinstance(done.exception, UsageError)
         assert "--out DIR" in str(done.exception)
+
+
+@pytest.mark.parametrize("command", ["run", "generate"])
+@pytest.mark.parametrize("typo", [("--source", "cubla"), ("--problems", "aten/sofmax")])
+def test_a_mistyped_selection_is_named_before_a_missing_key_and_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, typo: tuple[str, str]
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for model in ("claude", "clod"):
+        done = CliRunner().invoke(main, [command, *typo, "--model", model, "--out", str(tmp_path)])
+        assert done.exit_code == 2
+        assert typo[1] in done.stderr
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])
