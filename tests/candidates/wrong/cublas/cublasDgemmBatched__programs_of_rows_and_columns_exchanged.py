@@ -1,0 +1,38 @@
+# outcome: wrong value
+# breaks: The grid counts tiles of rows first, the kernel takes its first number for the tile of columns.
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gemm(a_ptrs, b_ptrs, c_ptrs, scalars_ptr, m, n, k, a_i, a_p, b_p, b_j, ldc, READ: tl.constexpr, B: tl.constexpr):
+    j = tl.program_id(0) * B + tl.arange(0, B)
+    i = tl.program_id(1) * B + tl.arange(0, B)
+    z = tl.program_id(2)
+    c_ptr = tl.load(c_ptrs + z).to(tl.pointer_type(tl.float64))
+    acc = tl.zeros((B, B), tl.float64)
+    if k > 0:
+        a_ptr = tl.load(a_ptrs + z).to(tl.pointer_type(tl.float64))
+        b_ptr = tl.load(b_ptrs + z).to(tl.pointer_type(tl.float64))
+        for p in range(k):
+            a = tl.load(a_ptr + i * a_i + p * a_p, mask=i < m, other=0.0)
+            b = tl.load(b_ptr + p * b_p + j * b_j, mask=j < n, other=0.0)
+            acc += a[:, None] * b[None, :]
+    acc *= tl.load(scalars_ptr)
+    at, inside = c_ptr + i[:, None] + j[None, :] * ldc, (i < m)[:, None] & (j < n)[None, :]
+    if READ:
+        acc += tl.load(scalars_ptr + 1) * tl.load(at, mask=inside, other=0.0)
+    tl.store(at, acc, mask=inside)
+
+
+def cublasDgemmBatched(transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount):
+    if not (m and n and batchCount):
+        return
+    scalars = Aarray.new_tensor([alpha, beta], dtype=torch.float64)
+    steps = (1, lda) if transa == "N" else (lda, 1)
+    steps += (1, ldb) if transb == "N" else (ldb, 1)
+    gemm[(triton.cdiv(m, 64), triton.cdiv(n, 64), batchCount)](
+        Aarray, Barray, Carray, scalars, m, n, k if alpha else 0, *steps, ldc, READ=beta != 0, B=64
+    )
