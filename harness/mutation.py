@@ -62,7 +62,7 @@ def chosen(
 @functools.cache
 def _judged(path: Path, changed_ns: int) -> tuple[Overload, ...]:
     """A file's overloads with check cases. It is asked for once per mutant, so it is read again only when changed."""
-    return tuple(overload for overload in load_problem(path).overloads if overload.check)
+    return tuple(load_problem(path).judged)
 
 
 def _of_source(problem_id: str) -> list[str]:

@@ -81,7 +81,7 @@ def _without_shape(overloads: Sequence[Overload]) -> str:
 
 def _calls(problem: Problem) -> dict[str, list[SampledCall]]:
     """Per overload of the file its sampled calls."""
-    judged = [overload for overload in problem.overloads if overload.check]
+    judged = problem.judged
     dtypes = sorted({dtype for each in judged for dtype in each.dtypes}, key=list(DTYPES.values()).index)
     names = {overload.name: aten_overload(problem, overload) for overload in judged}
     found = collect(problem.name, list(names.values()), dtypes, shapes=SHAPES)

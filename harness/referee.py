@@ -1,12 +1,11 @@
 """The judge: owns seeds, inputs, oracle, clock and verdict; runs no candidate code. Several per device.
 
-A fork of the fork server. Speaks JSON with the coordinator, asks the fork server for workers, and judges them through
-memory that it shares with them and owns. Referees of one device work side by side and take turns at timing.
+Asks the fork server for workers, and judges them through memory that it shares with them and owns. Referees of one
+device work side by side and take turns at timing. ``refereeprocess.py`` is their process.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import hashlib
@@ -14,10 +13,7 @@ import json
 import os
 import random
 import resource
-import signal
-import socket
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -32,14 +28,15 @@ from kgbench.evidence import words
 from kgbench.harness import layers
 from kgbench.harness.arena import ControlPage
 from kgbench.harness.attribution import Attribution, drawn, refusal, tracer_works, watching
+from kgbench.harness.entries import entry_names
 from kgbench.harness.floor import impossible
 from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, warm_up
-from kgbench.harness.languages import deadlines_for, lacking, machine_of
+from kgbench.harness.languages import deadlines_for, lacking, machine_of, uses_of
 from kgbench.harness.layers import FLOOR
 from kgbench.harness.mutant_facts import why_not
 from kgbench.harness.peaks import peaks
-from kgbench.harness.protocol import Channel, ChannelClosed, ChannelTimeout
+from kgbench.harness.protocol import Channel
 from kgbench.harness.random_judge import judge_for
 from kgbench.harness.reference import reference_spec
 from kgbench.harness.repeat import can_repeat, check_again
@@ -47,7 +44,7 @@ from kgbench.harness.sandbox import Plan
 from kgbench.harness.settings import DEVICE_PROBE, LIBRARY_FAILED, Job, RefereeSettings
 from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, DeviceBusy, LibraryTimes, Unmeasurable
 from kgbench.harness.traffic import work_of
-from kgbench.harness.turns import Page, Turns
+from kgbench.harness.turns import Turns
 from kgbench.loader import load_problem
 from kgbench.problem import Overload, Problem
 from kgbench.suites import Suite, with_suite
@@ -65,7 +62,6 @@ BUSY_PAUSE_S: Final = 0.5
 CACHED_CALL_BYTES: Final = 8 << 20
 HOARD_BYTES: Final = 1 << 30
 """Device memory that a referee may keep for its next case."""
-REPORT_EVERY_S: Final = 0.1
 Report = Callable[[str, str], None]
 
 
@@ -185,7 +181,7 @@ class Referee:
                 with evaluation.phase("library"):
                     self._library(problem)
                 evaluation.library = self.library
-            for overload in _judged(problem):
+            for overload in problem.judged:
                 if overload.name in evaluation.verdicts:
                     continue
                 if worker is not None and not worker.handle.alive():
@@ -202,7 +198,7 @@ class Referee:
         except WorkerFailed as failure:
             self._note(evaluation, failure)
             verdict = Verdict(failure.outcome, failure.reason)
-            missing = [overload.name for overload in _judged(problem) if overload.name not in evaluation.verdicts]
+            missing = [overload.name for overload in problem.judged if overload.name not in evaluation.verdicts]
             evaluation.verdicts |= dict.fromkeys(missing, verdict)
         finally:
             if worker is not None:
@@ -228,7 +224,7 @@ class Referee:
 
     def _out_of_reach(self, problem: Problem) -> dict[str, Verdict]:
         """Verdicts on the overloads that ask for more than this device has."""
-        found = {o.name: o.needs.lacking(self.capability) for o in _judged(problem) if o.needs is not None}
+        found = {o.name: o.needs.lacking(self.capability) for o in problem.judged if o.needs is not None}
         return {name: Verdict(Outcome.SKIPPED, words) for name, words in found.items() if words}
 
     def sickness(self, result: Result) -> str:
@@ -276,7 +272,7 @@ class Referee:
             request["mutant"] = job.mutant
             request["reference"] = {
                 o.name: {"reference": reference_spec(o), "parameters": [p.name for p in o.signature.parameters]}
-                for o in _judged(problem)
+                for o in problem.judged
             }
         else:
             request |= {"source": job.source, "watched": watched}
@@ -458,7 +454,7 @@ class Referee:
         if watch is None:
             return
         with evaluation.phase("observe"):
-            for overload in _judged(evaluation.problem):
+            for overload in evaluation.problem.judged:
                 if evaluation.verdicts[overload.name].outcome is not Outcome.PASSED:
                     continue
                 report("observe", overload.name)
@@ -706,7 +702,11 @@ class Referee:
         """A worker that has its device up. Raises WorkerFailed, HarnessFailed."""
         plan, hidden, limits = self.plan, list(self.settings.hidden), self.limits
         if layers.SANDBOX in self.without and role == "candidate":
-            plan, hidden, limits = Plan((), False, False), [], dict.fromkeys(self.limits, 1 << 62)
+            plan, hidden, limits = (
+                Plan((), False, False),
+                [],
+                dict.fromkeys(self.limits, 1 << 62),
+            )
         spec = worker_spec(role, self.device.type, self.settings.device_uuid, plan.to_json(), hidden, limits)
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
@@ -722,7 +722,7 @@ class Referee:
         return Worker(handle, Side(handle, self.device.type, 0), Clock(page))
 
     def _interpreted(self, job: Job) -> bool:
-        return self.device.type == "cpu" and job.source is not None and _imports_triton(job.source)
+        return self.device.type == "cpu" and job.source is not None and "triton" in uses_of(job.source).mentioned
 
     def _right(self, evaluation: Evaluation) -> bool:
         required = [overload.name for overload in evaluation.problem.overloads if overload.required]
@@ -824,27 +824,6 @@ def _problem_of(job: Job) -> Problem:
     return with_suite(problem, Suite.from_json(json.loads(Path(job.suite).read_text(encoding="utf-8"))))
 
 
-def _judged(problem: Problem) -> list[Overload]:
-    """The overloads that have cases; an optional one without is only named in its file."""
-    return [overload for overload in problem.overloads if overload.check]
-
-
-def entry_names(problem: Problem, source: str) -> dict[str, list[str]]:
-    """By overload the names under which a candidate may define its entry, the signature's first.
-
-    The operator's bare name serves every overload, but only in a file that names none of several.
-    """
-    bare = [problem.name, f"{problem.name}_kernel_impl"]
-    own = {}
-    for overload in _judged(problem):
-        entry = overload.signature.name
-        suffix = overload.name or entry.removeprefix(problem.name).removeprefix("_") or "default"
-        own[overload.name] = [entry, f"{problem.name}_{suffix}", f"{problem.name}__{suffix}_kernel_impl"]
-    defined = _defined(source) if len(problem.overloads) > 1 else set()
-    named = any(name in defined for names in own.values() for name in names if name not in bare)
-    return {key: list(dict.fromkeys(names if named else (*names, *bare))) for key, names in own.items()}
-
-
 def _cpu_name() -> str:
     """The processor's model name and the number of cores this process may use."""
     cores = len(os.sched_getaffinity(0))
@@ -855,111 +834,6 @@ def _cpu_name() -> str:
     return f"CPU, {cores} cores"
 
 
-def _imports_triton(source: str) -> bool:
-    for node in _nodes(source):
-        if isinstance(node, ast.Import) and any(alias.name.partition(".")[0] == "triton" for alias in node.names):
-            return True
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "triton":
-            return True
-    return False
-
-
-def _defined(source: str) -> set[str]:
-    """Names that a text defines or imports anywhere."""
-    nodes = _nodes(source)
-    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
-    assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    return functions | imported | assigned
-
-
-def _nodes(source: str) -> list[ast.AST]:
-    """Everything in a text's syntax tree; nothing when it is no Python, or nested beyond what can be parsed."""
-    try:
-        return list(ast.walk(ast.parse(source)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-
-
 def _words(case: Case) -> str:
     shown = {name: value for name, value in case.variables.items() if isinstance(value, (int, float, str, bool))}
     return "(" + ", ".join(f"{name}={value}" for name, value in list(shown.items())[:12]) + ")"
-
-
-def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
-    """Serve the coordinator until it closes the channel."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    coordinator = Channel(socket.socket(fileno=coordinator_fd))
-    server = Channel(socket.socket(fileno=server_fd))
-    torch.set_num_threads(1)
-    message = coordinator.receive(60.0)
-    settings = RefereeSettings.from_json(message["settings"])
-    turns = Turns(Page(page_fd), settings.number)
-    try:
-        referee = Referee(server, settings, Plan.from_json(message["plan"]), turns)
-    except (HarnessFailed, ChannelClosed, ChannelTimeout, RuntimeError, AssertionError) as error:
-        coordinator.send({"event": "failed", "reason": str(error) or repr(error)})
-        return
-    coordinator.send({"event": "ready", "facts": referee.facts()})
-    while True:
-        try:
-            message = coordinator.receive()
-        except ChannelClosed:
-            break
-        _serve(referee, coordinator, message)
-    with contextlib.suppress(HarnessFailed):
-        referee.close()
-
-
-def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether memory ran out: ours, or that of a worker which we trust."""
-    if error is None or isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return error is not None
-    lacking = isinstance(error, WorkerFailed) and error.outcome is Outcome.OUT_OF_MEMORY
-    return lacking or _lacks_memory(error.__context__)
-
-
-def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> None:
-    last = 0.0
-
-    def report(phase: str, detail: str) -> None:
-        nonlocal last
-        if time.monotonic() > last + REPORT_EVERY_S:
-            last = time.monotonic()
-            coordinator.send({"event": "phase", "phase": phase, "detail": detail})
-
-    try:
-        result = referee.evaluate(Job(**message["job"]), report)
-        sick = referee.sickness(result)
-        if sick:
-            # What was found on a device that does not compute says nothing about the candidate.
-            coordinator.send({"event": "sick", "reason": sick})
-            raise SystemExit(0)
-    except ChannelClosed:
-        raise SystemExit(0) from None
-    except Exception as error:
-        # Whatever breaks here is ours; the coordinator records it as a harness error and starts us anew.
-        if _lacks_memory(error):
-            coordinator.send({"event": "no room", "reason": str(error)[:500]})
-            raise SystemExit(0) from None
-        coordinator.send({"event": "broken", "reason": traceback.format_exc()[-8000:]})
-        raise SystemExit(1) from None
-    library_times = {
-        library_key(case): times.to_json()
-        for case in result.cases
-        if case.timing is not None and (times := LibraryTimes.from_timing(case.timing)) is not None
-    }
-    coordinator.send({"event": "result", "result": _strict(result.to_json()), "library_times": library_times})
-
-
-def _strict(value: Any) -> Any:
-    """JSON without NaN and infinity: they become text."""
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return repr(value)
-    if isinstance(value, complex):
-        return repr(value)
-    if isinstance(value, dict):
-        return {str(key): _strict(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_strict(item) for item in value]
-    return value

@@ -41,9 +41,8 @@ def _say(lines: TextIO, path: str, complaint: str) -> None:
 def _complaint(path: Path) -> str:
     """What is wrong with the first overload whose reference does not work; empty when all do."""
     try:
-        for overload in load_problem(path).overloads:
-            if overload.check:
-                _run(path, overload)
+        for overload in load_problem(path).judged:
+            _run(path, overload)
     except KgbenchError as error:
         return error.printed
     return ""

@@ -361,7 +361,7 @@ def kernel_of(problem: Problem, reply: Reply, sampling: Sampling) -> tuple[str |
     """(the kernel's text or None, how it was found or why there is none)."""
     if reply.code:
         return reply.code, "the file that the agent wrote"
-    # The bare name is an entry too: harness/referee.py's entry_names has when.
+    # The bare name is an entry too: harness/entries.py's entry_names has when.
     found = code_of(reply.text, [*(overload.signature.name for overload in problem.overloads), problem.name])
     why = found.why
     if found.code is None and reply.stop is Stop.MAX_TOKENS:

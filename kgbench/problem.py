@@ -245,3 +245,8 @@ class Problem:
     overloads: tuple[Overload, ...]
     path: Path
     sha256: str
+
+    @property
+    def judged(self) -> list[Overload]:
+        """The overloads that have cases; an optional one without is only named in its file."""
+        return [overload for overload in self.overloads if overload.check]

@@ -124,7 +124,7 @@ def of_opinfo(problems: Sequence[Problem], device_kind: str) -> Suite:
             "operator": problem.name,
             "overloads": list(_by_aten_name(problem)),
             "dtypes": [
-                dtype for dtype in DTYPES.values() if any(dtype in _dtypes(each) for each in _judged(problem))
+                dtype for dtype in DTYPES.values() if any(dtype in _dtypes(each) for each in problem.judged)
             ],
         }
         for problem in problems
@@ -232,12 +232,8 @@ def aten_overload(problem: Problem, overload: Overload) -> str:
     return overload.name or overload.signature.name.removeprefix(problem.name).removeprefix("_") or "default"
 
 
-def _judged(problem: Problem) -> list[Overload]:
-    return [overload for overload in problem.overloads if overload.check]
-
-
 def _by_aten_name(problem: Problem) -> dict[str, Overload]:
-    return {aten_overload(problem, overload): overload for overload in _judged(problem)}
+    return {aten_overload(problem, overload): overload for overload in problem.judged}
 
 
 def _dtypes(overload: Overload) -> tuple[str, ...]:
