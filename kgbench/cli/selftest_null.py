@@ -64,16 +64,18 @@ def null(
 
 
 def lines(found: NullTest) -> Iterable[str]:
-    """A line per problem, then what was not timed, then the noise by range of time."""
+    """A line per problem, then what was not timed by its reason, then the noise by range of time."""
     from kgbench.harness.nulltest import range_words
+    from kgbench.report import number_of
 
     for problem in dict.fromkeys(row.problem for row in found.problems):
         rows = [row for row in found.problems if row.problem == problem]
         ratios = "  ".join(f"{row.ratio:.4f} [{row.low:.3f}, {row.high:.3f}]" for row in rows)
         faster = "  called faster" if any(row.low > 1 for row in rows) else ""
         yield f"{problem:<38} {ratios}{'  launch-bound' if rows[0].launch_bound else ''}{faster}"
-    for problem, why in found.not_timed.items():
-        yield f"{problem:<38} not timed: {why}"
+    for why in dict.fromkeys(found.not_timed.values()):
+        alike = [problem for problem, reason in found.not_timed.items() if reason == why]
+        yield f"{number_of(len(alike), 'problem')} not timed, {why}: {', '.join(alike)}"
     if found.changing:
         yield f"other bits in a second call with the same input: {', '.join(found.changing)}"
     for key, width in found.noise().items():

@@ -51,6 +51,15 @@ def test_what_was_not_timed_says_why_and_views_are_not_missed() -> None:
     assert not of_results([result("a/view", kind="view")]).not_timed
 
 
+def test_problems_that_were_not_timed_for_the_same_reason_share_a_line() -> None:
+    skipped = [result(f"a/{name}", outcome=Outcome.SKIPPED, reason="no library") for name in ("one", "two")]
+    wrong = result("a/three", outcome=Outcome.WRONG_VALUE, reason="case 1: x")
+    assert [line for line in lines(of_results([*skipped, wrong])) if "not timed" in line] == [
+        "2 problems not timed, skipped: no library: a/one, a/two",
+        "1 problem not timed, wrong value: case 1: x: a/three",
+    ]
+
+
 def test_libraries_whose_bits_change_are_named() -> None:
     found = of_results(
         [replace(null("a/one", 1.0), deterministic=False), replace(null("a/two", 1.0), deterministic=True)]
