@@ -40,7 +40,7 @@ from kgbench.harness.protocol import Channel
 from kgbench.harness.random_judge import judge_for
 from kgbench.harness.reference import reference_spec
 from kgbench.harness.repeat import can_repeat, check_again
-from kgbench.harness.sandbox import Plan
+from kgbench.harness.sandbox import NOTHING, Plan
 from kgbench.harness.settings import DEVICE_PROBE, LIBRARY_FAILED, Job, RefereeSettings
 from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, DeviceBusy, LibraryTimes, Unmeasurable
 from kgbench.harness.traffic import work_of
@@ -702,11 +702,7 @@ class Referee:
         """A worker that has its device up. Raises WorkerFailed, HarnessFailed."""
         plan, hidden, limits = self.plan, list(self.settings.hidden), self.limits
         if layers.SANDBOX in self.without and role == "candidate":
-            plan, hidden, limits = (
-                Plan((), False, False),
-                [],
-                dict.fromkeys(self.limits, 1 << 62),
-            )
+            plan, hidden, limits = NOTHING, [], dict.fromkeys(self.limits, 1 << 62)
         spec = worker_spec(role, self.device.type, self.settings.device_uuid, plan.to_json(), hidden, limits)
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
