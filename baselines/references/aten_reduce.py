@@ -146,12 +146,16 @@ def binary_cross_entropy_with_logits(
     pos_weight: torch.Tensor | None = None,
     reduction: int = MEAN,
 ) -> Expected:
-    """weight * ((1 - target) * x + (1 + (pos_weight - 1) * target) * log(1 + exp(-x))) without overflow."""
+    """weight * ((1 - target) * x + (1 + (pos_weight - 1) * target) * log(1 + exp(-x))) without overflow.
+
+    Of the limit's six units of roundoff weight needs a seventh, and the three operations with pos_weight three more.
+    """
     straight = (1 - target) * self
     softened, error = softplus(-self)
     bend = torch.zeros_like(target) if pos_weight is None else (pos_weight - 1) * target
     outer = torch.ones_like(target) if weight is None else weight
-    scale = straight.abs() + (1 + bend.abs()) * error
+    scale = straight.abs() + (1 + bend.abs()) * error * (1 if pos_weight is None else 9 / 6)
+    scale = scale if weight is None else scale * (7 / 6)
     return reduced((straight + (1 + bend) * softened) * outer, reduction, scale * outer.abs())
 
 
