@@ -34,6 +34,7 @@ from kgbench.harness.handle import HarnessFailed, WorkerFailed, WorkerHandle, de
 from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, warm_up
 from kgbench.harness.languages import deadlines_for, lacking, machine_of, uses_of
 from kgbench.harness.layers import FLOOR
+from kgbench.harness.libraryside import LibrarySide
 from kgbench.harness.mutant_facts import why_not
 from kgbench.harness.peaks import peaks
 from kgbench.harness.protocol import Channel
@@ -41,8 +42,8 @@ from kgbench.harness.random_judge import judge_for
 from kgbench.harness.reference import reference_spec
 from kgbench.harness.repeat import can_repeat, check_again
 from kgbench.harness.sandbox import NOTHING, Plan
-from kgbench.harness.settings import DEVICE_PROBE, LIBRARY_FAILED, Job, RefereeSettings
-from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, DeviceBusy, LibraryTimes, Unmeasurable
+from kgbench.harness.settings import DEVICE_PROBE, Job, RefereeSettings
+from kgbench.harness.timing import Bench, BenchFailed, Budget, Clock, DeviceBusy, LibraryTimes, Unmeasurable, Worker
 from kgbench.harness.traffic import work_of
 from kgbench.harness.turns import Turns
 from kgbench.loader import load_problem
@@ -63,19 +64,6 @@ CACHED_CALL_BYTES: Final = 8 << 20
 HOARD_BYTES: Final = 1 << 30
 """Device memory that a referee may keep for its next case."""
 Report = Callable[[str, str], None]
-
-
-@dataclass
-class Worker:
-    """A started worker with its clock and arena."""
-
-    handle: WorkerHandle
-    side: Side
-    clock: Clock
-
-    def close(self) -> None:
-        self.handle.kill()
-        self.side.release()
 
 
 @dataclass
@@ -131,16 +119,11 @@ class Referee:
         self.memory_gb: float | None = None
         self.capability: int | None = None
         """Compute capability, 90 for 9.0; None on a CPU."""
-        self.library_worker: Worker | None = None
-        self.library_problem = ""
-        self.has_library = False
-        """The worker has something to compare with for ``library_problem``."""
-        self.library: Library | None = None
+        self.library = LibrarySide(lambda: self._start("library"), settings.device_kind, settings.deadlines.import_s)
         self.calls: dict[tuple[str, str], PlacedCall] = {}
         """First calls of the cases of the problem that was judged last, with what is right for them."""
         self.kept_for = ("", False)
         self.without: frozenset[str] = frozenset()
-        self.against = "library"
         self.peaks = settings.peaks
         if self.peaks is None and settings.number == 0 and settings.timing:
             self.peaks = peaks(self.device)
@@ -179,8 +162,8 @@ class Referee:
             if not any(overload.required and overload.name in evaluation.verdicts for overload in problem.overloads):
                 report("library", "")
                 with evaluation.phase("library"):
-                    self._library(problem)
-                evaluation.library = self.library
+                    self.library.prepare(problem)
+                evaluation.library = self.library.record
             for overload in problem.judged:
                 if overload.name in evaluation.verdicts:
                     continue
@@ -237,7 +220,7 @@ class Referee:
         return answer
 
     def close(self) -> None:
-        self._drop_library()
+        self.library.drop()
 
     # --- correctness ---
 
@@ -264,7 +247,7 @@ class Referee:
     def _load_candidate(self, worker: Worker, job: Job, problem: Problem, watched: bool) -> None:
         request: dict[str, Any] = {"op": "load"}
         if job.trusted == "baseline":
-            request["targets"] = self._targets(problem)
+            request["targets"] = self.library.targets(problem)
             if not all(request["targets"].values()):
                 words = f"the problem names no library for device {self.device.type}"
                 raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
@@ -355,22 +338,17 @@ class Referee:
         """Whether the library gets the very same call wrong as well, or nobody can be asked."""
         if verdict.outcome is not Outcome.WRONG_VALUE:
             return False
-        if self.library_worker is None or not self.has_library:
+        library = self.library.worker
+        if library is None:
             return True
         limit_s = self.settings.deadlines.case_s + self.settings.deadlines.compile_s
         generator = self._generator(evaluation.job, f"{judge.overload.name}/{case.id}/{purpose}")
         call = judge.place(case, generator)
         try:
-            return judge.check(self.library_worker.side, case, call, generator, limit_s, False) is not PASSED
+            return judge.check(library.side, case, call, generator, limit_s, False) is not PASSED
         except WorkerFailed as failure:
-            self._lose_library(evaluation, failure)
+            evaluation.library = self.library.lose(failure)
             return True
-
-    def _lose_library(self, evaluation: Evaluation, failure: WorkerFailed) -> None:
-        """The library's fault is not the candidate's: it stays right, without a speed."""
-        evaluation.library = Library("", f"{LIBRARY_FAILED}: {failure.outcome}: {failure.reason}")
-        self._drop_library()
-        self.library_problem = ""
 
     def _in_other_values(self, overload: Overload, bench: list[Case], choose: random.Random) -> list[Case]:
         """Timed shapes with values that only small ones are known to have; with the same where there are no others.
@@ -492,8 +470,8 @@ class Referee:
             watch.take(seen, case, any(promise.nbytes for promise in call.promises))
             if verdict is not PASSED:
                 watch.add(refusal(f"case {case.id}: {verdict.reason}"))
-        if timed and self.library_worker is not None:
-            bench = self._bench(evaluation, overload, self.library_worker, worker, "observe")
+        if timed and self.library.worker is not None:
+            bench = self._bench(evaluation, overload, self.library.worker, worker, "observe")
             # Whoever was right and timed in time has time for this, too.
             bench.deadline = self.turns.now() + self.settings.deadlines.window_s * len(timed)
             try:
@@ -512,7 +490,7 @@ class Referee:
 
     def _time(self, evaluation: Evaluation, worker: Worker, report: Report) -> None:
         """Time every bench case of every required overload; the results replace those of the check."""
-        library = self.library_worker if self.has_library else None
+        library = self.library.worker
         if library is None:
             return
         with evaluation.phase("bench"):
@@ -550,7 +528,7 @@ class Referee:
                 verdict, timing = self._time_case(evaluation, bench, case, worker, known_times)
                 seconds = result.seconds + self.turns.now() - begun
                 evaluation.cases[index] = replace(_case_result(case, verdict, seconds), timing=timing)
-                if verdict is not PASSED or self.library_worker is None:
+                if verdict is not PASSED or self.library.worker is None:
                     return verdict
         finally:
             bench.release()
@@ -608,7 +586,8 @@ class Referee:
             if failure.side is worker.handle:
                 self._note(evaluation, failure)
                 return Verdict(failure.outcome, failure.reason), None
-            self._lose_library(evaluation, failure)
+            # The library's fault is not the candidate's: it stays right, without a speed.
+            evaluation.library = self.library.lose(failure)
             return PASSED, None
 
     def _measure(self, evaluation: Evaluation, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing | None:
@@ -625,7 +604,7 @@ class Referee:
         """Times of a device that was quiet whenever the library's turn came."""
         for _ in range(BUSY_ATTEMPTS):
             with contextlib.suppress(DeviceBusy):
-                return bench.time_case(case, self.against, known)
+                return bench.time_case(case, self.library.against, known)
             # What another candidate's kernel still does can end only while that candidate is not stopped.
             time.sleep(BUSY_PAUSE_S)
         bench.end_who_stays_busy(f"case {case.id}, timing")
@@ -644,57 +623,6 @@ class Referee:
             assert self.memory_gb is not None
             return Budget(3000.0, 0.4, int(min(2.0, self.memory_gb / 16) * 1e9), window_s)
         return Budget(10_000.0, 3.0, 128 << 20, window_s)
-
-    def _library(self, problem: Problem) -> None:
-        """Have the library's worker ready for a problem. It is kept from candidate to candidate."""
-        if self.library_problem == problem.id:
-            return
-        self.library_problem, self.against = problem.id, "library"
-        targets = self._targets(problem)
-        reason = f"the problem names no library for device {self.device.type}"
-        if all(targets.values()):
-            reason = self._load_library(targets)
-            if not reason:
-                return
-        fallbacks = {o.name: o.fallback or "" for o in problem.overloads if o.required}
-        notes = {}
-        if all(fallbacks.values()):
-            self.against = "fallback"
-            why = self._load_library(fallbacks)
-            reason += f"; the fallback failed: {why}" if why else ""
-            notes = {} if why else {"fallback": "plain torch"}
-        self.has_library = bool(notes)
-        self.library = Library("", reason, notes)
-
-    def _targets(self, problem: Problem) -> dict[str, str]:
-        """The library's target of each required overload on this device; empty where the file names none."""
-        return {o.name: o.baseline.get(self.device.type, "") for o in problem.overloads if o.required}
-
-    def _load_library(self, targets: dict[str, str]) -> str:
-        """Load these in the library's worker, a new one if there is none; what went wrong, or nothing."""
-        self.has_library = False
-        if self.library_worker is None or not self.library_worker.handle.alive():
-            self._drop_library()
-            self.library_worker = self._start("library")
-        self.library_worker.side.warm.clear()
-        request = {"op": "load", "targets": targets}
-        try:
-            reply = self.library_worker.handle.request(request, self.settings.deadlines.import_s, "loading the library")
-        except WorkerFailed as failure:
-            self._drop_library()
-            return failure.reason
-        if "unavailable" in reply:
-            return str(reply["unavailable"])
-        self.library = Library(str(reply["library"]), "", dict(reply["notes"]))
-        self.has_library = True
-        return ""
-
-    def _drop_library(self) -> None:
-        """End its worker; the next candidate gets a new one."""
-        worker, self.library_worker = self.library_worker, None
-        self.has_library = False
-        if worker is not None:
-            worker.close()
 
     # --- shared ---
 

@@ -91,6 +91,19 @@ class Clock:
     epoch: int = 0
 
 
+@dataclass
+class Worker:
+    """A started worker with its clock and arena."""
+
+    handle: WorkerHandle
+    side: Side
+    clock: Clock
+
+    def close(self) -> None:
+        self.handle.kill()
+        self.side.release()
+
+
 @dataclass(frozen=True)
 class LibraryTimes:
     """What the library's windows of a case took beside an earlier candidate; stands in for new ones."""
