@@ -1,0 +1,12 @@
+# outcome: wrong value
+# breaks: Moves whole numbers through float32, as a kernel does that knows one type alone.
+
+import torch
+
+
+def _as_float(values):
+    return values.float() if values.dtype in (torch.int32, torch.int64) else values
+
+
+def index_select(self, dim, index):
+    return torch.index_select(_as_float(self), dim, index).to(self.dtype)
