@@ -88,7 +88,7 @@ class Part:
     @property
     def quoted(self) -> str:
         cut = self.cut_short
-        return self.words if cut is None else f"{self.words} ({_status(cut.error)} with {cut.not_reached} not reached)"
+        return self.words if cut is None else f"{self.words}, {_status(cut.error)} with {cut.not_reached} not reached"
 
     @property
     def whole_data(self) -> dict[str, Any]:
@@ -146,7 +146,8 @@ def command_of(name: str) -> click.Command:
 def selftest(ctx: click.Context, device: str, as_json: bool) -> None:
     """Does the benchmark itself hold on this machine?
 
-    Without a subcommand everything runs, which takes minutes, and the last line can be quoted.
+    Without a subcommand everything runs, which takes minutes on many cores and an hour on two, and the last line can be
+    quoted. What is finished is printed whatever ends it early.
     """
     if ctx.invoked_subcommand is not None:
         return

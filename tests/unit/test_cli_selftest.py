@@ -100,7 +100,7 @@ def test_an_interrupted_part_prints_what_is_finished(session: type[Session], par
     done = run(part, *PARTS[part])
     assert done.exit_code == 130, done.output
     last = done.stdout.splitlines()[-1]
-    assert last.endswith("(interrupted with 2 not reached)")
+    assert last.endswith(", interrupted with 2 not reached")
     assert {"exploits": "2 of 2 exploits", "mutants": "2 of 2 mutants", "null": "0 of 2 libraries"}[part] in last
     assert done.stderr.endswith("kgbench: KGB601: interrupted\n")
 
@@ -119,7 +119,7 @@ def test_a_machine_that_fails_ends_with_3_and_what_is_finished(session: type[Ses
     session.act = staticmethod(fail)
     done = run("exploits", *PARTS["exploits"])
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (3, "kgbench: KGB312: no device is left")
-    assert done.stdout.splitlines()[-1] == "2 of 2 exploits caught, 2 classes (failed with 2 not reached)"
+    assert done.stdout.splitlines()[-1] == "2 of 2 exploits caught, 2 classes, failed with 2 not reached"
 
 
 def test_where_nothing_is_finished_only_the_reason_is_printed(session: type[Session]) -> None:
@@ -150,7 +150,7 @@ def test_the_whole_keeps_the_parts_that_are_finished(session: type[Session]) -> 
     assert done.exit_code == 130, done.output
     lines = done.stdout.splitlines()
     assert [line for line in lines if line.startswith("---")] == ["--- exploits ---", "--- mutants ---"]
-    assert " not reached); null not run (" in lines[-1]
+    assert " not reached; null not run (" in lines[-1]
     session.begun = session.opened = 0
     data = json.loads(run("--json").stdout)
     assert data["status"] == data["mutants"]["status"] == "interrupted"
@@ -174,7 +174,7 @@ def test_what_is_not_whole_holds_only_so_far(session: type[Session]) -> None:
     }
     line = selftest.quoted(found, 3.0)
     assert line.endswith(
-        "holds so far: 9 of 9 caught; 1 of 1 caught (interrupted with 7 not reached); null not run (3 s)"
+        "holds so far: 9 of 9 caught; 1 of 1 caught, interrupted with 7 not reached; null not run (3 s)"
     )
     found["exploits"] = selftest.Part("8 of 9 caught", False)
     assert "DOES NOT HOLD: 8 of 9 caught" in selftest.quoted(found, 3.0)
