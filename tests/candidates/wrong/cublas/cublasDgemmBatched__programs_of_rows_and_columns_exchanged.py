@@ -16,10 +16,15 @@ def gemm(a_ptrs, b_ptrs, c_ptrs, scalars_ptr, m, n, k, a_i, a_p, b_p, b_j, ldc, 
     if k > 0:
         a_ptr = tl.load(a_ptrs + z).to(tl.pointer_type(tl.float64))
         b_ptr = tl.load(b_ptrs + z).to(tl.pointer_type(tl.float64))
-        for p in range(k):
-            a = tl.load(a_ptr + i * a_i + p * a_p, mask=i < m, other=0.0)
-            b = tl.load(b_ptr + p * b_p + j * b_j, mask=j < n, other=0.0)
-            acc += a[:, None] * b[None, :]
+        for first in range(0, k, 16):
+            p = first + tl.arange(0, 16)
+            a = tl.load(
+                a_ptr + i[:, None] * a_i + p[None, :] * a_p, mask=(i < m)[:, None] & (p < k)[None, :], other=0.0
+            )
+            b = tl.load(
+                b_ptr + p[:, None] * b_p + j[None, :] * b_j, mask=(p < k)[:, None] & (j < n)[None, :], other=0.0
+            )
+            acc += tl.sum(a[:, :, None] * b[None, :, :], axis=1)
     acc *= tl.load(scalars_ptr)
     at, inside = c_ptr + i[:, None] + j[None, :] * ldc, (i < m)[:, None] & (j < n)[None, :]
     if READ:
