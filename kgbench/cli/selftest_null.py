@@ -58,7 +58,9 @@ def null(
     results = _run(wanted, device, jobs or 0)
     found = of_results(results)
     kept = keep_noise(find_devices(device)[0], found) if keep else None
-    note = [f"noise kept in {kept}"] if kept is not None else []
+    # Of a machine that was busy it is wide, and it stays.
+    told = f"noise kept in {kept}: later intervals here are at least as wide; without the file they are not"
+    note = [told] if kept is not None else []
     data = {**found.to_json(), "kept": kept and str(kept)}
     return Part(words(found), found.holds(), [*lines(found), *note], data, results.cut_short)
 

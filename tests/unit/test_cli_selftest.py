@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 
 import pytest
@@ -142,6 +143,14 @@ def test_each_library_is_said_when_it_is_timed(session: type[Session]) -> None:
         "aten/neg passed 1.00x [0.98, 1.02]",
     ]
     assert sorted(line.split()[0] for line in lines) == ["[1/2]", "[2/2]"]
+
+
+def test_kept_noise_says_what_it_does(session: type[Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    session.ready = 100
+    (kept,) = [line for line in run("null", "aten/mm", "--runs", "10").stdout.splitlines() if "kept" in line]
+    (file,) = tmp_path.rglob("*.json")
+    assert kept == f"noise kept in {file}: later intervals here are at least as wide; without the file they are not"
 
 
 def test_the_whole_keeps_the_parts_that_are_finished(session: type[Session]) -> None:
