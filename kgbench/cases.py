@@ -22,6 +22,8 @@ __all__ = (
     "choose_preset", "expand_cases", "in_other_values", "judged_dtypes", "may_overlap",
 )  # fmt: skip
 
+_ALONG: Final = ("dim", "keepdim")
+"""Arguments that say along what an operator of ATen works."""
 _PRESET_SHARE: Final = 0.95
 """A device sold with 24 GB reports a little less; it still takes the preset for 24 GB."""
 
@@ -145,8 +147,8 @@ def bench_cases(overload: Overload, preset: str) -> list[Case]:
 def in_other_values(overload: Overload, case: Case) -> list[Case]:
     """The case in each of the value sets in which a check case is drawn that has its dtypes and its other arguments.
 
-    Sizes may differ, and of sources other than ATen, where they are arguments, all whole numbers. Whoever was asked for
-    another flag, scale or number of dimensions to reduce may have been asked in those values for good reason.
+    Sizes may differ, along which dimension, and of sources other than ATen, where sizes are arguments, all whole
+    numbers. Whoever was asked with another flag, scale or order may have been asked in those values for good reason.
     """
     if overload.kind != "compute":
         return []
@@ -168,7 +170,7 @@ def _asked(overload: Overload, case: Case) -> list[Any]:
         value = argument.value
         if argument.specs:
             plain += [spec.dtype for spec in argument.specs]
-        elif isinstance(value, bool) or not isinstance(value, whole):
+        elif argument.name not in _ALONG and (isinstance(value, bool) or not isinstance(value, whole)):
             plain.append((argument.name, repr(value)))
     return plain
 

@@ -238,14 +238,15 @@ dtypes: {required: [float32]}
 arguments:
   self:
     access: read
-    draw: {default: normal(), large: "normal(0, 100)", wide: "normal(0, 9)", special: special(), whole: "signs()"}
+    draw: {default: normal(), large: "normal(0, 9)", wide: "normal(0, 9)", along: "normal(1, 9)", special: special(),
+           whole: "signs()"}
 cases:
   check:
     - "((T([3, 4], f32), 1), {})"
     - {call: "((T([5], f32), 1), {})", values: large}
     - {call: "((T([6], f32), 1), {})", values: large}
     - {call: "((T([3, 4], f16), 1), {})", values: wide}
-    - {call: "((T([3, 4], f32), 0), {})", values: wide}
+    - {call: "((T([3, 4], f32), 0), {})", values: along}
     - {call: "((T([3, 4], f32), 1), {'scale': 2.0})", values: wide}
     - {call: "((T([3, 4], f32), 1), {})", values: whole, exact: true}
     - {call: "((T([3, 4], f32), 1), {})", values: wide, unjudged: true}
@@ -265,9 +266,9 @@ def test_a_timed_case_comes_in_the_values_of_check_cases_that_ask_for_the_same(t
     (overload,) = load_problem(path).overloads
     *_, bench = expand_cases(overload, "cpu", None, "seed")
     found = in_other_values(overload, bench)
-    assert [each.variables["values"] for each in found] == ["large", "special"]
+    assert [each.variables["values"] for each in found] == ["large", "along", "special"]
     assert {each.id for each in found} == {bench.id}
-    assert [spec.shape for each in found for spec in bind(overload, each).specs] == [(64, 64)] * 2
+    assert [spec.shape for each in found for spec in bind(overload, each).specs] == [(64, 64)] * 3
 
 
 @pytest.mark.parametrize("path", sorted(problems_dir().glob("*/*.yaml")), ids=problem_id)
