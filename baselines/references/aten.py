@@ -5,6 +5,7 @@ Each function takes its entry's parameters by name; floating tensors arrive as f
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -13,12 +14,15 @@ from kgbench.baselines.expected import Expected
 
 SMALLEST_NORMAL_SCALE = 1e-30
 """Floor for the error scale of results that may underflow: times a few float32 eps it covers a flush to zero."""
+LONGEST_CHAIN = 1 << 16
+"""No honest kernel is taken to add more terms than so many one after the other."""
 
 
 def softmax(self: torch.Tensor, dim: int, dtype: object = None) -> Expected:
     """exp(x - max) / sum(exp(x - max)) along ``dim``.
 
-    The error scale is value * (1 + |x - max|): rounding of x - max is what exp amplifies.
+    The error scale is value * (1 + |x - max|): rounding of x - max is what exp amplifies. Beside the limit's 16 units
+    of roundoff the sum may be off by ``chained``.
     """
     if self.numel() == 0:
         return Expected(self.clone())
@@ -26,7 +30,7 @@ def softmax(self: torch.Tensor, dim: int, dtype: object = None) -> Expected:
     shifted = self - self.amax(dim, keepdim=True)
     exponentials = shifted.exp()
     value = exponentials / exponentials.sum(dim, keepdim=True)
-    scale = value * (1 + shifted.abs())
+    scale = value * (1 + shifted.abs() + chained(self.shape[dim] if self.dim() else 1) / 16)
     return Expected(value, finite(scale).clamp_min(SMALLEST_NORMAL_SCALE))
 
 
@@ -78,6 +82,14 @@ def widened(operand: Any) -> Any:
     if not isinstance(operand, torch.Tensor):
         return operand
     return operand.to(torch.complex128 if operand.is_complex() else torch.float64)
+
+
+def chained(count: int) -> float:
+    """Units of roundoff by which a sum of terms of one sign may be off that are added one after the other.
+
+    Its standard deviation is sqrt(count) / 4, whatever the terms; eight of these.
+    """
+    return 2 * math.sqrt(min(count, LONGEST_CHAIN))
 
 
 def finite(scale: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, finite, is_exact, softmax, widened
+from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, chained, finite, is_exact, softmax, widened
 
 ROUNDED_TERMS = 64
 """From as many terms on, a mean or sum of rounded 16-bit terms is as good as one of exact terms."""
@@ -47,16 +47,27 @@ def root_of_squares(terms: torch.Tensor, dim: Dims, keepdim: bool) -> torch.Tens
 def huber_loss(self: torch.Tensor, target: torch.Tensor, reduction: int = MEAN, delta: float = 1.0) -> Expected:
     """Square within ``delta``, linear beyond."""
     distance = (self - target).abs()
-    return reduced(torch.where(distance <= delta, distance.square() / 2, delta * (distance - delta / 2)), reduction)
+    losses = torch.where(distance <= delta, distance.square() / 2, delta * (distance - delta / 2))
+    return reduced(losses, reduction, (self, target))
 
 
-def reduced(losses: torch.Tensor, reduction: int, scale: torch.Tensor | None = None) -> Expected:
-    """Losses as they are, their mean or their sum. ``scale``: what an element's own error is a multiple of."""
+def reduced(
+    losses: torch.Tensor, reduction: int, given: tuple[torch.Tensor, ...], scale: torch.Tensor | None = None
+) -> Expected:
+    """Losses as they are, their mean or their sum. ``scale``: what an element's own error is a multiple of.
+
+    Beside the limit's 6 units of roundoff the sum may be off by ``chained``; of a few losses of ``given`` numbers of 16
+    bits it is not, since the units are then theirs.
+    """
     scale = losses.abs() if scale is None else scale
     if reduction not in (MEAN, TOTAL):
         return Expected(losses, finite(scale))
     count = losses.numel()
-    factor = SUM_ULPS if count >= ROUNDED_TERMS else 1
+    factor = 1 + chained(count) / 6
+    if count >= ROUNDED_TERMS:
+        factor = max(SUM_ULPS, factor)
+    elif _near_whole(*given) != NEAR_WHOLE:
+        factor = 1
     value = losses.mean() if reduction == MEAN else losses.sum()
     return Expected(value, finite(factor * scale.sum() / (count if reduction == MEAN and count else 1)))
 
@@ -156,7 +167,7 @@ def binary_cross_entropy_with_logits(
     outer = torch.ones_like(target) if weight is None else weight
     scale = straight.abs() + (1 + bend.abs()) * error * (1 if pos_weight is None else 9 / 6)
     scale = scale if weight is None else scale * (7 / 6)
-    return reduced((straight + (1 + bend) * softened) * outer, reduction, scale * outer.abs())
+    return reduced((straight + (1 + bend) * softened) * outer, reduction, (self, target), scale * outer.abs())
 
 
 def margin_ranking_loss(
@@ -166,14 +177,14 @@ def margin_ranking_loss(
     inner = -target * (input1 - input2) + margin
     scale = (target * (input1 - input2)).abs() + abs(margin)
     losses = inner.clamp_min(0)
-    return reduced(losses, reduction, scale.expand(losses.shape))
+    return reduced(losses, reduction, (input1, input2), scale.expand(losses.shape))
 
 
 def soft_margin_loss(self: torch.Tensor, target: torch.Tensor, reduction: int = MEAN) -> Expected:
     """log(1 + exp(-target * self)) without overflow."""
     losses, error = softplus(-target * self)
     # 1 + exp(z) may be rounded before the logarithm is taken.
-    return reduced(losses, reduction, error + torch.exp(-target * self).clamp(max=1))
+    return reduced(losses, reduction, (self, target), error + torch.exp(-target * self).clamp(max=1))
 
 
 def softplus(inner: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -185,10 +196,14 @@ def softplus(inner: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def pairwise_distance(
     x1: torch.Tensor, x2: torch.Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Expected:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """The p-norm of x1 - x2 + eps along the last dimension.
+
+    Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th.
+    """
     difference = widened(x1) - widened(x2) + eps
     value = torch.linalg.vector_norm(difference, p, -1, keepdim=keepdim)
-    return Expected(value)
+    chain = chained(difference.shape[-1]) / p if 0 < p < math.inf else 0.0
+    return Expected(value, finite(value * (1 + chain / 24)))
 
 
 def bmm(self: torch.Tensor, mat2: torch.Tensor) -> Expected:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, finite
+from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, chained, finite
 
 Expectations = dict[str, Expected]
 
@@ -336,10 +336,13 @@ def _choices(gating_output: torch.Tensor, bias: torch.Tensor | None) -> torch.Te
 def _softmax_weights(
     gating_output: torch.Tensor, ids: torch.Tensor, renormalize: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights of chosen experts and their error scale: rounding of x - max is what exp amplifies."""
+    """Weights of chosen experts and their error scale: rounding of x - max is what exp amplifies.
+
+    Beside the limit's 16 units of roundoff the sum may be off by ``chained``.
+    """
     shifted = gating_output - gating_output.amax(-1, keepdim=True)
     weights = torch.softmax(gating_output, dim=-1).gather(1, ids)
-    scale = weights * (1 + shifted.gather(1, ids).abs())
+    scale = weights * (1 + shifted.gather(1, ids).abs() + chained(gating_output.shape[1]) / 16)
     if renormalize:
         total = weights.sum(-1, keepdim=True)
         total = torch.where(total > 0, total, 1.0)

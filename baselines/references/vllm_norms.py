@@ -13,6 +13,8 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.expected import Expected
+from kgbench.baselines.references.aten import finite
+from kgbench.baselines.references.vllm import mean_off
 
 Expectations = dict[str, Expected]
 
@@ -28,9 +30,11 @@ SMALLEST_SCALES: Final = {"int8": 2.0**-23, "fp8": 1 / (FP8_MAX * 512)}
 def fused_add_rms_norm(
     input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float
 ) -> Expectations:
-    """residual += input; input = residual / sqrt(mean(residual²) + epsilon) * weight."""
+    """residual += input; input = residual / sqrt(mean(residual²) + epsilon) * weight, in 8 units of roundoff."""
     total = input + residual
-    return {"input": Expected(_normalised(total, epsilon) * weight), "residual": Expected(total)}
+    value = _normalised(total, epsilon) * weight
+    scale = finite(value.abs() * (1 + mean_off(input) / 8))
+    return {"input": Expected(value, scale), "residual": Expected(total)}
 
 
 def fused_add_rms_norm_fallback(
@@ -314,8 +318,8 @@ def _norm_quant(
 ) -> Expectations:
     total = input if residual is None else input + residual
     groups = _split(_normalised(total, epsilon) * weight, group)
-    # Of ten units of roundoff in a scale: the mean has 2, its root 4 on a GPU, two products one each, the quotient 2.
-    # Codes share most of them with their scale, which cancels, so that they have 6.
+    # Of ten units of roundoff in a scale: the mean has 2, its root 4 on a GPU, two products one each, the quotient 2;
+    # more where the mean is of many. Codes share most of them with their scale, which cancels, so that they have 6.
     # fp8 arrives as float64, int8 as it is.
     codes = "fp8" if result.is_floating_point() else "int8"
     scale = _token_scale(groups.abs().amax(-1), scale_ub, codes)
@@ -323,7 +327,10 @@ def _norm_quant(
     # vLLM rounds the norm to the input's dtype, where float16 has denormals, whose rounding does not shrink with them.
     least = torch.finfo(_drawn_as(input)).tiny / scale.unsqueeze(-1)
     magnitude = torch.maximum(real.abs(), least).flatten(-2)
-    expected = {"result": Expected(real.flatten(-2), magnitude), "scale": Expected(scale, scale * (10 / 6))}
+    expected = {
+        "result": Expected(real.flatten(-2), magnitude),
+        "scale": Expected(scale, scale * (10 + mean_off(input)) / 6),
+    }
     return expected if residual is None else expected | {"residual": Expected(total)}
 
 
