@@ -235,7 +235,7 @@ class Session:
             on_event("again", f"alone, since {words}")
             result, _ = self._evaluate(job, on_event, alone=True)
             if words == CROWDED and _perhaps_a_neighbours_doing(result) != CROWDED:
-                self._thin_out(company)
+                self._at_most(company, company.most - 1, CROWDED)
         return result
 
     def close(self) -> None:
@@ -367,9 +367,7 @@ class Session:
                 raise
             if not others:
                 raise
-            words = f"no more than {others} candidates at once on {place.device.name}: {error}"
-            self.settings.say(numbered("KGB603", words))
-            place.most = others
+            self._at_most(place, others, str(error))
             return self._take(job, alone=False)
         with self._changed:
             place.busy.append(seat)
@@ -431,12 +429,11 @@ class Session:
             self._end_alone(seat)
             self._changed.notify_all()
 
-    def _thin_out(self, place: _Place) -> None:
-        """One candidate fewer at once from now on, on a device whose memory ran out."""
+    def _at_most(self, place: _Place, most: int, why: str) -> None:
+        """So many candidates at once on a device from now on; at least one."""
         with self._changed:
-            place.most = max(1, place.most - 1)
-            most = place.most
-        words = f"no more than {most} candidates at once on {place.device.name}: {CROWDED}"
+            place.most = max(1, most)
+        words = f"no more than {place.most} candidates at once on {place.device.name}: {why}"
         self.settings.say(numbered("KGB603", words))
 
     def _end_alone(self, seat: _Seat) -> None:

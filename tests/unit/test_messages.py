@@ -92,7 +92,7 @@ def test_what_is_said_beside_the_work_has_a_number() -> None:
         for call in ast.walk(tree)
         if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("settings.say")
     ]
-    assert len(said) == 4
+    assert len(said) == 5
     assert [each for each in said if not each[1].startswith("numbered('KGB6")] == []
 
 
