@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kgbench.devicefacts import NOISE, device_key, keep, known
 from kgbench.harness.devices import Device
@@ -20,6 +20,10 @@ from kgbench.harness.settings import Job
 from kgbench.harness.statistics import DIRECT, LEAST_RATIOS, measured_noise, time_range
 from kgbench.speedups import speedup, timed_cases
 from kgbench.types import Outcome, Result
+
+
+MOST_KEPT: Final = 0.5
+"""A range noisier than that was measured beside other work. Kept, it would say of every kernel that it is no faster."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +161,9 @@ def noise_of(device: Device) -> dict[str, float]:
 
 
 def keep_noise(device: Device, found: NullTest) -> Path | None:
-    """Where it is kept now; ranges about which this test says nothing stay as they are. None where it cannot be."""
-    measured = found.noise()
+    """Where it is kept now; ranges of which this test says nothing, or too much, stay as they are. None where it cannot
+    be kept, or nothing is to be."""
+    measured = {key: width for key, width in found.noise().items() if width <= MOST_KEPT}
     if not measured:
         return None
     counts = {key: len(logs) for key, logs in found.by_range().items()}

@@ -67,7 +67,7 @@ def null(
 
 def lines(found: NullTest) -> Iterable[str]:
     """A line per problem, then what was not timed by its reason, then the noise by range of time."""
-    from kgbench.harness.nulltest import range_words
+    from kgbench.harness.nulltest import MOST_KEPT, range_words
     from kgbench.report import number_of
 
     for problem in dict.fromkeys(row.problem for row in found.problems):
@@ -81,7 +81,8 @@ def lines(found: NullTest) -> Iterable[str]:
     if found.changing:
         yield f"other bits in a second call with the same input: {', '.join(found.changing)}"
     for key, width in found.noise().items():
-        yield f"noise, {range_words(key)}: half-width {width:.2%} over {len(found.by_range()[key])} ratios"
+        wide = ", too wide to keep: other work went on here" if width > MOST_KEPT else ""
+        yield f"noise, {range_words(key)}: half-width {width:.2%} over {len(found.by_range()[key])} ratios{wide}"
     counts = found.summary()
     yield f"bench cases: {counts['intervals_with_1']} of {counts['cases']} intervals hold 1"
     for key, limit in (("over_20_us", "1 %"), ("20_us_and_below", "3 %")):

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from kgbench.cli.selftest_null import lines, words
 from kgbench.devicefacts import NOISE, PEAKS, device_key, keep, known, path_of
 from kgbench.harness.devices import Device
-from kgbench.harness.nulltest import keep_noise, noise_of, of_results
+from kgbench.harness.nulltest import MOST_KEPT, keep_noise, noise_of, of_results
 from kgbench.harness.session import _kept_peaks
 from kgbench.harness.statistics import FAMILY, NULL_NOISE, measured_noise, null_noise, time_range
 from kgbench.types import Outcome, Result
@@ -85,6 +85,14 @@ def test_what_is_kept_widens_later_intervals_of_its_range_only() -> None:
     assert null_noise("cuda", 20.0, measured=kept) == (NULL_NOISE["cuda"]["30"], "default")
     keep_noise(GPU, of_results([null("a/one", *[1.01, 0.99] * 10, us=20.0)]))
     assert noise_of(GPU).keys() == {"30", "200"}
+
+
+def test_noise_of_a_busy_machine_is_shown_and_not_kept() -> None:
+    busy = of_results([null("a/one", *[2.0, 0.5] * 10)])
+    assert next(iter(busy.noise().values())) > MOST_KEPT
+    assert keep_noise(GPU, busy) is None
+    assert noise_of(GPU) == {}
+    assert any("too wide to keep" in line for line in lines(busy))
 
 
 def test_less_noise_than_the_default_narrows_nothing() -> None:
