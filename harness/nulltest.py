@@ -21,7 +21,6 @@ from kgbench.harness.statistics import DIRECT, LEAST_RATIOS, measured_noise, tim
 from kgbench.speedups import speedup, timed_cases
 from kgbench.types import Outcome, Result
 
-
 MOST_KEPT: Final = 0.5
 """A range noisier than that was measured beside other work. Kept, it would say of every kernel that it is no faster."""
 
