@@ -1,0 +1,321 @@
+"""How often an honest implementation would be called wrong, and how near it comes to the limit, over many seeds.
+
+    python -m benchmarks.limit_shares ['aten/*' ...] [--seeds 200] [--bench 3] [--kind library] [--json FILE]
+
+On the CPU, in one process, over the check and fuzz cases of as many seeds as asked, and a few of the timed ones.
+``library`` is the problem's baseline, or its fallback where that does not run here. ``plain`` is its reference in the
+arithmetic of the problem (float32 for all outputs of up to 32 bits). ``coarse`` is that with every function of
+mathematics off by up to two units in the last place, as CUDA's own are. ``sequential`` adds the terms of every sum one
+after the other, as a thread does that has a row to itself. Of kinds compute and creation, without those
+whose outputs are all exact; outputs in float64 are left to ``library``.
+
+``share`` is the worst part of the limit that was used, inf where a call was beyond it, ``wrong`` the calls that were.
+A row over ``--over`` (0.6) is marked and named with its case, to be looked at: is the scale too small near a
+singularity, or is the implementation the less accurate one?
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.cases import Case, expand_cases
+from kgbench.harness.arena import Arena, create_arena
+from kgbench.harness.codes import stored_as
+from kgbench.harness.compare import share_used
+from kgbench.harness.judge import OverloadJudge, PlacedCall, written_names
+from kgbench.harness.reference import element, values_only
+from kgbench.harness.trusted import TrustedStub
+from kgbench.loader import Registry, load_problem
+from kgbench.problem import Overload
+
+KINDS: Final = ("library", "plain", "coarse", "sequential")
+SINGLE: Final = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+LOG2_E: Final = math.log2(math.e)
+FUNCTIONS: Final = frozenset({
+    "acosh", "asin", "cos", "cosh", "digamma", "div", "erfc", "exp", "exp2", "expm1", "i0", "log", "log10", "log1p",
+    "log2", "logaddexp2", "logit", "logsigmoid", "polygamma", "reciprocal", "rsqrt", "sigmoid", "sin", "sinh",
+    "softmax", "special_entr", "special_zeta", "sqrt", "tan", "tanh", "true_divide", "__truediv__", "__rtruediv__",
+})  # fmt: skip
+Outputs = dict[str, torch.Tensor]
+
+
+@dataclass
+class Row:
+    """One overload, by one kind of implementation."""
+
+    problem: str
+    overload: str
+    kind: str
+    calls: int = 0
+    elements: int = 0
+    wrong: int = 0
+    share: float = 0.0
+    """The worst of all calls that were not beyond the limit; ``wrong`` counts the others."""
+    case: str = ""
+    """The first beyond the limit, else the worst one."""
+    failure: str = ""
+    """Why the last call that raised did."""
+
+    def add(self, name: str, share: float, elements: int) -> None:
+        self.calls += 1
+        self.elements += elements
+        if math.isinf(share):
+            self.case = self.case if self.wrong else name
+            self.wrong += 1
+        elif share > self.share:
+            self.case = self.case if self.wrong else name
+            self.share = share
+
+
+@click.command()
+@click.argument("globs", nargs=-1)
+@click.option("--seeds", default=200, show_default=True, help="So many draws of every check and fuzz case.")
+@click.option("--bench", default=3, show_default=True, help="So many draws of every timed case for the CPU.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS, show_default=True)
+@click.option("--first", default=0, show_default=True, help="The first seed.")
+@click.option("--over", default=0.6, show_default=True, help="Mark who uses more of the limit than this.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path))
+def main(
+    globs: tuple[str, ...],
+    seeds: int,
+    bench: int,
+    kinds: tuple[str, ...],
+    first: int,
+    over: float,
+    json_path: Path | None,
+) -> None:
+    """Print a row per overload and kind of implementation."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    registry, rows = Registry(), []
+    click.echo(f"{'problem':<40}{'overload':<18}{'kind':<9}{'calls':>8}{'elements':>12}{'share':>8}{'wrong':>9}  case")
+    for problem in registry.select(globs=globs or ("aten/*", "cublas/*", "vllm/*")):
+        for overload in load_problem(registry.paths[problem]).overloads:
+            if is_judged(overload):
+                for row in measure(problem, overload, range(first, first + seeds), bench, kinds):
+                    rows.append(row)
+                    click.echo(words(row, over))
+    if json_path is not None:
+        json_path.write_text(json.dumps([asdict(row) for row in rows]))
+    calls = {kind: sum(row.calls for row in rows if row.kind == kind) for kind in kinds}
+    wrong = {kind: sum(row.wrong for row in rows if row.kind == kind) for kind in kinds}
+    click.echo("; ".join(f"{kind}: {wrong[kind]} of {calls[kind]} calls wrong" for kind in kinds))
+
+
+def is_judged(overload: Overload) -> bool:
+    """Whether its values are, by a limit that is not equality."""
+    return bool(overload.check) and overload.kind in ("compute", "creation") and overload.tolerance.rule != "exact"
+
+
+def words(row: Row, over: float) -> str:
+    share = math.inf if row.wrong else row.share
+    mark = f"{'!' if row.wrong else '?' if share > over else ' '} {row.case if share > over else ''}"
+    wrong = f"{row.wrong / max(1, row.calls):9.3%}"
+    return (
+        f"{row.problem:<40}{row.overload:<18}{row.kind:<9}{row.calls:>8}{row.elements:>12}{share:>8.3f}{wrong} {mark}"
+        f"{f'  [{row.failure}]' if row.failure else ''}"
+    )
+
+
+def measure(problem: str, overload: Overload, seeds: range, bench: int, kinds: tuple[str, ...]) -> list[Row]:
+    """Every kind of implementation on the same calls."""
+    rows = {kind: Row(problem, overload.name, kind) for kind in kinds}
+    judge = OverloadJudge(overload, torch.device("cpu"))
+    library, failure = _library(overload) if "library" in kinds else (None, "")
+    if library is None and "library" in rows:
+        rows["library"].failure = failure
+    try:
+        for seed in seeds:
+            for case in _cases(overload, seed, with_bench=seed - seeds.start < bench):
+                generator = torch.Generator("cpu").manual_seed(zlib.crc32(f"{seed} {case.id}".encode()))
+                call = replace(judge.place(case, generator), remembers=True)
+                for kind, row in rows.items():
+                    if kind != "library" or library is not None:
+                        _add(row, judge, call, library, seed)
+    finally:
+        if library is not None and library.arena is not None:
+            library.kept = None
+            library.arena.release()
+    return list(rows.values())
+
+
+def _cases(overload: Overload, seed: int, with_bench: bool) -> Iterator[Case]:
+    """Those of the phases that are wanted; the others are not even made."""
+    shorter = replace(overload, opinfo=(), bench=overload.bench if with_bench else {})
+    for case in expand_cases(shorter, "cpu", None, f"limit shares {seed}"):
+        if not case.variables.get("unjudged") and not case.variables.get("exact"):
+            yield case
+
+
+def _add(row: Row, judge: OverloadJudge, call: PlacedCall, library: TrustedStub | None, seed: int) -> None:
+    """One call by one kind of implementation. What it cannot run is no call of it."""
+    try:
+        if row.kind == "library":
+            assert library is not None
+            outputs = called(judge, call, library)
+        else:
+            outputs = computed(judge, call, row.kind)
+    except Exception as error:  # an operator without this dtype on a CPU, and the like
+        row.failure = f"{call.inputs.bound.case.id}: {type(error).__name__}: {error}".splitlines()[0][:160]
+        return
+    if not outputs:
+        return
+    got, expected = judge.comparable(call, outputs)
+    limits = judge.limits(call.inputs.bound.case)
+    judged = {name: wanted for name, wanted in expected.items() if name in got}
+    shares = {name: share_used(got[name], wanted, limits) for name, wanted in judged.items()}
+    if not shares:
+        return
+    worst = max(shares, key=lambda name: shares[name])
+    name = f"{call.inputs.bound.case.id} seed {seed} {worst} {got[worst].dtype}".replace("torch.", "")
+    row.add(name, shares[worst], sum(got[name].numel() for name in judged))
+
+
+# --- implementations ---
+
+
+def _library(overload: Overload) -> tuple[TrustedStub | None, str]:
+    """A stub with the baseline of a CPU loaded, or the fallback; else why there is neither."""
+    failure = "no library on a CPU"
+    for target in (overload.baseline.get("cpu"), overload.fallback):
+        if target:
+            try:
+                entry = load_baseline(target, "cpu").call
+            except Unavailable as error:
+                failure = str(error)
+                continue
+            stub = TrustedStub(None, "cpu", Path())  # type: ignore[arg-type]
+            stub.entries = {overload.name: entry}
+            return stub, ""
+    return None, failure
+
+
+def called(judge: OverloadJudge, call: PlacedCall, library: TrustedStub) -> Outputs:
+    """What the library answers, on memory laid out as a worker sees it."""
+    arena = _arena(library, call.end)
+    for offset, image in call.inputs.images(arena.address):
+        arena.bytes_at(offset, image.numel()).copy_(image)
+    judge.bases.add(arena.address)
+    library.call(judge.message(call), [])
+    outputs = judge.outputs(call, arena.bytes_at(0, call.end).clone())
+    if not isinstance(outputs, dict):
+        raise ValueError(outputs.reason)
+    return outputs
+
+
+def _arena(library: TrustedStub, nbytes: int) -> Arena:
+    """The stub's, replaced by a larger one where it is too small."""
+    if library.arena is None or library.arena.nbytes < nbytes:
+        library.kept = None
+        if library.arena is not None:
+            library.arena.release()
+        library.arena = create_arena("cpu", 2 * nbytes)
+    return library.arena
+
+
+def computed(judge: OverloadJudge, call: PlacedCall, kind: str) -> Outputs:
+    """The reference's own lines in float32, in the outputs' dtypes. Outputs of 64 bits are left out."""
+    arguments = call.inputs.arguments()
+    dtypes = {name: element(arguments, name).dtype for name in written_names(call.inputs.bound)}
+    returned = (getattr(torch, promise.dtype) for promise in call.promises)
+    dtypes |= dict(zip(call.outputs, returned, strict=True))
+    compute = judge.limits(call.inputs.bound.case).compute or ""
+    if any(dtype in SINGLE for dtype in dtypes.values()) or compute in ("float64", "complex128"):
+        return {}
+    with MODES[kind]():
+        found = values_only(judge.reference.answers(arguments, written_names(call.inputs.bound)))
+    return {name: stored_as(each.value, dtypes[name]) for name, each in found.items()}
+
+
+class Single(TorchFunctionMode):
+    """float32 wherever float64 is asked for."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        args = tuple(_single(each) for each in args)
+        if name == "double":
+            return func(*args).to(torch.float32)
+        named = {key: _single(each) for key, each in (kwargs or {}).items()}
+        return self.rounded(name, func(*args, **named))
+
+    def rounded(self, name: str, result: Any) -> Any:
+        return result
+
+
+class Coarse(Single):
+    """And functions of mathematics no better than CUDA's; exp by way of exp2, as Triton has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generator = torch.Generator("cpu").manual_seed(0)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        is_exp = func in (torch.exp, torch.Tensor.exp) and not kwargs and args[0].dtype == torch.float32
+        if is_exp:
+            func, args = torch.exp2, (args[0] * LOG2_E,)
+        return super().__torch_function__(func, types, args, kwargs)
+
+    def rounded(self, name: str, result: Any) -> Any:
+        if name not in FUNCTIONS or getattr(result, "dtype", None) not in (torch.float32, torch.complex64):
+            return result
+        # One beside half for the function's own rounding and half for the product's.
+        off = torch.finfo(torch.float32).eps * (2 * torch.rand(result.shape, generator=self.generator) - 1)
+        return result * (1 + off)
+
+
+class Sequential(Single):
+    """And sums of real numbers one term after the other."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name == "linalg_vector_norm" and 0 < args[1] < math.inf and args[0].dtype == torch.float32:
+            return one_by_one(args[0].abs().pow(args[1]), args[2], **(kwargs or {})).pow(1 / args[1])
+        is_sum = name in ("sum", "mean", "softmax") and args and getattr(args[0], "dtype", None) == torch.float32
+        if not is_sum or not args[0].numel():
+            return super().__torch_function__(func, types, args, kwargs)
+        named = dict(zip(("dim", "keepdim"), args[1:], strict=False)) | (kwargs or {})
+        if name == "softmax":
+            powers = torch.exp(args[0] - args[0].amax(named["dim"], keepdim=True))
+            return powers / one_by_one(powers, named["dim"], True)
+        total = one_by_one(args[0], named.get("dim"), bool(named.get("keepdim", False)))
+        return total if name == "sum" else total * (total.numel() / args[0].numel())
+
+
+def one_by_one(terms: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Tensor:
+    """Their sum along one or several dimensions, or all; NumPy's running sum is in order, in the terms' own type."""
+    if not terms.dim():
+        return terms.clone()
+    listed = [dim] if isinstance(dim, int) else list(dim or range(terms.dim()))
+    dims = sorted(each % terms.dim() for each in listed)
+    first = terms.movedim(dims, list(range(len(dims)))).flatten(0, len(dims) - 1)
+    if not len(first):
+        return terms.sum(dims, keepdim)
+    with np.errstate(all="ignore"):
+        total = torch.from_numpy(np.asarray(np.add.accumulate(first.resolve_conj().numpy(), axis=0)[-1]))
+    for each in dims if keepdim else ():
+        total = total.unsqueeze(each)
+    return total
+
+
+MODES: Final[dict[str, type[Single]]] = {"plain": Single, "coarse": Coarse, "sequential": Sequential}
+
+
+def _single(value: Any) -> Any:
+    return SINGLE.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+if __name__ == "__main__":
+    main()
