@@ -15,6 +15,9 @@ import torch
 from kgbench.baselines.expected import Expected
 from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, finite
 
+SATURATED = 20.0
+"""exp(-20) is less than float32's unit roundoff by a factor of 30."""
+
 
 def wide(self: torch.Tensor) -> torch.Tensor:
     """float64 or complex128, of integers by way of float32."""
@@ -26,6 +29,11 @@ def wide(self: torch.Tensor) -> torch.Tensor:
 def scaled(value: torch.Tensor, scale: torch.Tensor) -> Expected:
     """With the floor that covers a result flushed to zero where it is denormal."""
     return Expected(value, finite(scale).clamp_min(SMALLEST_NORMAL_SCALE))
+
+
+def rounded_power(x: torch.Tensor) -> torch.Tensor:
+    """1 + |x|, the relative error that rounding x brings to exp(-x), as long as 1 + exp(-x) is not 1 in any case."""
+    return 1 + (x if x.is_complex() else x.clamp(max=SATURATED)).abs()
 
 
 def acosh(self: torch.Tensor) -> Expected:
@@ -94,9 +102,9 @@ def logit(self: torch.Tensor, eps: float | None = None) -> Expected:
 
 
 def mish(self: torch.Tensor) -> Expected:
-    """x tanh(log(1 + exp(x))); scale value * (1 + |x|)."""
+    """x tanh(log(1 + exp(x))); scale value * (1 + |x|), of large x no more."""
     value = self * torch.tanh(torch.log1p(torch.exp(self)))
-    return scaled(value, value.abs() * (1 + self.abs()))
+    return scaled(value, value.abs() * rounded_power(self))
 
 
 def polygamma(n: int, self: torch.Tensor) -> Expected:
@@ -130,13 +138,13 @@ def rsqrt(self: torch.Tensor) -> Expected:
 
 
 def silu(self: torch.Tensor) -> Expected:
-    """x / (1 + exp(-x)); scale value * (1 + |x|), of complex numbers times (1 + |exp(-x)|) / |1 + exp(-x)|.
+    """x / (1 + exp(-x)); scale value * (1 + |x|), of large x no more; complex: times (1 + |exp(-x)|) / |1 + exp(-x)|.
 
     That is the sum's condition: 1 for real numbers, and large near the poles at odd multiples of pi i.
     """
     power = torch.exp(-self)
     value = self / (1 + power)
-    scale = value.abs() * (1 + self.abs())
+    scale = value.abs() * rounded_power(self)
     return scaled(value, scale * (1 + power.abs()) / (1 + power).abs() if self.is_complex() else scale)
 
 
@@ -159,13 +167,16 @@ def exp_minus_abs(tensors: dict[str, torch.Tensor], variables: dict[str, Any], g
 
 
 def log_sigmoid_backward(grad_output: torch.Tensor, self: torch.Tensor, buffer: torch.Tensor) -> Expected:
-    """grad sigmoid(-x); scale value * (1 + |x|)."""
+    """grad sigmoid(-x); scale value * (1 + |x|), of very negative x no more."""
     value = grad_output * torch.exp(torch.nn.functional.logsigmoid(-self))
-    return scaled(value, value.abs() * (1 + self.abs()))
+    return scaled(value, value.abs() * rounded_power(-self))
 
 
 def mish_backward(grad_output: torch.Tensor, self: torch.Tensor) -> Expected:
-    """grad (t + x sigmoid(x) (1 - t²)), t = tanh(log(1 + exp(x))); scale: both terms, each * (1 + |x|)."""
+    """grad (t + x sigmoid(x) (1 - t²)), t = tanh(log(1 + exp(x))); scale: both terms, each * (1 + |x|).
+
+    Of large x, too: a tanh off by a unit near 1 is multiplied by x.
+    """
     t = torch.tanh(torch.log1p(torch.exp(self)))
     term = self * torch.sigmoid(self) * (1 - t * t)
     scale = grad_output.abs() * (t.abs() + term.abs()) * (1 + self.abs())
@@ -189,10 +200,10 @@ def rrelu_with_noise_backward(
 
 
 def softplus_backward(grad_output: torch.Tensor, self: torch.Tensor, beta: Any, threshold: Any) -> Expected:
-    """grad sigmoid(beta x), grad itself where beta x > threshold; scale value * (1 + |beta x|)."""
+    """grad sigmoid(beta x), grad itself where beta x > threshold; scale value * (1 + |beta x|), of large ones no more."""
     scaled_x = self * beta
     value = torch.where(scaled_x > threshold, grad_output, grad_output / (1 + torch.exp(-scaled_x)))
-    return scaled(value, value.abs() * (1 + scaled_x.abs()))
+    return scaled(value, value.abs() * rounded_power(scaled_x))
 
 
 def smooth_l1_loss_backward(
