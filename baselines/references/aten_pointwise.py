@@ -200,7 +200,7 @@ def rrelu_with_noise_backward(
 
 
 def softplus_backward(grad_output: torch.Tensor, self: torch.Tensor, beta: Any, threshold: Any) -> Expected:
-    """grad sigmoid(beta x), grad itself where beta x > threshold; scale value * (1 + |beta x|), of large ones no more."""
+    """grad sigmoid(beta x), grad itself where beta x > threshold; scale value * (1 + |beta x|), not of large ones."""
     scaled_x = self * beta
     value = torch.where(scaled_x > threshold, grad_output, grad_output / (1 + torch.exp(-scaled_x)))
     return scaled(value, value.abs() * rounded_power(scaled_x))
