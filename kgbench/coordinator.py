@@ -11,7 +11,6 @@ import functools
 import os
 import platform
 import queue
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +19,6 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final, Protocol
 
 from rich.console import Console
@@ -30,6 +28,7 @@ from kgbench.errors import KgbenchError
 from kgbench.feeds import Feed, ListFeed, Work
 from kgbench.generation import ModelProvider
 from kgbench.harness.settings import Deadlines, Job
+from kgbench.interruption import ended_by_signals
 from kgbench.models import Provider
 from kgbench.paths import problems_dir
 from kgbench.problem import Problem
@@ -44,7 +43,6 @@ _OF_THE_LAST_SEGMENT: Final = ("kgbench", "deadlines", "machine", "packages", "p
 """What run.json says about a run that was gone on with as it is now, not as it was when it was begun."""
 _Events = queue.SimpleQueue[tuple[Work, Future[Result]] | None]
 """A verdict; or None, where the feed may have something new."""
-_ENDING_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Judge(Protocol):
@@ -186,35 +184,6 @@ def opened(session: contextlib.AbstractContextManager[Judge], console: Console) 
         with waiting:
             judge = stack.enter_context(session)
         yield judge
-
-
-@contextlib.contextmanager
-def ended_by_signals() -> Iterator[Callable[[], None]]:
-    """Inside, the first signal that ends a program raises KeyboardInterrupt; the function given turns them off.
-
-    Once is enough: a second one would interrupt the cleaning up. They are turned off by a handler that does nothing,
-    since an ignored signal would be inherited by child processes.
-    """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        handle(nothing)
-        raise KeyboardInterrupt
-
-    def nothing(number: int, frame: FrameType | None) -> None:
-        pass
-
-    def handle(handler: Callable[[int, FrameType | None], None]) -> None:
-        for number in before:
-            signal.signal(number, handler)
-
-    # A signal that was ignored from outside (nohup) stays ignored.
-    before = {n: handler for n in _ENDING_SIGNALS if (handler := signal.getsignal(n)) is not signal.SIG_IGN}
-    handle(interrupt)
-    try:
-        yield lambda: handle(nothing)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -> str:

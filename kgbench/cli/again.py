@@ -80,9 +80,10 @@ def measure(
     from rich.console import Console
 
     from kgbench import verification
-    from kgbench.coordinator import ended_by_signals, opened
+    from kgbench.coordinator import opened
     from kgbench.harness.devices import find_devices
     from kgbench.harness.session import Session, Settings
+    from kgbench.interruption import ended_by_signals
     from kgbench.paths import hidden_dirs
     from kgbench.report import result_line
     from kgbench.store import sha256

@@ -336,8 +336,9 @@ def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[st
     """The result and the session's facts. SIGTERM and SIGHUP end it like Ctrl-C: no process is left."""
     from rich.console import Console
 
-    from kgbench.coordinator import ended_by_signals, opened
+    from kgbench.coordinator import opened
     from kgbench.harness.session import Session
+    from kgbench.interruption import ended_by_signals
     from kgbench.progress import display
 
     console = Console(stderr=True, highlight=False)

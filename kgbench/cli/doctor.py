@@ -247,8 +247,9 @@ def _facts(device: str) -> tuple[Mapping[str, Any], str]:
         check_machine()
         from rich.console import Console
 
-        from kgbench.coordinator import ended_by_signals, opened
+        from kgbench.coordinator import opened
         from kgbench.harness.session import Session, Settings
+        from kgbench.interruption import ended_by_signals
 
         with ended_by_signals(), opened(Session(Settings(device=device)), Console(stderr=True)) as session:
             return dict(session.facts), ""

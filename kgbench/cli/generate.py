@@ -128,7 +128,8 @@ def _generate(asked: dict[str, Any], out: Path, store: RunStore | None, *, yes: 
 
 def _ask_all(plan: Plan, provider: ModelProvider, reopened: RunStore | None, console: Console) -> NoReturn:
     """Every question of the plan; what is answered is kept whatever comes after. Ends the program."""
-    from kgbench.coordinator import ended_by_signals, run_facts
+    from kgbench.coordinator import run_facts
+    from kgbench.interruption import ended_by_signals
     from kgbench.progress import display
     from kgbench.store import RunStore
 

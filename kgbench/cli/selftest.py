@@ -101,7 +101,7 @@ class PartCommand(click.Command):
     """A command whose callback returns a Part: prints it and ends with its exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from kgbench.coordinator import ended_by_signals
+        from kgbench.interruption import ended_by_signals
 
         with ended_by_signals():
             part = super().invoke(ctx)
@@ -151,7 +151,7 @@ def selftest(ctx: click.Context, device: str, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    from kgbench.coordinator import ended_by_signals
+    from kgbench.interruption import ended_by_signals
 
     check_machine()
     begun = time.monotonic()
