@@ -1,6 +1,6 @@
 """Kernels that somebody got wrong: every one is found wrong, and by its mistake, not because it does not run.
 
-A tenth of them is run, always the same; KGBENCH_MUTANTS=1 runs all of them.
+A twentieth of them is run, always the same; KGBENCH_MUTANTS=1 runs all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from kgbench.types import Outcome
 from tests.harness.candidates import KnownCandidate, wrong
 
 WRONG = wrong()
-SHARE = float(os.environ.get("KGBENCH_MUTANTS", "0.05"))
+USUAL_SHARE = 0.05
+SHARE = float(os.environ.get("KGBENCH_MUTANTS", USUAL_SHARE))
 SHOWN = {Outcome.WRONG_VALUE, Outcome.WRONG_SHAPE, Outcome.WRONG_DTYPE, Outcome.INPUT_CHANGED, Outcome.REJECTED}
 """What a kernel that runs and is wrong may get."""
 PATHS = Registry().paths
@@ -44,8 +45,8 @@ def test_there_are_many_of_many_problems() -> None:
     assert len({known.problem_id for known in WRONG}) >= 100
     sources = {known.problem_id.partition("/")[0] for known in WRONG}
     assert sources == {"aten", "cublas", "vllm"}
-    if SHARE == 0.1:
-        assert 6 <= sum(map(chosen, WRONG)) <= 24
+    if SHARE == USUAL_SHARE:
+        assert 5 <= sum(map(chosen, WRONG)) <= 30
 
 
 @pytest.mark.parametrize("known", WRONG, ids=lambda known: known.id)
