@@ -142,15 +142,14 @@ def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_
     settings = Settings(device="cpu", jobs=3, timing=False, say=said.append)
     with Session(settings) as session, ThreadPoolExecutor(3) as pool:
         assert session.evaluate(hungry).reason.startswith(NO_ROOM)  # alone it is nobody else's doing
-        assert {each.outcome for each in pool.map(session.evaluate, [job(SLOW, n) for n in range(3)])} == {"passed"}
         begun = threading.Event()
-        slow = pool.submit(session.evaluate, job(f"import time\ntime.sleep(4.0)\n{T}", 3), lambda *_: begun.set())
+        slow = pool.submit(session.evaluate, job(f"import time\ntime.sleep(2.5)\n{T}", 3), lambda *_: begun.set())
         assert begun.wait(30.0)
-        until.write_text(str(time.time() + 3.0), encoding="utf-8")
+        until.write_text(str(time.time() + 1.5), encoding="utf-8")
         result = session.evaluate(hungry, lambda phase, _: events.append(phase))
         assert slow.result().outcome is Outcome.PASSED
         assert session.jobs == 2
-        assert {each.outcome for each in pool.map(session.evaluate, [job(T, n) for n in range(4, 8)])} == {"passed"}
+        assert {each.outcome for each in pool.map(session.evaluate, [job(T, n) for n in range(4, 7)])} == {"passed"}
     assert result.outcome is Outcome.PASSED, result.reason
     assert events.count("again") == 1
     assert len(said) == 1
