@@ -121,17 +121,17 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() ->
 def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It lacks it until a moment in which nobody else is at work any more."""
+    """The neighbour is at work until it has been found out that memory is lacking."""
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "mine").mkdir()
     problem = tmp_path / "mine/hungry.yaml"
     text = PROBLEM.replace('"torch.mul(self, factor)"', '"hungry_reference:reference"').replace("scale(", "hungry(")
     problem.write_text(text, encoding="utf-8")
-    until = tmp_path / "until"
-    until.write_text(str(time.time() + 1e6), encoding="utf-8")
+    lacking = tmp_path / "lacking"
+    lacking.touch()
     (tmp_path / "hungry_reference.py").write_text(
-        "import time\nimport torch\n\n\ndef reference(self, factor):\n"
-        f"    if time.time() < float(open({str(until)!r}).read()):\n"
+        "import os\nimport torch\n\n\ndef reference(self, factor):\n"
+        f"    if os.path.exists({str(lacking)!r}):\n"
         "        raise torch.OutOfMemoryError('CUDA out of memory')\n"
         "    return self * factor\n",
         encoding="utf-8",
@@ -139,15 +139,26 @@ def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_
     hungry = Job(str(problem), "mine/hungry", "test", 0, RIGHT.replace("scale", "hungry"))
     said: list[str] = []
     events: list[str] = []
+    begun, found_out = threading.Event(), threading.Event()
+
+    def hold(phase: str, detail: str) -> None:
+        begun.set()
+        found_out.wait(60.0)
+
+    def listen(phase: str, detail: str) -> None:
+        events.append(phase)
+        if phase == "again":
+            lacking.unlink()
+            found_out.set()
+
     settings = Settings(device="cpu", jobs=3, timing=False, say=said.append)
     with Session(settings) as session, ThreadPoolExecutor(3) as pool:
         assert session.evaluate(hungry).reason.startswith(NO_ROOM)  # alone it is nobody else's doing
-        begun = threading.Event()
-        slow = pool.submit(session.evaluate, job(f"import time\ntime.sleep(2.5)\n{T}", 3), lambda *_: begun.set())
+        neighbour = pool.submit(session.evaluate, job(T, 3), hold)
         assert begun.wait(30.0)
-        until.write_text(str(time.time() + 1.5), encoding="utf-8")
-        result = session.evaluate(hungry, lambda phase, _: events.append(phase))
-        assert slow.result().outcome is Outcome.PASSED
+        result = session.evaluate(hungry, listen)
+        found_out.set()
+        assert neighbour.result().outcome is Outcome.PASSED
         assert session.jobs == 2
         assert {each.outcome for each in pool.map(session.evaluate, [job(T, n) for n in range(4, 7)])} == {"passed"}
     assert result.outcome is Outcome.PASSED, result.reason
