@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from kgbench.problem import Problem
+from kgbench.suites import aten_overload
 
 
 def entry_names(problem: Problem, source: str) -> dict[str, list[str]]:
@@ -15,8 +16,7 @@ def entry_names(problem: Problem, source: str) -> dict[str, list[str]]:
     bare = [problem.name, f"{problem.name}_kernel_impl"]
     own = {}
     for overload in problem.judged:
-        entry = overload.signature.name
-        suffix = overload.name or entry.removeprefix(problem.name).removeprefix("_") or "default"
+        entry, suffix = overload.signature.name, aten_overload(problem, overload)
         own[overload.name] = [entry, f"{problem.name}_{suffix}", f"{problem.name}__{suffix}_kernel_impl"]
     defined = _defined(source) if len(problem.overloads) > 1 else set()
     named = any(name in defined for names in own.values() for name in names if name not in bare)
