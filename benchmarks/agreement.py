@@ -18,13 +18,13 @@ import click
 import torch
 
 from kgbench.baselines.registry import Unavailable, load_baseline
-from kgbench.cases import Case, expand_cases
-from kgbench.harness.arena import create_arena
-from kgbench.harness.compare import compare, share_used
-from kgbench.harness.judge import OverloadJudge, mismatch_words
-from kgbench.harness.trusted import TrustedStub
-from kgbench.loader import Registry, load_problem
-from kgbench.problem import Overload
+from kgbench.harness.process.trusted_worker import TrustedStub
+from kgbench.harness.verdict.compare import compare, share_used
+from kgbench.harness.verdict.judge import OverloadJudge, mismatch_words
+from kgbench.harness.wire.buffers import create_arena
+from kgbench.problem.cases import Case, expand_cases
+from kgbench.problem.model import Overload
+from kgbench.problem.registry import Registry, load_problem
 
 COLUMNS = ("problem", "overload", "cases", "share", "error (ulp)", "worst case")
 

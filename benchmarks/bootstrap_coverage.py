@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from kgbench.bootstrap import SPEEDUP, Sampled, draws, interval
+from kgbench.scores.bootstrap import SPEEDUP, Sampled, draws, interval
 
 RUNS = 400
 

@@ -17,8 +17,8 @@ import torch
 
 from kgbench.baselines.expected import Sampled
 from kgbench.baselines.references import random as laws
-from kgbench.harness.randomness import FALSE_ALARMS, TESTS, scores
-from kgbench.harness.samples import numbers_of
+from kgbench.harness.verdict.random.battery import FALSE_ALARMS, TESTS, scores
+from kgbench.harness.verdict.random.samples import numbers_of
 
 OWN_SEEDS: Final = 1 << 30
 """The judge's own numbers must not be those that are judged."""

@@ -30,8 +30,8 @@ from typing import Any, Final
 import click
 import yaml
 
-from kgbench.loader import Registry, load_problem
-from kgbench.problem import Problem
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import Registry, load_problem
 
 REGISTERED: Final = """
 _index_put_impl_ _softmax _to_copy add.Tensor add_.Tensor arange.start_step argmax bitwise_not bmm cat copy_ cos

@@ -31,15 +31,15 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from kgbench.baselines.registry import Unavailable, load_baseline
-from kgbench.cases import Case, expand_cases
-from kgbench.harness.arena import Arena, create_arena
-from kgbench.harness.codes import stored_as
-from kgbench.harness.compare import share_used
-from kgbench.harness.judge import OverloadJudge, PlacedCall, written_names
-from kgbench.harness.reference import element, values_only
-from kgbench.harness.trusted import TrustedStub
-from kgbench.loader import Registry, load_problem
-from kgbench.problem import Overload
+from kgbench.harness.process.trusted_worker import TrustedStub
+from kgbench.harness.verdict.compare import share_used
+from kgbench.harness.verdict.judge import OverloadJudge, PlacedCall, written_names
+from kgbench.harness.verdict.narrow_dtypes import stored_as
+from kgbench.harness.verdict.reference import element, values_only
+from kgbench.harness.wire.buffers import Arena, create_arena
+from kgbench.problem.cases import Case, expand_cases
+from kgbench.problem.model import Overload
+from kgbench.problem.registry import Registry, load_problem
 
 KINDS: Final = ("library", "plain", "coarse", "sequential")
 SINGLE: Final = {torch.float64: torch.float32, torch.complex128: torch.complex64}

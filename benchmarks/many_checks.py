@@ -18,8 +18,8 @@ import click
 import psutil
 
 from kgbench import Evaluator
-from kgbench.paths import examples_dir
-from kgbench.types import Outcome
+from kgbench.core.paths import examples_dir
+from kgbench.core.types import Outcome
 
 SETTLED_S = 2.0
 """After this long without work, what is still there stays."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from kgbench.harness.session import Deadlines, Job, Session, Settings
-from kgbench.paths import answer_dirs, problems_dir
-from kgbench.report import plain
+from kgbench.core.paths import answer_dirs, problems_dir
+from kgbench.core.text import plain
+from kgbench.harness.session.session import Deadlines, Job, Session, Settings
 from tests.harness.candidates import KnownCandidate, adversaries, mutants
 
 SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)

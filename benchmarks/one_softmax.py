@@ -19,9 +19,9 @@ from typing import Any
 import click
 import yaml
 
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.paths import examples_dir, problems_dir
-from kgbench.types import Outcome
+from kgbench.core.paths import examples_dir, problems_dir
+from kgbench.core.types import Outcome
+from kgbench.harness.session.session import Job, Session, Settings
 
 CHECKS = 5
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from kgbench.page import page_source, write_page
-from kgbench.store import read_run
+from kgbench.reports.page.document import write_page
+from kgbench.reports.page.source import page_source
+from kgbench.store.store import read_run
 from tests.browser.conftest import FLAGS
 from tests.browser.made_run import make_run
 from tests.conftest import chromium

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import click
 
-from kgbench import owncode
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.speedups import speedup
+from kgbench.core import user_modules
+from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.scores.speedups import speedup
 
 OPERATORS: Final = {
     "copy": ("x[:n]", "out.copy_(x)", "exact"),
@@ -79,7 +79,7 @@ def main(percent: float, runs: int, device: str, json_path: Path | None) -> None
     """Plant kernels that are faster by so many percent."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # a worker with a uid of its own reads the library's module
-        owncode.offer([folder])
+        user_modules.offer([folder])
         with Session(Settings(device=device, jobs=1)) as session:
             planted = plant(Path(folder), percent, MEGA_ELEMENTS[session.facts["kind"]])
             rows = [measure(session, path, text, run) for run in range(runs) for path, text in planted]

@@ -14,8 +14,10 @@ from collections.abc import Callable
 
 import click
 
-from kgbench.loader import Registry, load_problem
-from kgbench.prompts import LANGUAGES, PromptOptions, estimated_tokens, prompt_for, torch_facts
+from kgbench.problem.registry import Registry, load_problem
+from kgbench.prompts.facts import torch_facts
+from kgbench.prompts.render import LANGUAGES, PromptOptions, prompt_for
+from kgbench.prompts.tokens import estimated_tokens
 
 
 def _tokenizers() -> dict[str, Callable[[str], int]]:

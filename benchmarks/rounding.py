@@ -21,14 +21,14 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from kgbench import owncode
 from kgbench.baselines.registry import Unavailable, load_baseline
-from kgbench.cases import expand_cases
-from kgbench.harness.arena import Arena, create_arena, tensor_at
-from kgbench.harness.compare import share_used
-from kgbench.harness.judge import OverloadJudge, PlacedCall, written_names
-from kgbench.loader import Registry, load_problem
-from kgbench.problem import Overload
+from kgbench.core import user_modules
+from kgbench.harness.verdict.compare import share_used
+from kgbench.harness.verdict.judge import OverloadJudge, PlacedCall, written_names
+from kgbench.harness.wire.buffers import Arena, create_arena, tensor_at
+from kgbench.problem.cases import expand_cases
+from kgbench.problem.model import Overload
+from kgbench.problem.registry import Registry, load_problem
 
 Outputs = dict[str, torch.Tensor]
 Implementation = Callable[[OverloadJudge, PlacedCall], Outputs]
@@ -128,7 +128,7 @@ def summed(block: int) -> Implementation:
         narrow = compute == "float16"
         own = {name: value if narrow else _at_least_float32(value) for name, value in given.items()}
         module, _, function = judge.overload.reference.partition(":")
-        owncode.make_importable()
+        user_modules.make_importable()
         with Summed(block):
             found = getattr(importlib.import_module(module), function)(**own)
         return {name: each.value.to(given[name].dtype) for name, each in found.items()}

@@ -17,9 +17,9 @@ from typing import Any
 import click
 import psutil
 
-from kgbench.harness import processes
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.paths import answer_dirs, examples_dir, problems_dir
+from kgbench.core.paths import answer_dirs, examples_dir, problems_dir
+from kgbench.harness.machine import processes
+from kgbench.harness.session.session import Job, Session, Settings
 
 PROBLEM = "aten/t"
 """Has next to nothing to compute, so that what is measured is starting and ending."""
@@ -63,7 +63,7 @@ def peaks() -> dict[str, float]:
     """Peak resident MB of the processes below the fork server that are still alive: the library's keeper and worker."""
     named = {}
     for child in processes.children(os.getpid()):
-        if "kgbench.harness.forkserver" in " ".join(psutil.Process(child).cmdline()):
+        if "kgbench.harness.process.fork_server" in " ".join(psutil.Process(child).cmdline()):
             # The referee is the one without children; a keeper has one worker.
             keeper = next(pid for pid in processes.children(child) if processes.children(pid))
             pids = {"library's keeper": keeper, "library worker": processes.children(keeper)[0]}

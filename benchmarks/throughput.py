@@ -25,9 +25,9 @@ import click
 import psutil
 
 from kgbench.cli.options import ALL_GPUS
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.paths import examples_dir, problems_dir
-from kgbench.types import Outcome, Result
+from kgbench.core.paths import examples_dir, problems_dir
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.session.session import Job, Session, Settings
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:

@@ -9,16 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kgbench.evaluator import Evaluator as Evaluator
-    from kgbench.runs import Run as Run
-    from kgbench.runs import load_run as load_run
+    from kgbench.evaluation.evaluator import Evaluator as Evaluator
+    from kgbench.reports.notebooks import Run as Run
+    from kgbench.reports.notebooks import load_run as load_run
 
 __all__ = ["Evaluator", "Run", "__version__", "load_run"]
 
 __version__ = "0.1.0"
 
 
-_LAZY = {"Evaluator": "kgbench.evaluator", "Run": "kgbench.runs", "load_run": "kgbench.runs"}
+_LAZY = {
+    "Evaluator": "kgbench.evaluation.evaluator",
+    "Run": "kgbench.reports.notebooks",
+    "load_run": "kgbench.reports.notebooks",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.harness.devices import nvidia_gpus
+from kgbench.harness.machine.devices import nvidia_gpus
 
 # Before anything imports torch or numpy: two cores serve several processes at once.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

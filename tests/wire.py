@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
 
-from kgbench.asking import Stop
+from kgbench.llm.conversation import Stop
 
 PIECES: Final = 8
 CREATED: Final = "2026-01-01T00:00:00Z"

@@ -4,7 +4,3 @@
 ``launcher.py`` starts it, shut off by ``confinement.py``, and ends it with everything that it has started.
 docs/agents.md says what an agent sees and what it does not.
 """
-
-from kgbench.agents.work import Agent, Closed, CouldNotStart
-
-__all__ = ["Agent", "Closed", "CouldNotStart"]

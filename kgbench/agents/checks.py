@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.asking import Question
-from kgbench.types import Outcome, Result
+from kgbench.core.types import Outcome, Result
+from kgbench.llm.conversation import Question
 
 MAX_KERNEL_BYTES: Final = 1 << 20
 SEND_S: Final = 10.0

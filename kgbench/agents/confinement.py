@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from kgbench import paths
+from kgbench.core import paths
 from kgbench.harness import sandbox
 from kgbench.harness.sandbox import landlock, linux, mounts, seccomp, surroundings
 
@@ -261,8 +261,7 @@ def _rehearse(attempt: Confinement) -> None:
 
 def _package() -> Iterator[str]:
     """kgbench's own files; of a checkout all, its tests and history too."""
-    package = Path(__file__).resolve().parents[1]
-    yield str(package.parent if (package.parent / "pyproject.toml").is_file() else package)
+    yield str(paths.checkout() or paths.PACKAGE)
 
 
 def _in_answers(path: str, secret: Sequence[str]) -> bool:

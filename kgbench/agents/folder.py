@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.asking import Question
-from kgbench.cases import BoundArgument, TensorSpec, bind, expand_for_all_devices
-from kgbench.errors import ExpressionError
-from kgbench.problem import Overload, Parameter, Problem
-from kgbench.problemfile import plain_type
+from kgbench.core.errors import ExpressionError
+from kgbench.llm.conversation import Question
+from kgbench.problem.cases import BoundArgument, TensorSpec, bind, expand_for_all_devices
+from kgbench.problem.format import plain_type
+from kgbench.problem.model import Overload, Parameter, Problem
 
 KERNEL: Final = "kernel.py"
 _HANDED: Final = Path(__file__).with_name("handed")

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from kgbench.agents.confinement import Confinement, Places, plan
-from kgbench.harness import processes, sandbox
+from kgbench.harness import sandbox
+from kgbench.harness.machine import processes
 
 KILL_DEADLINE_S: Final = 10.0
 

@@ -6,7 +6,6 @@ What an agent leaves is hostile: its kernel is read only where it is an ordinary
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import selectors
@@ -25,8 +24,9 @@ from typing import Any, Final, Literal
 
 from kgbench.agents import folder
 from kgbench.agents.checks import MAX_KERNEL_BYTES, CheckServer
-from kgbench.asking import Question
-from kgbench.types import Result
+from kgbench.core.paths import IMPORT_ROOT
+from kgbench.core.types import Result
+from kgbench.llm.conversation import Question
 
 OUTPUT_BYTES: Final = 10 << 20
 """Kept of each of an agent's two outputs, the end of it."""
@@ -205,7 +205,7 @@ class _Launched:
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "kgbench.agents.launcher", str(end)],
-                env={**environment(os.environ), "PYTHONPATH": _import_root(), "PYTHONDONTWRITEBYTECODE": "1"},
+                env={**environment(os.environ), "PYTHONPATH": str(IMPORT_ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -307,11 +307,3 @@ def _kernel_in(place: int) -> tuple[str, str]:
         return data.decode(), ""
     except UnicodeDecodeError:
         return "", "kernel.py is no UTF-8 text"
-
-
-def _import_root() -> str:
-    """The folder that has ``kgbench`` in it: where this very package was imported from."""
-    package = importlib.util.find_spec("kgbench")
-    assert package is not None
-    assert package.origin is not None
-    return str(Path(package.origin).parents[1])

@@ -14,8 +14,8 @@ from typing import Any, Final
 import click
 
 from kgbench import __version__
-from kgbench.errors import KgbenchError, numbered
-from kgbench.names import did_you_mean
+from kgbench.core.errors import KgbenchError, numbered
+from kgbench.core.names import did_you_mean
 
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "Commands of a first day": {

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kgbench.cli.options import deadline_overrides, deadlines_on
-from kgbench.errors import UsageError, numbered
+from kgbench.core.errors import UsageError, numbered
 
 _NAMED: Final = 5
 
 if TYPE_CHECKING:
-    from kgbench.harness.session import Session
-    from kgbench.harness.settings import Job
-    from kgbench.store import StoredRun
-    from kgbench.types import Result
+    from kgbench.core.types import Result
+    from kgbench.harness.machine.settings import Job
+    from kgbench.harness.session.session import Session
+    from kgbench.store.store import StoredRun
 
 
 def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, Job]]:
     """Those that can be judged again; why others cannot is said on stderr."""
-    from kgbench.report import numbered_as
+    from kgbench.reports.report import numbered_as
 
     found, left_out = [], dict[str, list[str]]()
     for result, job in _jobs(stored, results):
@@ -41,14 +41,15 @@ def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, 
 
 def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result, Job | str]]:
     """What is to be judged for each result, or why it cannot be."""
-    from kgbench import owncode
-    from kgbench.harness.settings import Job
-    from kgbench.loader import Registry, load_problem
-    from kgbench.paths import problems_dir
-    from kgbench.store import SUITE_FILE, candidate_path, sha256
+    from kgbench.core import user_modules
+    from kgbench.core.paths import problems_dir
+    from kgbench.harness.machine.settings import Job
+    from kgbench.problem.registry import Registry, load_problem
+    from kgbench.problem.suites import SUITE_FILE
+    from kgbench.store.store import candidate_path, sha256
 
     folders = (stored.info.get("asked") or {}).get("problem_dirs", ())
-    owncode.offer(folders)
+    user_modules.offer(folders)
     suite = str((stored.path / SUITE_FILE).resolve()) if (stored.path / SUITE_FILE).exists() else ""
     registry = Registry((problems_dir(), *map(Path, folders)))
     for result in results:
@@ -79,14 +80,14 @@ def measure(
 
     from rich.console import Console
 
-    from kgbench import verification
-    from kgbench.coordinator import opened
-    from kgbench.harness.devices import find_devices
-    from kgbench.harness.session import Session, Settings
-    from kgbench.interruption import ended_by_signals
-    from kgbench.paths import hidden_dirs
-    from kgbench.report import result_line
-    from kgbench.store import sha256
+    from kgbench.core.interruption import ended_by_signals
+    from kgbench.core.paths import hidden_dirs
+    from kgbench.evaluation.coordinator import opened
+    from kgbench.harness.machine.devices import find_devices
+    from kgbench.harness.session.session import Session, Settings
+    from kgbench.reports.report import result_line
+    from kgbench.store import verification
+    from kgbench.store.store import sha256
 
     if not jobs:
         return

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from kgbench.aliases import FILE as ALIASES
 from kgbench.cli.options import PROMPT_OPTIONS
-from kgbench.errors import UsageError, numbered
-from kgbench.prices import FILE as PRICES
-from kgbench.userfiles import UserFile
+from kgbench.core.errors import UsageError, numbered
+from kgbench.core.user_files import UserFile
+from kgbench.llm.aliases import FILE as ALIASES
+from kgbench.llm.prices import FILE as PRICES
 
 if TYPE_CHECKING:
-    from kgbench.asking import Asker
-    from kgbench.generation import ModelProvider
-    from kgbench.models import Provider
-    from kgbench.problem import Problem
-    from kgbench.store import RunStore
+    from kgbench.llm.conversation import Asker
+    from kgbench.models.generation import ModelProvider
+    from kgbench.models.provider import Provider
+    from kgbench.problem.model import Problem
+    from kgbench.store.store import RunStore
 
 ASK_ABOVE_USD: Final = 5.0
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -111,8 +111,8 @@ def resumed_words(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
 
 def model_of(spec: str, words: Mapping[str, Any]) -> Provider | Asker:
     """Whom ``--model`` means. Raises ModelError; UsageError where finished kernels come with an option for asking."""
-    from kgbench.asking import Asker
-    from kgbench.models import provider_of
+    from kgbench.llm.conversation import Asker
+    from kgbench.models.provider import provider_of
 
     found = provider_of(spec)
     if isinstance(found, Asker):
@@ -128,12 +128,13 @@ def asked_provider(
     asker: Asker, words: Mapping[str, Any], problems: Sequence[Problem], hidden: Sequence[Path | str]
 ) -> ModelProvider:
     """The model with everything that its prompts need. Raises UsageError, ModelError."""
-    from kgbench.asking import Sampling
-    from kgbench.generation import Asking, ModelProvider
-    from kgbench.models.exec import ExecAsker
-    from kgbench.models.replay import Recorded
-    from kgbench.prompts import PromptOptions, torch_facts
-    from kgbench.targets import target_gpu
+    from kgbench.llm.conversation import Sampling
+    from kgbench.models.generation import Asking, ModelProvider
+    from kgbench.models.providers.exec import ExecAsker
+    from kgbench.models.providers.replay import Recorded
+    from kgbench.prompts.facts import torch_facts
+    from kgbench.prompts.render import PromptOptions
+    from kgbench.prompts.targets import target_gpu
 
     if isinstance(asker, Recorded):
         # Nobody is asked now, at whatever price and by whatever way it was then.
@@ -195,8 +196,8 @@ class Forecast:
 
 def forecast(provider: ModelProvider, problems: Sequence[Problem], store: RunStore | None) -> Forecast:
     """Of the questions without a reply. A further round is counted as its prompt and the longest kernel before it."""
-    from kgbench import prices
-    from kgbench.prompts import estimated_tokens
+    from kgbench.llm import prices
+    from kgbench.prompts.tokens import estimated_tokens
 
     asking, most = provider.asking, provider.asking.sampling.max_tokens
     requests = tokens = 0

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kgbench import owncode, syntax
 from kgbench.cli.completion import complete_problem
 from kgbench.cli.options import (
     check_machine,
@@ -26,18 +25,20 @@ from kgbench.cli.options import (
     timeout_option,
 )
 from kgbench.cli.report import json_option
-from kgbench.errors import UsageError, shown_path
-from kgbench.roofline import achieved, cost_of, roofline_share
-from kgbench.types import CaseResult, Outcome, Result
+from kgbench.core import syntax, user_modules
+from kgbench.core.errors import UsageError, shown_path
+from kgbench.core.text import plain, shortened
+from kgbench.core.types import CaseResult, Outcome, Result
+from kgbench.scores.roofline import achieved, cost_of, roofline_share
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from kgbench.harness.session import Job, Settings
-    from kgbench.loader import Registry
-    from kgbench.policy import Hint
-    from kgbench.problem import Problem
+    from kgbench.harness.session.session import Job, Settings
+    from kgbench.policy.rules import Hint
+    from kgbench.problem.model import Problem
+    from kgbench.problem.registry import Registry
 
 MOST_HINTS: Final = 5
 _DRAWN_FOR: Final = re.compile(r"(?P<model>.+)#(?P<sample>[0-9]+)(?:\.(?P<round>[0-9]+))?", re.DOTALL)
@@ -91,11 +92,11 @@ def check(
     """
     from rich.console import Console
 
-    from kgbench.harness.session import Job, Settings
-    from kgbench.loader import Registry, load_problem
-    from kgbench.paths import problems_dir
-    from kgbench.policy import hints
-    from kgbench.store import json_text
+    from kgbench.core.paths import problems_dir
+    from kgbench.harness.session.session import Job, Settings
+    from kgbench.policy.rules import hints
+    from kgbench.problem.registry import Registry, load_problem
+    from kgbench.store.store import json_text
 
     overrides = deadline_overrides(deadlines, timeout_s)
     model, sample, number = _drawn_for(drawn_for, seed, f"check:{shown_path(kernel)}")
@@ -103,7 +104,7 @@ def check(
     registry = Registry((problems_dir(), *problem_dirs))
     chosen = registry.resolve(problem).id if problem else problem_of(kernel, text, registry)
     check_machine()
-    owncode.offer(problem_dirs)
+    user_modules.offer(problem_dirs)
     loaded = load_problem(registry.paths[chosen])
     shown = shown_path(kernel)
     job = Job(
@@ -137,7 +138,7 @@ def problem_of(kernel: Path, text: str, registry: Registry) -> str:
 
     Where several problems share an entry's name, a path ``<source>/<name>.py`` decides.
     """
-    from kgbench.loader import load_problem
+    from kgbench.problem.registry import load_problem
 
     defined = defined_names(text)
     # Reading a problem takes a while; only those whose text has one of the names are read.
@@ -184,8 +185,8 @@ def defined_names(text: str) -> list[str]:
 
 def policy_lines(result: Result) -> Iterable[str]:
     """What a kernel that counts as right was seen to leave to others."""
-    from kgbench.evidence import words
-    from kgbench.report import plain
+    from kgbench.core.text import plain
+    from kgbench.policy.evidence import words
 
     if result.outcome is Outcome.PASSED:
         yield from (plain(f"policy: {words(each)}") for each in result.evidence if not each.allowed)
@@ -193,7 +194,7 @@ def policy_lines(result: Result) -> Iterable[str]:
 
 def hint_lines(found: Sequence[Hint]) -> Iterable[str]:
     """What the text seems to leave to a library, which may be wrong and decides nothing."""
-    from kgbench.report import plain
+    from kgbench.core.text import plain
 
     yield from (plain(f"hint: {hint}") for hint in found[:MOST_HINTS])
     if len(found) > MOST_HINTS:
@@ -202,7 +203,7 @@ def hint_lines(found: Sequence[Hint]) -> Iterable[str]:
 
 def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Everything on the screen, JSON-ready."""
-    from kgbench.report import result_json
+    from kgbench.reports.report import result_json
 
     bench = [
         {
@@ -231,20 +232,20 @@ def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], fil
     """Outcome, what is wrong, speed, and below what that was found with."""
     from rich.text import Text
 
-    from kgbench import report
+    from kgbench.reports import report
 
     right = result.outcome is Outcome.PASSED
-    head = Text(f"{report.plain(file)} as {problem.id}: ")
+    head = Text(f"{plain(file)} as {problem.id}: ")
     report.print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
     for line in () if right else failure_lines(result, problem):
-        report.print_line(console, Text(report.plain(line)), indent=2)
+        report.print_line(console, Text(plain(line)), indent=2)
     report.print_line(console, Text(_count_right(result)), indent=2)
     if _timed(result):
         console.print()
         console.print(speed_table(result, problem, facts.get("peaks")))
     console.print()
     for line in _footnotes(result, facts):
-        report.print_line(console, Text(report.plain(line)), indent=0)
+        report.print_line(console, Text(plain(line)), indent=0)
 
 
 def speed_table(result: Result, problem: Problem | None, peaks: Mapping[str, Any] | None = None) -> Table:
@@ -267,8 +268,7 @@ def speed_table(result: Result, problem: Problem | None, peaks: Mapping[str, Any
 def _speed_cells(
     case: CaseResult, rates: Mapping[str, float] | None, share: float | None, interpreted: bool
 ) -> Sequence[str]:
-    from kgbench.figures import ABSENT
-    from kgbench.report import ratio_text
+    from kgbench.core.figures import ABSENT, ratio_text
 
     assert case.timing is not None
     name = f"{case.overload} {case.id.removeprefix('bench-')}".strip()
@@ -292,7 +292,7 @@ def _figure(value: float) -> str:
 
 
 def _source(kernel: Path) -> str:
-    from kgbench.models import candidate_from_file
+    from kgbench.models.provider import candidate_from_file
 
     found = candidate_from_file("", "", kernel)
     if found.source_text is None:
@@ -303,7 +303,7 @@ def _source(kernel: Path) -> str:
 
 
 def _no_entry(where: str, defined: Sequence[str], ids: Sequence[str], stem: str) -> str:
-    from kgbench.names import hint
+    from kgbench.core.names import hint
 
     has = f"defines {', '.join(defined[:8])}" if defined else "defines no function at its top level"
     return (
@@ -327,7 +327,7 @@ def _drawn_for(text: str | None, seed: str | None, own: str) -> tuple[str, int, 
 
 
 def _hidden(problem: Problem, problem_dirs: Sequence[Path]) -> tuple[Path, ...]:
-    from kgbench.paths import hidden_dirs
+    from kgbench.core.paths import hidden_dirs
 
     return hidden_dirs(problem.path.parent, *problem_dirs, "runs")
 
@@ -336,10 +336,10 @@ def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[st
     """The result and the session's facts. SIGTERM and SIGHUP end it like Ctrl-C: no process is left."""
     from rich.console import Console
 
-    from kgbench.coordinator import opened
-    from kgbench.harness.session import Session
-    from kgbench.interruption import ended_by_signals
-    from kgbench.progress import display
+    from kgbench.core.interruption import ended_by_signals
+    from kgbench.evaluation.coordinator import opened
+    from kgbench.evaluation.progress import display
+    from kgbench.harness.session.session import Session
 
     console = Console(stderr=True, highlight=False)
     with ended_by_signals(), opened(Session(settings), console) as session, display(console, 1) as progress:
@@ -351,21 +351,21 @@ def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[st
 
 def failure_lines(result: Result, problem: Problem | None) -> Iterable[str]:
     """The first wrong element or the reason, a guess, and the end of the log where it says more."""
-    from kgbench import report
+    from kgbench.reports import report
 
     yield from report.failure_words(result)
     words = guess_of(result, problem)
     if words:
         yield f"guess: {words}"
     if result.outcome in report.LOG_SAYS_MORE:
-        yield from (f"| {report.shortened(line, 200)}" for line in report.last_words(result.log_tail))
+        yield from (f"| {shortened(line, 200)}" for line in report.last_words(result.log_tail))
 
 
 def guess_of(result: Result, problem: Problem | None) -> str | None:
     """What perhaps is wrong; None where nothing fits, or where the problem is not known."""
-    from kgbench.guess import guess
-    from kgbench.problem import TensorArgument
-    from kgbench.report import first_failure
+    from kgbench.core.types import first_failure
+    from kgbench.problem.model import TensorArgument
+    from kgbench.prompts.guess import guess
 
     case = first_failure(result)
     overload = next(
@@ -383,14 +383,15 @@ def _count_right(result: Result) -> str:
 
 
 def _timed(result: Result) -> list[CaseResult]:
-    from kgbench.speedups import timed_cases
+    from kgbench.scores.speedups import timed_cases
 
     return timed_cases(result)
 
 
 def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:
-    from kgbench import figures, report
-    from kgbench.speedups import speedup
+    from kgbench.core import figures
+    from kgbench.reports import report
+    from kgbench.scores.speedups import speedup
 
     estimates = [(name, speedup(result, name)) for name in ("library", "fallback")]
     for name, estimate in () if result.interpreted else estimates:

@@ -10,12 +10,12 @@ import click
 
 from kgbench.cli.completion import complete_run
 from kgbench.cli.report import json_option, out_option, say_notes
-from kgbench.errors import UsageError, numbered
+from kgbench.core.errors import UsageError, numbered
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kgbench.comparison import Change, Comparison, Difference, Duel
+    from kgbench.reports.comparison import Change, Comparison, Difference, Duel
 
 _LISTED = 10
 
@@ -33,9 +33,9 @@ def compare(runs: Sequence[str], out: Path, anyway: bool, as_json: bool) -> None
     """
     from rich.console import Console
 
-    from kgbench.comparison import Side
-    from kgbench.comparison import compare as compared
-    from kgbench.store import find_run, json_text, read_run
+    from kgbench.reports.comparison import Side
+    from kgbench.reports.comparison import compare as compared
+    from kgbench.store.store import find_run, json_text, read_run
 
     if len(runs) < 2:
         raise UsageError("KGB170", "give two runs or more, for example kgbench compare 2026-a1 last")
@@ -75,7 +75,8 @@ def _print(found: Comparison, console: object) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from kgbench.report import plain, print_line
+    from kgbench.core.text import plain
+    from kgbench.reports.report import print_line
 
     assert isinstance(console, Console)
     for name, run in (("first", found.first), ("second", found.second)):
@@ -91,7 +92,7 @@ def table(changes: Sequence[Change]) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from kgbench.figures import ABSENT
+    from kgbench.core.figures import ABSENT
 
     made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for head in ("score", "problems", "first", "second", "change", "95 %", ""):
@@ -136,7 +137,7 @@ def _won(who: str, won: Sequence[Duel]) -> Iterable[str]:
 
 
 def _figure(change: Change, value: float | None) -> str:
-    from kgbench.figures import ABSENT, percent, ratio_text
+    from kgbench.core.figures import ABSENT, percent, ratio_text
 
     if value is None:
         return ABSENT
@@ -144,12 +145,12 @@ def _figure(change: Change, value: float | None) -> str:
 
 
 def _whole(change: Change) -> str:
-    from kgbench.figures import ABSENT
+    from kgbench.core.figures import ABSENT
 
     return ABSENT if change.change is None else _change(change, change.change)
 
 
 def _change(change: Change, value: float) -> str:
-    from kgbench.figures import ratio_text
+    from kgbench.core.figures import ratio_text
 
     return f"×{ratio_text(value)}" if change.is_ratio else f"{100 * value:+.1f}"

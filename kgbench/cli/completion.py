@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from kgbench.aliases import aliases
-from kgbench.errors import KgbenchError
-from kgbench.gpus import known_gpus
-from kgbench.loader import Registry
-from kgbench.models import provider_names
-from kgbench.paths import example_languages, problems_dir
-from kgbench.problem import SOURCES
+from kgbench.core.errors import KgbenchError
+from kgbench.core.paths import example_languages, problems_dir
+from kgbench.llm.aliases import aliases
+from kgbench.models.provider import provider_names
+from kgbench.problem.model import SOURCES
+from kgbench.problem.registry import Registry
+from kgbench.prompts.gpus import known_gpus
 
 
 def complete_source(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -68,7 +68,7 @@ def complete_problem_or_verdict(ctx: click.Context, param: click.Parameter, inco
     out = Path(ctx.params.get("out") or "runs")
     if not slash or (run != "last" and not (out / run).is_dir()):
         return [*complete_problem(ctx, param, incomplete), *complete_run(ctx, param, incomplete)]
-    from kgbench.store import find_run, read_info
+    from kgbench.store.store import find_run, read_info
 
     try:
         problems = read_info(find_run(run, out)).get("problems", ())

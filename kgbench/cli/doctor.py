@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import kgbench
-from kgbench.advice import SYSCTLS, Circumstances, is_open, package_advice, sandbox_advice
+from kgbench.cli.advice import SYSCTLS, Circumstances, is_open, package_advice, sandbox_advice
 from kgbench.cli.options import check_machine, device_option, problem_dir_option
 from kgbench.cli.report import json_option
-from kgbench.errors import MachineError
+from kgbench.core.errors import MachineError
+from kgbench.core.paths import IMPORT_ROOT
 
 if TYPE_CHECKING:
-    from kgbench.problem import Problem
+    from kgbench.problem.model import Problem
 
 CANNOT: Final = MachineError.exit_code
 LOAD_S: Final = 180.0
@@ -57,8 +58,8 @@ def doctor(problem_dirs: tuple[Path, ...], device: str, out: Path, as_json: bool
 
     Starts the processes that judge, once, and loads each library in a process of its own. It takes some seconds.
     """
-    from kgbench.loader import Registry, load_problem
-    from kgbench.paths import problems_dir
+    from kgbench.core.paths import problems_dir
+    from kgbench.problem.registry import Registry, load_problem
 
     registry = Registry((problems_dir(), *problem_dirs))
     problems = [load_problem(path) for path in registry.paths.values()]
@@ -74,8 +75,8 @@ def doctor(problem_dirs: tuple[Path, ...], device: str, out: Path, as_json: bool
 
 def examine(problems: Sequence[Problem], device: str, out: Path) -> dict[str, Any]:
     """Everything that is printed, JSON-ready."""
-    from kgbench.coordinator import installed_versions
-    from kgbench.harness.devices import nvidia_gpus
+    from kgbench.evaluation.coordinator import installed_versions
+    from kgbench.harness.machine.devices import nvidia_gpus
 
     facts, why_not = _facts(device)
     kind = facts.get("kind", "cpu")
@@ -135,7 +136,7 @@ def problem_rows(
 
 def language_rows(kind: str, cuda: str | None) -> list[dict[str, str]]:
     """Per language what is missing before a kernel in it can be judged here; compilers, above all."""
-    from kgbench.harness.languages import lacking, machine_of
+    from kgbench.harness.machine.languages import lacking, machine_of
 
     machine = machine_of(kind, cuda)
     return [{"name": name, "lacking": lacking(source, machine)} for name, source in _LANGUAGES.items()]
@@ -143,10 +144,10 @@ def language_rows(kind: str, cuda: str | None) -> list[dict[str, str]]:
 
 def model_rows() -> list[dict[str, str]]:
     """Per short name whom it asks, and what is missing before it can; nobody is asked."""
-    from kgbench.aliases import aliases
-    from kgbench.asking import Asker
-    from kgbench.errors import KgbenchError
-    from kgbench.models import provider_of
+    from kgbench.core.errors import KgbenchError
+    from kgbench.llm.aliases import aliases
+    from kgbench.llm.conversation import Asker
+    from kgbench.models.provider import provider_of
 
     rows = []
     for name, meant in aliases().items():
@@ -247,9 +248,9 @@ def _facts(device: str) -> tuple[Mapping[str, Any], str]:
         check_machine()
         from rich.console import Console
 
-        from kgbench.coordinator import opened
-        from kgbench.harness.session import Session, Settings
-        from kgbench.interruption import ended_by_signals
+        from kgbench.core.interruption import ended_by_signals
+        from kgbench.evaluation.coordinator import opened
+        from kgbench.harness.session.session import Session, Settings
 
         with ended_by_signals(), opened(Session(Settings(device=device)), Console(stderr=True)) as session:
             return dict(session.facts), ""
@@ -260,14 +261,14 @@ def _facts(device: str) -> tuple[Mapping[str, Any], str]:
 def _ask_libraries(problems: Sequence[Problem], facts: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """(library, reason) per target of any device kind: each says itself why it is not for this one."""
     targets = {target: None for problem in problems for each in problem.overloads for target in each.baseline.values()}
-    root = str(Path(kgbench.__file__).resolve().parent.parent)
+    root = str(IMPORT_ROOT)
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
         "CUDA_VISIBLE_DEVICES": str(facts.get("uuid", "")),
         "OMP_NUM_THREADS": "1",
     }
-    command = [sys.executable, "-P", "-m", "kgbench.harness.library_check"]
+    command = [sys.executable, "-P", "-m", "kgbench.torchtools.library_check"]
     asked = json.dumps({"device_kind": facts["kind"], "targets": list(targets)})
     try:
         done = subprocess.run(

@@ -31,14 +31,14 @@ from kgbench.cli.options import (
 from kgbench.cli.report import fail_under_option, fast_at_option, json_option, out_option, thresholds
 from kgbench.cli.resume import reopened
 from kgbench.cli.run import JudgedOn, Shown, carry_out, plan_of, selection
-from kgbench.errors import KgbenchError, UsageError, shown_path
+from kgbench.core.errors import KgbenchError, UsageError, shown_path
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kgbench.coordinator import Plan
-    from kgbench.generation import ModelProvider
-    from kgbench.store import RunStore
+    from kgbench.evaluation.coordinator import Plan
+    from kgbench.models.generation import ModelProvider
+    from kgbench.store.store import RunStore
 
 _EPILOG_GENERATE = """
 \b
@@ -103,8 +103,8 @@ def generate(
 def _generate(asked: dict[str, Any], out: Path, store: RunStore | None, *, yes: bool, dry_run: bool) -> NoReturn:
     from rich.console import Console
 
-    from kgbench.asking import Asker
-    from kgbench.generation import ModelProvider
+    from kgbench.llm.conversation import Asker
+    from kgbench.models.generation import ModelProvider
 
     selected = selection(asked, store)
     found = model_of(asked["model"], asked["asking"])
@@ -128,10 +128,10 @@ def _generate(asked: dict[str, Any], out: Path, store: RunStore | None, *, yes: 
 
 def _ask_all(plan: Plan, provider: ModelProvider, reopened: RunStore | None, console: Console) -> NoReturn:
     """Every question of the plan; what is answered is kept whatever comes after. Ends the program."""
-    from kgbench.coordinator import run_facts
-    from kgbench.interruption import ended_by_signals
-    from kgbench.progress import display
-    from kgbench.store import RunStore
+    from kgbench.core.interruption import ended_by_signals
+    from kgbench.evaluation.coordinator import run_facts
+    from kgbench.evaluation.progress import display
+    from kgbench.store.store import RunStore
 
     with ended_by_signals() as no_more_signals:
         facts = run_facts(plan)
@@ -208,8 +208,8 @@ def evaluate(
 
     RUN is its folder, the begin of its id, or last. Verdicts that are there already stay as they are.
     """
-    from kgbench.bounds import parse_bounds
-    from kgbench.models.replay import Recorded
+    from kgbench.models.providers.replay import Recorded
+    from kgbench.scores.bounds import parse_bounds
 
     overrides = deadline_overrides(deadlines, timeout_s)
     asked: dict[str, Any] = {

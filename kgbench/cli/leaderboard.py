@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from kgbench.cli.report import html_option, json_option, one_report
-from kgbench.errors import UsageError
+from kgbench.core.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from kgbench.leaderboard import Board
+    from kgbench.reports.leaderboard import Board
 
 
 @click.command(short_help="Rank all runs of a folder, per source and device.")
@@ -28,9 +28,10 @@ def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from kgbench.leaderboard import boards, read_reports
-    from kgbench.report import plain, print_line
-    from kgbench.store import json_text
+    from kgbench.core.text import plain
+    from kgbench.reports.leaderboard import boards, read_reports
+    from kgbench.reports.report import print_line
+    from kgbench.store.store import json_text
 
     one_report({"--html": html, "--json": as_json})
     reports, notes = read_reports(folder)
@@ -41,8 +42,8 @@ def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
         words = f"{folder}: no run that can be ranked lies here or below; `kgbench run --out {folder}` puts one there"
         raise UsageError("KGB174", words)
     if html:
-        from kgbench.figures import size
-        from kgbench.page import write_leaderboard
+        from kgbench.core.figures import size
+        from kgbench.reports.page.ranking import write_leaderboard
 
         click.echo(f"{html}: {size(write_leaderboard(found, html))}")
         return
@@ -66,9 +67,9 @@ def table(board: Board) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from kgbench.figures import ABSENT
-    from kgbench.report import plain
-    from kgbench.tabular import headline_cells
+    from kgbench.core.figures import ABSENT
+    from kgbench.core.text import plain
+    from kgbench.reports.table import headline_cells
 
     made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for head in ("#", "model", "problems", "fast_1", "right", "speedup", "begun"):

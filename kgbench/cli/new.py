@@ -9,10 +9,10 @@ from typing import Final
 import click
 
 from kgbench.cli.completion import complete_source
-from kgbench.errors import UsageError, numbered, shown_path
-from kgbench.loader import Registry
-from kgbench.problem import SOURCE_NAME, SOURCES
-from kgbench.torchprocess import NoAnswer, ask
+from kgbench.core.errors import UsageError, numbered, shown_path
+from kgbench.core.torch_process import NoAnswer, ask
+from kgbench.problem.model import SOURCE_NAME, SOURCES
+from kgbench.problem.registry import Registry
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*$")
 _ATEN_S: Final = 300.0
@@ -120,7 +120,7 @@ def _operator(spelling: str) -> tuple[str, str, bool]:
 def _draft(operator: str, overload: str, *, spelled: bool) -> str:
     """What torch has to say; empty, with a word about it, where it has nothing and a skeleton will do."""
     try:
-        (said,) = ask("kgbench.harness.aten_file", {"operator": operator, "overload": overload}, _ATEN_S)
+        (said,) = ask("kgbench.torchtools.aten_draft", {"operator": operator, "overload": overload}, _ATEN_S)
     except NoAnswer as error:
         said = {"failed": str(error)}
     if "text" in said:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kgbench.cli.completion import complete_gpu, complete_problem, complete_source
-from kgbench.errors import MachineError, UsageError
-from kgbench.harness.settings import POLICIES, SANDBOX_LEVELS
+from kgbench.core.errors import MachineError, UsageError
+from kgbench.harness.machine.settings import POLICIES, SANDBOX_LEVELS
 
 if TYPE_CHECKING:
-    from kgbench.harness.settings import Deadlines
+    from kgbench.harness.machine.settings import Deadlines
 
 PHASES: Final = ("import", "compile", "extension", "case", "window", "whole")
 
@@ -181,8 +181,8 @@ def check_machine() -> None:
 
 def deadlines_on(device: str, overrides: dict[str, float]) -> Deadlines:
     """The device's defaults and what the command line says. Raises MachineError when there is no such device."""
-    from kgbench.harness.devices import find_devices
-    from kgbench.harness.settings import Deadlines
+    from kgbench.harness.machine.devices import find_devices
+    from kgbench.harness.machine.settings import Deadlines
 
     seconds = {f"{phase}_s": value for phase, value in overrides.items()}
     return dataclasses.replace(Deadlines.for_device(find_devices(device)[0].kind), **seconds)

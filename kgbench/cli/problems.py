@@ -16,14 +16,14 @@ import click
 from kgbench.cli.completion import complete_problem, complete_problem_or_verdict
 from kgbench.cli.options import problem_dir_option, problems_option, source_option
 from kgbench.cli.report import out_option
-from kgbench.errors import KgbenchError, MachineError, UsageError, shown_path
-from kgbench.loader import Registry, load_problem, load_summary
-from kgbench.names import did_you_mean, resolve
-from kgbench.paths import problems_dir
-from kgbench.problem import KINDS
+from kgbench.core.errors import KgbenchError, MachineError, UsageError, shown_path
+from kgbench.core.names import did_you_mean, resolve
+from kgbench.core.paths import problems_dir
+from kgbench.problem.model import KINDS
+from kgbench.problem.registry import Registry, load_problem, load_summary
 
 if TYPE_CHECKING:
-    from kgbench.problem import Argument, CaseTemplate, Overload, Problem, Returned
+    from kgbench.problem.model import Argument, CaseTemplate, Overload, Problem, Returned
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -171,7 +171,7 @@ def _overload_rows(overload: Overload) -> Iterator[tuple[str, str]]:
 
 
 def _argument_row(argument: Argument) -> tuple[str, str, str]:
-    from kgbench.problem import ScalarArgument
+    from kgbench.problem.model import ScalarArgument
 
     if isinstance(argument, ScalarArgument) and argument.is_default:
         return argument.name, "", "as each call gives it, else entry's default"
@@ -235,7 +235,7 @@ def _tolerance(overload: Overload) -> str:
 
 def _plain(value: Any) -> Any:
     """JSON-ready: expressions as their text, numbers that JSON does not know as text."""
-    from kgbench.expr import Expr
+    from kgbench.problem.expressions import Expr
 
     if isinstance(value, Expr):
         return value.text
@@ -318,7 +318,7 @@ def _static_complaint(file: Path) -> str:
 
 
 def _bind_all(overload: Overload) -> None:
-    from kgbench.cases import bind, expand_for_all_devices
+    from kgbench.problem.cases import bind, expand_for_all_devices
 
     for case in expand_for_all_devices(overload, "validate"):
         bind(overload, case)

@@ -11,11 +11,11 @@ import click
 
 from kgbench.cli.completion import complete_model, complete_problem, complete_source
 from kgbench.cli.options import PROMPT_OPTIONS, problem_dir_option
-from kgbench.errors import UsageError
+from kgbench.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgbench.asking import Prompt
-    from kgbench.prompts import PromptOptions
+    from kgbench.llm.conversation import Prompt
+    from kgbench.prompts.render import PromptOptions
 
 EPILOG = """
 \b
@@ -71,10 +71,11 @@ def prompt(
     The text goes to standard output; its length and hash, by which results name it, to standard error. Nothing is
     sent, and no key, SDK or GPU is needed; with torch installed, prompts of ATen have its schema and documentation.
     """
-    from kgbench.loader import Registry, load_problem
-    from kgbench.paths import problems_dir
-    from kgbench.prompts import PromptOptions, prompt_for, torch_facts
-    from kgbench.targets import target_gpu as gpu_for
+    from kgbench.core.paths import problems_dir
+    from kgbench.problem.registry import Registry, load_problem
+    from kgbench.prompts.facts import torch_facts
+    from kgbench.prompts.render import PromptOptions, prompt_for
+    from kgbench.prompts.targets import target_gpu as gpu_for
 
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # an arrow must not end it in an ASCII locale
     registry = Registry((problems_dir(), *problem_dirs))
@@ -102,9 +103,9 @@ def _is_agent(model: str | None) -> bool:
     """Whether prompts go to a program with a working folder. UsageError for whoever is asked nothing."""
     if model is None:
         return False
-    from kgbench.asking import Asker
-    from kgbench.models import provider_of
-    from kgbench.models.exec import ExecAsker
+    from kgbench.llm.conversation import Asker
+    from kgbench.models.provider import provider_of
+    from kgbench.models.providers.exec import ExecAsker
 
     found = provider_of(model)
     if not isinstance(found, Asker):
@@ -113,8 +114,8 @@ def _is_agent(model: str | None) -> bool:
 
 
 def _print_one(problem: str, shown: Prompt, options: PromptOptions, as_json: bool) -> None:
-    from kgbench.prompts import estimated_tokens
-    from kgbench.store import json_text
+    from kgbench.prompts.tokens import estimated_tokens
+    from kgbench.store.store import json_text
 
     target = options.target
     if as_json:
@@ -137,7 +138,7 @@ def _print_one(problem: str, shown: Prompt, options: PromptOptions, as_json: boo
 
 
 def _print_sizes(prompts: dict[str, Prompt], as_json: bool) -> None:
-    from kgbench.store import json_text
+    from kgbench.store.store import json_text
 
     rows = [{"problem": problem, **_size(each)} for problem, each in prompts.items()]
     if as_json:
@@ -156,6 +157,6 @@ def _print_sizes(prompts: dict[str, Prompt], as_json: bool) -> None:
 
 
 def _size(shown: Prompt) -> dict[str, Any]:
-    from kgbench.prompts import estimated_tokens
+    from kgbench.prompts.tokens import estimated_tokens
 
     return {"characters": len(shown.text), "tokens": estimated_tokens(shown.text), "sha256": shown.sha256}

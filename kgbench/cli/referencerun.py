@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import kgbench
-from kgbench import owncode
-from kgbench.errors import MachineError, numbered, shown_path
+from kgbench.core import user_modules
+from kgbench.core.errors import MachineError, numbered, shown_path
+from kgbench.core.paths import IMPORT_ROOT
 
 START_S: Final = 120.0
 PER_FILE_S: Final = 20.0
@@ -26,16 +26,16 @@ def run_references(files: Sequence[Path]) -> dict[Path, str]:
         raise MachineError(
             "KGB303", "references were not run: torch is not installed here; pip install torch, or give --no-run"
         )
-    root = str(Path(kgbench.__file__).resolve().parent.parent)
+    root = str(IMPORT_ROOT)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(paths),
         "CUDA_VISIBLE_DEVICES": "",
-        owncode.VARIABLE: owncode.as_text(dict.fromkeys(file.resolve().parents[1] for file in files)),
+        user_modules.VARIABLE: user_modules.as_text(dict.fromkeys(file.resolve().parents[1] for file in files)),
         "OMP_NUM_THREADS": "1",
     }
-    command = [sys.executable, "-P", "-m", "kgbench.harness.reference_check"]
+    command = [sys.executable, "-P", "-m", "kgbench.torchtools.reference_check"]
     asked = json.dumps([str(file.resolve()) for file in files])
     limit_s = START_S + PER_FILE_S * len(files)
     try:

@@ -12,26 +12,26 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 import click
 
 from kgbench.cli.completion import complete_run
-from kgbench.errors import UsageError, numbered
+from kgbench.core.errors import UsageError, numbered
 
 if TYPE_CHECKING:
-    from kgbench.bounds import Bound
-    from kgbench.report import Report
-    from kgbench.store import StoredRun
+    from kgbench.reports.report import Report
+    from kgbench.scores.bounds import Bound
+    from kgbench.store.store import StoredRun
 
 FORMATS: Final = {
-    "table": "kgbench.report:print_table",
-    "json": "kgbench.report:print_json",
-    "md": "kgbench.tabular:print_markdown",
-    "latex": "kgbench.tabular:print_latex",
-    "csv": "kgbench.export.tidy:print_csv",
-    "parquet": "kgbench.export.tidy:print_parquet",
-    "kernelbench": "kgbench.export.kernelbench:print_results",
-    "backendbench": "kgbench.export.backendbench:print_results",
-    "kgb": "kgbench.export.kernelgenbench:print_results",
-    "junit": "kgbench.export.junit:print_junit",
-    "github": "kgbench.export.github:print_github",
-    "cite": "kgbench.export.cite:print_citation",
+    "table": "kgbench.reports.report:print_table",
+    "json": "kgbench.reports.report:print_json",
+    "md": "kgbench.reports.table:print_markdown",
+    "latex": "kgbench.reports.table:print_latex",
+    "csv": "kgbench.reports.export.tidy:print_csv",
+    "parquet": "kgbench.reports.export.tidy:print_parquet",
+    "kernelbench": "kgbench.reports.export.kernelbench:print_results",
+    "backendbench": "kgbench.reports.export.backendbench:print_results",
+    "kgb": "kgbench.reports.export.kernelgenbench:print_results",
+    "junit": "kgbench.reports.export.junit:print_junit",
+    "github": "kgbench.reports.export.github:print_github",
+    "cite": "kgbench.reports.export.cite:print_citation",
 }
 """What writes a report, by the name that ``--format`` knows: a function of the report and a text stream.
 
@@ -39,13 +39,13 @@ One that writes bytes takes the stream's ``buffer``.
 """
 BY_FORMATS: Final = ("table", "md", "latex", "csv", "json")
 """Those that ``--by`` goes with."""
-FORMATS_BY: Final = {"csv": "kgbench.tabular:print_csv"}
+FORMATS_BY: Final = {"csv": "kgbench.reports.table:print_csv"}
 """What does it where ``--by`` asks for a table."""
 
 FOLDERS: Final = {
-    "kernelbench": "kgbench.export.kernelbench:files",
-    "backendbench": "kgbench.export.backendbench:files",
-    "kgb": "kgbench.export.kernelgenbench:files",
+    "kernelbench": "kgbench.reports.export.kernelbench:files",
+    "backendbench": "kgbench.reports.export.backendbench:files",
+    "kgb": "kgbench.reports.export.kernelgenbench:files",
 }
 """Of the formats that are several files a function of the report: text by path below the folder of ``--to``."""
 
@@ -133,8 +133,8 @@ def report(
 
     RUN is its folder, the begin of its id, or last. A run that was interrupted or killed is read as far as it came.
     """
-    from kgbench.bounds import parse_bounds
-    from kgbench.store import find_run
+    from kgbench.scores.bounds import parse_bounds
+    from kgbench.store.store import find_run
 
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
     form = _one_form(form, as_json=as_json, cite=cite, by=by, to=to, html=html)
@@ -168,7 +168,7 @@ def one_report(asked: Mapping[str, object]) -> str:
 
 def breaks(report: Report, bounds: Sequence[Bound]) -> bool:
     """Says on stderr which bounds the run breaks; whether any. Raises UsageError."""
-    from kgbench.bounds import broken
+    from kgbench.scores.bounds import broken
 
     lines = list(broken(bounds, report.selected, report.results))
     for line in lines:
@@ -193,8 +193,8 @@ def print_run(
     path: Path, values: tuple[float, ...], *, form: str, by: str | None = None, to: Path | None = None
 ) -> Report:
     """Prints a run in one of ``FORMATS`` on stdout, or writes it to a file or folder. Raises StoreError, UsageError."""
-    from kgbench.report import report_of
-    from kgbench.store import read_run
+    from kgbench.reports.report import report_of
+    from kgbench.store.store import read_run
 
     stored = read_run(path)
     found = report_of(stored, values, by=by)
@@ -219,9 +219,10 @@ def say_notes(stored: StoredRun, name: str = "") -> None:
 def write_html(path: Path, values: tuple[float, ...], html: Path) -> Report:
     """Writes a run as a page, and says how large it is. Raises StoreError, UsageError."""
     from kgbench.cli.verdict import repeat_command
-    from kgbench.figures import size
-    from kgbench.page import page_source, write_page
-    from kgbench.store import read_run
+    from kgbench.core.figures import size
+    from kgbench.reports.page.document import write_page
+    from kgbench.reports.page.source import page_source
+    from kgbench.store.store import read_run
 
     stored = read_run(path, with_windows=True)
     source = page_source(stored, lambda result: repeat_command(stored, result), values)
@@ -243,7 +244,7 @@ def print_as(form: str, found: Report) -> None:
 
 def write_as(form: str, found: Report, to: Path) -> None:
     """Writes a report in one of ``FORMATS``. Raises UsageError."""
-    from kgbench.export import folder
+    from kgbench.reports.export import folder
 
     if form in FOLDERS:
         folder.write(_named(FOLDERS[form])(found), to)

@@ -11,7 +11,7 @@ from kgbench.cli.again import jobs_of, measure
 from kgbench.cli.completion import complete_run
 from kgbench.cli.options import check_machine, device_option
 from kgbench.cli.report import json_option, out_option
-from kgbench.errors import UsageError, shown_path
+from kgbench.core.errors import UsageError, shown_path
 
 
 @click.command(short_help="Judge a run's stored candidates again.")
@@ -28,10 +28,11 @@ def reproduce(run: str, jobs: int | None, out: Path, device: str, as_json: bool)
     What was found is appended to reproduction.jsonl in the run's folder; the run's own results stay as they are. Exit
     code 1: an outcome changed, or more than 5 % of the speedups left their interval.
     """
-    from kgbench import reproduction, verification
-    from kgbench.report import report_of
-    from kgbench.samples import is_handed_in
-    from kgbench.store import find_run, json_text, read_run
+    from kgbench.reports import reproduction
+    from kgbench.reports.report import report_of
+    from kgbench.scores.samples import is_handed_in
+    from kgbench.store import verification
+    from kgbench.store.store import find_run, json_text, read_run
 
     stored = read_run(find_run(run, out))
     results = [result for result in report_of(stored).attempts if is_handed_in(result)]

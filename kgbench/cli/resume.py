@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from kgbench.errors import UsageError, shown_path
-from kgbench.types import Outcome
+from kgbench.core.errors import UsageError, shown_path
+from kgbench.core.types import Outcome
 
 if TYPE_CHECKING:
-    from kgbench.loader import Registry
-    from kgbench.problem import Problem
-    from kgbench.store import RunStore
-    from kgbench.types import Key, Result
+    from kgbench.core.types import Key, Result
+    from kgbench.problem.model import Problem
+    from kgbench.problem.registry import Registry
+    from kgbench.store.store import RunStore
 
 _FIXED: Final = {
     "model": "--model", "sources": "--source", "problems": "--problems", "problem_dirs": "--problem-dir",
@@ -31,7 +31,7 @@ def reopened(spelling: str, out: Path, given: Mapping[str, Any], seed: str | Non
     Raises UsageError when there is no such run, when somebody is writing it, or when the command line asks for
     another one.
     """
-    from kgbench.store import RunStore, find_run
+    from kgbench.store.store import RunStore, find_run
 
     path = find_run(spelling, out)
     store = RunStore.reopen(path)
@@ -76,9 +76,9 @@ def selected_by(store: RunStore, registry: Registry) -> list[str]:
 
 def done_in(store: RunStore, problems: Sequence[Problem]) -> dict[Key, Result]:
     """What has a verdict: not a harness error's, and by the problem's file as it is now."""
-    from kgbench.report import is_stale
-    from kgbench.samples import newest
-    from kgbench.store import RESULTS_FILE, read_results
+    from kgbench.reports.report import is_stale
+    from kgbench.scores.samples import newest
+    from kgbench.store.store import RESULTS_FILE, read_results
 
     results, _ = read_results(store.path / RESULTS_FILE)
     current = {problem.id: problem.sha256 for problem in problems}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from kgbench import owncode
 from kgbench.cli.asking import (
     RARELY_GIVEN,
     asked_provider,
@@ -44,21 +43,22 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.report import breaks, fail_under_option, fast_at_option, json_option, print_run, thresholds
 from kgbench.cli.resume import done_in, reopened, selected_by
-from kgbench.errors import UsageError, shown_path
-from kgbench.paths import hidden_dirs
-from kgbench.types import Outcome
+from kgbench.core import user_modules
+from kgbench.core.errors import UsageError, shown_path
+from kgbench.core.paths import hidden_dirs
+from kgbench.core.types import Outcome
 
 if TYPE_CHECKING:
-    from kgbench.asking import Asker
-    from kgbench.bounds import Bound
-    from kgbench.coordinator import Ending, Plan
-    from kgbench.generation import ModelProvider
-    from kgbench.harness.session import Session
-    from kgbench.models import Provider
-    from kgbench.problem import Problem
-    from kgbench.report import Report
-    from kgbench.store import RunStore
-    from kgbench.suites import Suite
+    from kgbench.evaluation.coordinator import Ending, Plan
+    from kgbench.harness.session.session import Session
+    from kgbench.llm.conversation import Asker
+    from kgbench.models.generation import ModelProvider
+    from kgbench.models.provider import Provider
+    from kgbench.problem.model import Problem
+    from kgbench.problem.suites import Suite
+    from kgbench.reports.report import Report
+    from kgbench.scores.bounds import Bound
+    from kgbench.store.store import RunStore
 
 INTERRUPTED: Final = 130
 
@@ -164,8 +164,8 @@ def run(
     table (or JSON) to stdout. More about asking, such as --thinking, --shots, --batch and --agent-sees, stands in
     kgbench generate --help; all of it may be given here.
     """
-    from kgbench.bounds import parse_bounds
-    from kgbench.suites import check_name
+    from kgbench.problem.suites import check_name
+    from kgbench.scores.bounds import parse_bounds
 
     overrides = deadline_overrides(deadlines, timeout_s)
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
@@ -230,10 +230,10 @@ def carry_out(
     dry_run: bool = False,
 ) -> NoReturn:
     """A run from its words to its table; ``asker`` answers in place of whom the words name. Ends the program."""
-    from kgbench.asking import Asker
-    from kgbench.bounds import check_sources
-    from kgbench.coordinator import Ending
-    from kgbench.generation import ModelProvider
+    from kgbench.evaluation.coordinator import Ending
+    from kgbench.llm.conversation import Asker
+    from kgbench.models.generation import ModelProvider
+    from kgbench.scores.bounds import check_sources
 
     with contextlib.ExitStack() as undo:
         if store is not None:
@@ -246,7 +246,7 @@ def carry_out(
             if isinstance(provider, Asker):
                 provider.ready()
             check_machine()
-            owncode.offer(asked["problem_dirs"])
+            user_modules.offer(asked["problem_dirs"])
         plan = plan_of(asked, selected, out, seed, store, provider, on_device=not dry_run)
         check_sources(shown.bounds, [problem.id for problem in plan.problems])
         if isinstance(plan.provider, ModelProvider):
@@ -282,7 +282,7 @@ def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
 
 
 def _which_model() -> str:
-    from kgbench.models import provider_summaries
+    from kgbench.models.provider import provider_summaries
 
     known = "\n".join(f"  {summary}" for summary in provider_summaries().values())
     return f"--model is missing: whose kernels? There is:\n{known}\nTry: kgbench run --model examples"
@@ -290,9 +290,9 @@ def _which_model() -> str:
 
 def selection(asked: Mapping[str, Any], store: RunStore | None) -> dict[str, Path]:
     """The problems that are asked for, by id. Raises UsageError; a mistyped one is named before a key is missed."""
-    from kgbench.loader import Registry
-    from kgbench.paths import problems_dir
-    from kgbench.suites import narrowed
+    from kgbench.core.paths import problems_dir
+    from kgbench.problem.registry import Registry
+    from kgbench.problem.suites import narrowed
 
     registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
     chosen = registry.select(asked["sources"], asked["problems"]) if store is None else selected_by(store, registry)
@@ -312,10 +312,10 @@ def plan_of(
     on_device: bool = True,
 ) -> Plan:
     """Everything looked up, nothing written. Raises UsageError."""
-    from kgbench.asking import Asker
-    from kgbench.coordinator import Plan, new_run_id
-    from kgbench.harness.settings import Deadlines
-    from kgbench.loader import load_problem
+    from kgbench.evaluation.coordinator import Plan, new_run_id
+    from kgbench.harness.machine.settings import Deadlines
+    from kgbench.llm.conversation import Asker
+    from kgbench.problem.registry import load_problem
 
     narrow = getattr(found, "narrow", None)
     ids = narrow(list(selected), chosen=bool(asked["problems"])) if narrow is not None else selected
@@ -349,8 +349,8 @@ def plan_of(
 
 def _suite(asked: Mapping[str, Any], problems: Sequence[Problem], store: RunStore | None) -> Suite | None:
     """The suite that was asked for; that of a run which is gone on with stays as it is. Raises UsageError."""
-    from kgbench.harness.devices import find_devices
-    from kgbench.suites import make_suite, read_suite
+    from kgbench.harness.machine.devices import find_devices
+    from kgbench.problem.suites import make_suite, read_suite
 
     if not asked.get("suite"):
         return None
@@ -362,8 +362,8 @@ def _suite(asked: Mapping[str, Any], problems: Sequence[Problem], store: RunStor
 def _run(plan: Plan, asked: Mapping[str, Any], judged_on: JudgedOn, reopened: RunStore | None) -> Ending:
     from rich.console import Console
 
-    from kgbench import coordinator
-    from kgbench.harness.session import Session, Settings
+    from kgbench.evaluation import coordinator
+    from kgbench.harness.session.session import Session, Settings
 
     console = Console(stderr=True, highlight=False)
 

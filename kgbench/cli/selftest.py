@@ -20,12 +20,12 @@ import click
 
 from kgbench.cli.options import check_machine, device_option
 from kgbench.cli.report import json_option
-from kgbench.errors import KgbenchError
+from kgbench.core.errors import KgbenchError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kgbench.harness.session import Session, Settings
+    from kgbench.harness.session.session import Session, Settings
 
 Early = KeyboardInterrupt | KgbenchError
 """What ends a part before its time: a signal, or a machine that fails."""
@@ -101,7 +101,7 @@ class PartCommand(click.Command):
     """A command whose callback returns a Part: prints it and ends with its exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from kgbench.interruption import ended_by_signals
+        from kgbench.core.interruption import ended_by_signals
 
         with ended_by_signals():
             part = super().invoke(ctx)
@@ -151,7 +151,7 @@ def selftest(ctx: click.Context, device: str, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         return
-    from kgbench.interruption import ended_by_signals
+    from kgbench.core.interruption import ended_by_signals
 
     check_machine()
     begun = time.monotonic()
@@ -215,8 +215,8 @@ def gathered(
     """
     from rich.console import Console
 
-    from kgbench.coordinator import opened
-    from kgbench.harness.session import Session
+    from kgbench.evaluation.coordinator import opened
+    from kgbench.harness.session.session import Session
 
     console = Console(stderr=True, highlight=False)
     futures: dict[Future[_Found], _Item] = {}
@@ -264,6 +264,6 @@ def _print_lines(lines: Sequence[str]) -> None:
 
 
 def _print_json(data: Any) -> None:
-    from kgbench.store import json_text
+    from kgbench.store.store import json_text
 
     click.echo(json_text(data, indent=2))

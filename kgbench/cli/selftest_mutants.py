@@ -17,9 +17,9 @@ from kgbench.cli.selftest import Gathered, Part, PartCommand, gathered
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kgbench.harness.mutation import Row
-    from kgbench.harness.session import Session
-    from kgbench.loader import Registry
+    from kgbench.harness.session.session import Session
+    from kgbench.problem.registry import Registry
+    from kgbench.selftest.mutants import Row
 
 EPILOG: Final = """
 \b
@@ -71,9 +71,9 @@ def mutants(
     Of a single problem every mutant is printed; of several the counts by source, the reasons for mutants that are
     declared right by what the operator is, and what is bad.
     """
-    from kgbench.harness.mutation import BAD, as_data, chosen
-    from kgbench.loader import Registry
-    from kgbench.paths import problems_dir
+    from kgbench.core.paths import problems_dir
+    from kgbench.problem.registry import Registry
+    from kgbench.selftest.mutants import BAD, as_data, chosen
 
     _check_names(names)
     registry = Registry((problems_dir(), *problem_dirs))
@@ -88,7 +88,7 @@ def mutants(
 
 def words(found: Sequence[Row]) -> str:
     """The part's share of the line that can be quoted."""
-    from kgbench.harness.mutation import counts
+    from kgbench.selftest.mutants import counts
 
     by_state = counts(found)
     wrong = sum(count for state, count in by_state.items() if state not in ("equivalent", "not applicable"))
@@ -97,7 +97,7 @@ def words(found: Sequence[Row]) -> str:
 
 def lines(found: Sequence[Row]) -> Iterator[str]:
     """Every mutant of a single problem; of several the counts by source, and what is bad, row by row."""
-    from kgbench.harness.mutation import BAD, counts
+    from kgbench.selftest.mutants import BAD, counts
 
     if len({row.problem for row in found}) == 1:
         yield from map(_line_of, found)
@@ -111,8 +111,8 @@ def lines(found: Sequence[Row]) -> Iterator[str]:
 
 
 def _by_source(found: Sequence[Row]) -> Iterator[str]:
-    from kgbench.harness.mutation import EQUIVALENT, counts
-    from kgbench.report import number_of
+    from kgbench.core.text import number_of
+    from kgbench.selftest.mutants import EQUIVALENT, counts
 
     for source in dict.fromkeys(row.problem.partition("/")[0] for row in found):
         own = [row for row in found if row.problem.startswith(f"{source}/")]
@@ -136,9 +136,9 @@ def _counted(by_state: dict[str, int]) -> str:
 
 
 def _check_names(names: Sequence[str]) -> None:
-    from kgbench.errors import UsageError
-    from kgbench.mutants import MUTANTS
-    from kgbench.names import did_you_mean
+    from kgbench.core.errors import UsageError
+    from kgbench.core.names import did_you_mean
+    from kgbench.problem.mutants import MUTANTS
 
     for name in names:
         if name not in MUTANTS:
@@ -149,9 +149,9 @@ def _run(
     registry: Registry, pairs: Sequence[tuple[str, str]], device: str, jobs: int, seed: str
 ) -> Gathered[list[Row]]:
     """Every pair's rows, from a session of their own; progress goes to stderr."""
-    from kgbench.harness.mutation import rows
-    from kgbench.harness.session import Settings
-    from kgbench.paths import answer_dirs
+    from kgbench.core.paths import answer_dirs
+    from kgbench.harness.session.session import Settings
+    from kgbench.selftest.mutants import rows
 
     def run_one(session: Session, pair: tuple[str, str]) -> list[Row]:
         problem, mutant = pair
@@ -169,7 +169,7 @@ class _Notes:
         self.found: defaultdict[str, list[Row]] = defaultdict(list)
 
     def __call__(self, number: int, pair: tuple[str, str], own: list[Row]) -> str:
-        from kgbench.harness.mutation import counts
+        from kgbench.selftest.mutants import counts
 
         problem, _ = pair
         self.found[problem] += own

@@ -15,10 +15,10 @@ from kgbench.cli.selftest import Gathered, Part, PartCommand, gathered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kgbench.harness.nulltest import NullTest
-    from kgbench.harness.session import Session
-    from kgbench.harness.settings import Job
-    from kgbench.types import Result
+    from kgbench.core.types import Result
+    from kgbench.harness.machine.settings import Job
+    from kgbench.harness.session.session import Session
+    from kgbench.selftest.null_test import NullTest
 
 
 @click.command("null", cls=PartCommand, short_help="How often would noise alone call a kernel faster?")
@@ -46,10 +46,10 @@ def null(
     Prints each problem's ratio with its interval, and how often noise alone would have called it faster at p = 1, by
     the interval and by the point estimate. The noise is kept for this device: later intervals are at least as wide.
     """
-    from kgbench.harness.devices import find_devices
-    from kgbench.harness.nulltest import job_of, keep_noise, of_results
-    from kgbench.loader import Registry
-    from kgbench.paths import problems_dir
+    from kgbench.core.paths import problems_dir
+    from kgbench.harness.machine.devices import find_devices
+    from kgbench.problem.registry import Registry
+    from kgbench.selftest.null_test import job_of, keep_noise, of_results
 
     registry = Registry((problems_dir(), *problem_dirs))
     chosen = registry.select(sources, globs)
@@ -67,8 +67,8 @@ def null(
 
 def lines(found: NullTest) -> Iterable[str]:
     """A line per problem, then what was not timed by its reason, then the noise by range of time."""
-    from kgbench.harness.nulltest import MOST_KEPT, range_words
-    from kgbench.report import number_of
+    from kgbench.core.text import number_of
+    from kgbench.selftest.null_test import MOST_KEPT, range_words
 
     for problem in dict.fromkeys(row.problem for row in found.problems):
         rows = [row for row in found.problems if row.problem == problem]
@@ -103,9 +103,9 @@ def words(found: NullTest) -> str:
 
 def _run(wanted: Sequence[Job], device: str, jobs: int) -> Gathered[Result]:
     """All results, in the order of the jobs; as many at once as the machine allows, timed in turns."""
-    from kgbench.harness.session import Settings
-    from kgbench.paths import answer_dirs
-    from kgbench.progress import finished_line
+    from kgbench.core.paths import answer_dirs
+    from kgbench.evaluation.progress import finished_line
+    from kgbench.harness.session.session import Settings
 
     def run_one(session: Session, job: Job) -> Result:
         return session.evaluate(job)

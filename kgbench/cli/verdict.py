@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kgbench.asking import Stop
-from kgbench.errors import KgbenchError, UsageError, shown_path
-from kgbench.names import resolve
-from kgbench.store import RUN_FILE, StoredRun, candidate_path, find_run, json_text, read_run
-from kgbench.types import CaseResult, Generation, Outcome, Result
+from kgbench.core.errors import KgbenchError, UsageError, shown_path
+from kgbench.core.names import resolve
+from kgbench.core.text import plain
+from kgbench.core.types import CaseResult, Generation, Outcome, Result
+from kgbench.llm.conversation import Stop
+from kgbench.store.store import RUN_FILE, StoredRun, candidate_path, find_run, json_text, read_run
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kgbench.problem import Problem
+    from kgbench.problem.model import Problem
 
 LOG_LINES: Final = 60
 _SAMPLE: Final = re.compile(r"(?P<id>.+)#(?P<sample>[0-9]+)(?:\.(?P<round>[0-9]+))?")
@@ -62,7 +63,7 @@ def show_verdict(run: Path, spelling: str, problem_dirs: Sequence[Path], *, as_j
 
 def find_result(stored: StoredRun, spelling: str) -> Result:
     """Of ``ID`` the first sample, of ``ID#SAMPLE`` its best round, of ``ID#SAMPLE.ROUND`` that. Raises UsageError."""
-    from kgbench.samples import latest, newest
+    from kgbench.scores.samples import latest, newest
 
     match = _SAMPLE.fullmatch(spelling)
     sample = int(match["sample"]) if match else None
@@ -108,7 +109,7 @@ def seed_of(info: Mapping[str, Any], result: Result) -> str | None:
 def as_data(stored: StoredRun, result: Result, problem: Problem | None) -> dict[str, Any]:
     """Everything on the screen and the result as stored, JSON-ready; raw samples stay in the run's folder."""
     from kgbench.cli.check import guess_of
-    from kgbench.report import result_json
+    from kgbench.reports.report import result_json
 
     file = _candidate_file(stored, result)
     return {
@@ -127,16 +128,17 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
     """Outcome and what is wrong, every case, speed, and below what that was found with."""
     from rich.text import Text
 
-    from kgbench import evidence, report
     from kgbench.cli.check import failure_lines, speed_table
-    from kgbench.speedups import timed_cases
+    from kgbench.policy import evidence
+    from kgbench.reports import report
+    from kgbench.scores.speedups import timed_cases
 
     def say(lines: Iterable[str], indent: int = 0) -> None:
         for line in lines:
-            report.print_line(console, Text(report.plain(line)), indent=indent)
+            report.print_line(console, Text(plain(line)), indent=indent)
 
     right = result.outcome is Outcome.PASSED
-    head = Text(report.plain(f"{stored.path.name}  {result.problem} {_number(result)} by {result.model}: "))
+    head = Text(plain(f"{stored.path.name}  {result.problem} {_number(result)} by {result.model}: "))
     report.print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
     say(() if right else failure_lines(result, problem), 2)
     if result.cases:
@@ -157,7 +159,7 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
 
 
 def _case_lines(cases: Sequence[CaseResult]) -> Iterator[str]:
-    from kgbench.report import case_words
+    from kgbench.reports.report import case_words
 
     names = [f"{case.overload} {case.id}".strip() for case in cases]
     width, outcomes = max(map(len, names)), max(len(case.outcome) for case in cases)
@@ -170,7 +172,7 @@ def _case_lines(cases: Sequence[CaseResult]) -> Iterator[str]:
 
 
 def _facts(stored: StoredRun, result: Result, problem: Problem | None) -> Iterator[str]:
-    from kgbench import report
+    from kgbench.reports import report
 
     estimate = report.result_line(result)
     if result.outcome is Outcome.PASSED:
@@ -216,7 +218,7 @@ def _number(result: Result) -> str:
 
 def _written(generation: Generation) -> Iterator[str]:
     """Who wrote the candidate, and what that took."""
-    from kgbench.figures import dollars, duration, tokens
+    from kgbench.core.figures import dollars, duration, tokens
 
     kinds = (generation.input_tokens, generation.cache_read_tokens, generation.cache_write_tokens)
     sent = None if kinds[0] is None else sum(count or 0 for count in kinds)
@@ -243,8 +245,8 @@ def _candidate_file(stored: StoredRun, result: Result) -> Path | None:
 
 def _problem(stored: StoredRun, result: Result, problem_dirs: Sequence[Path]) -> Problem | None:
     """The problem's file as it is now; None where it is gone or cannot be read any more."""
-    from kgbench.loader import Registry, load_problem
-    from kgbench.paths import problems_dir
+    from kgbench.core.paths import problems_dir
+    from kgbench.problem.registry import Registry, load_problem
 
     known = [Path(folder) for folder in (stored.info.get("asked") or {}).get("problem_dirs", ())]
     try:

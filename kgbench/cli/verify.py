@@ -11,7 +11,7 @@ from kgbench.cli.again import jobs_of, measure
 from kgbench.cli.completion import complete_run
 from kgbench.cli.options import check_machine, device_option
 from kgbench.cli.report import json_option, out_option
-from kgbench.errors import UsageError, shown_path
+from kgbench.core.errors import UsageError, shown_path
 
 
 @click.command(short_help="Measure a run's winners once more, with new seeds.")
@@ -28,9 +28,9 @@ def verify(run: str, top: int | None, jobs: int | None, out: Path, device: str, 
     what comes out is appended to verification.jsonl in the run's folder, and `kgbench report` shows both. The run's own
     results stay as they are. Exit code 1: a winner is not right any more, or not faster.
     """
-    from kgbench import verification
-    from kgbench.report import report_of
-    from kgbench.store import find_run, json_text, read_run
+    from kgbench.reports.report import report_of
+    from kgbench.store import verification
+    from kgbench.store.store import find_run, json_text, read_run
 
     stored = read_run(find_run(run, out))
     won = verification.winners(report_of(stored).results, top)

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kgbench.paths import examples_dir, problems_dir
-from kgbench.problem import Problem
-from kgbench.torchprocess import NoAnswer, ask
+from kgbench.core.paths import examples_dir, problems_dir
+from kgbench.core.torch_process import NoAnswer, ask
+from kgbench.problem.model import Problem
 
-_MODULE: Final = "kgbench.harness.operatorfacts"
+_MODULE: Final = "kgbench.torchtools.operator_facts"
 _TIMEOUT_S: Final = 120.0
 
 
@@ -47,7 +47,7 @@ def torch_facts(problems: Iterable[Problem]) -> TorchFacts:
     asked = {problem.id: _overloads(problem) for problem in problems if problem.source == "aten"}
     if not asked:
         return TorchFacts({})
-    from kgbench.loader import load_problem
+    from kgbench.problem.registry import load_problem
 
     for example in examples_dir("triton").glob("aten/*.py"):
         path = problems_dir() / "aten" / f"{example.stem}.yaml"

@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kgbench.guess import guess
-from kgbench.problem import Problem, TensorArgument
+from kgbench.core.figures import ratio_text
+from kgbench.core.text import plain
+from kgbench.core.types import CaseResult, Mismatch, Outcome, Result, first_failure
+from kgbench.problem.model import Problem, TensorArgument
+from kgbench.prompts.guess import guess
 from kgbench.prompts.logs import failure_log, harmless
 from kgbench.prompts.words import timed_calls
-from kgbench.report import first_failure, plain, ratio_text
-from kgbench.roofline import achieved, cost_of, roofline_share
-from kgbench.speedups import speedup, timed_cases
-from kgbench.types import CaseResult, Mismatch, Outcome, Result
+from kgbench.scores.roofline import achieved, cost_of, roofline_share
+from kgbench.scores.speedups import speedup, timed_cases
 
 _PHASES: Final = {
     "check": "one of the fixed, small and awkward calls",

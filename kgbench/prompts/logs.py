@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kgbench.report import plain
-from kgbench.types import Outcome, Result
+from kgbench.core.text import plain
+from kgbench.core.types import Outcome, Result
 
 _MOST: Final = 3000
 """Characters of a log, from its end, where the reason stands."""
@@ -31,7 +31,7 @@ _QUOTED: Final = re.compile(r"""'([^']*)'|"([^"']*)\"""")
 _NAMES: Final = frozenset((*dir(builtins), "NoneType", "Tensor", "torch.dtype", "triton.language", "block_type", "ptr"))
 """What may stand in quotes although the kernel's text does not have it."""
 _PATH: Final = re.compile(r"(?:/[\w.+@-]+){2,}/?")
-_OURS: Final = re.compile(r"/(?:kgbench/)?harness/|/kgbench/|<frozen ")
+_OURS: Final = re.compile(r"/kgbench/|<frozen ")
 _RAISED: Final = re.compile(r"\s*(?:raise\b|assert\b)")
 _CASE: Final = re.compile(r"^(?:in a timed window of )?case [^\s:]+ ?")
 _SHAPES: Final = re.compile(r"returned shape \[([\d, ]*)\], \[([\d, ]*)\] is right")

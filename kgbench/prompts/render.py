@@ -6,12 +6,12 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kgbench.asking import Prompt, Turn
-from kgbench.errors import UsageError
-from kgbench.gpus import Gpu
-from kgbench.names import did_you_mean
-from kgbench.problem import SOURCES, Problem
+from kgbench.core.errors import UsageError
+from kgbench.core.names import did_you_mean
+from kgbench.llm.conversation import Prompt, Turn
+from kgbench.problem.model import SOURCES, Problem
 from kgbench.prompts.facts import TorchFacts
+from kgbench.prompts.gpus import Gpu
 from kgbench.prompts.shots import examples_for
 from kgbench.prompts.words import problem_words
 

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kgbench.errors import UsageError
-from kgbench.loader import load_problem
-from kgbench.paths import examples_dir, problems_dir
-from kgbench.policy import family
-from kgbench.problem import Problem
+from kgbench.core.errors import UsageError
+from kgbench.core.paths import examples_dir, problems_dir
+from kgbench.policy.rules import family
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import load_problem
 
 _FOLDERS: Final[dict[str, tuple[str, ...]]] = {
     "triton": ("triton",),

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kgbench.cases import BoundArgument, Case, TensorSpec, bench_cases, bind, choose_preset, judged_dtypes
-from kgbench.expr import CONSTANTS, Expr
-from kgbench.gpus import Gpu
-from kgbench.policy import GROUPS, KIND_GROUPS, KIND_WORDS, WORK, allowed, own_operators
-from kgbench.problem import Overload, Problem, TensorArgument
+from kgbench.policy.rules import GROUPS, KIND_GROUPS, KIND_WORDS, WORK, allowed, own_operators
+from kgbench.problem.cases import BoundArgument, Case, TensorSpec, bench_cases, bind, choose_preset, judged_dtypes
+from kgbench.problem.expressions import CONSTANTS, Expr
+from kgbench.problem.model import Overload, Problem, TensorArgument
+from kgbench.prompts.gpus import Gpu
 
 _ACCESS: Final = {
     "read": "read only",

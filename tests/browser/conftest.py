@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from kgbench.page import page_source, write_page
-from kgbench.store import read_run
+from kgbench.reports.page.document import write_page
+from kgbench.reports.page.source import page_source
+from kgbench.store.store import read_run
 from tests.browser.made_run import make_run
 from tests.conftest import chromium
 

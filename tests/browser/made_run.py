@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 from typing import Final
 
-from kgbench.asking import Prompt, Question, Reply, Sampling, Turn, Usage
-from kgbench.loader import Registry, load_problem
-from kgbench.paths import examples_dir
-from kgbench.problem import Problem
-from kgbench.store import RunStore, StoredReply
-from kgbench.types import CaseResult, Evidence, Library, Mismatch, Outcome, Result, Timing, Window
+from kgbench.core.paths import examples_dir
+from kgbench.core.types import CaseResult, Evidence, Library, Mismatch, Outcome, Result, Timing, Window
+from kgbench.llm.conversation import Prompt, Question, Reply, Sampling, Turn, Usage
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import Registry, load_problem
+from kgbench.store.store import RunStore, StoredReply
 
 HOSTILE: Final = (
     "</script><img src=x onerror=\"document.title='owned'\"><!-- <script>document.title='owned'</script> \u202e"

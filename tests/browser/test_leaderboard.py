@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.leaderboard import boards
-from kgbench.page import write_leaderboard
-from kgbench.report import report_of
-from kgbench.store import read_run
+from kgbench.reports.leaderboard import boards
+from kgbench.reports.page.ranking import write_leaderboard
+from kgbench.reports.report import report_of
+from kgbench.store.store import read_run
 from tests.browser.conftest import Open
 from tests.browser.made_run import HOSTILE
 

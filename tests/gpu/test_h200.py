@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgbench.harness.languages import lacking, machine_of
-from kgbench.harness.session import Deadlines, Job, Session, Settings
-from kgbench.paths import answer_dirs, examples_dir, problems_dir
-from kgbench.types import Outcome
+from kgbench.core.paths import answer_dirs, examples_dir, problems_dir
+from kgbench.core.types import Outcome
+from kgbench.harness.machine.languages import lacking, machine_of
+from kgbench.harness.session.session import Deadlines, Job, Session, Settings
 from tests.harness.candidates import KnownCandidate, adversaries, honest, mutants
 
 pytestmark = pytest.mark.timeout(300)

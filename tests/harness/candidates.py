@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
 
 CANDIDATES: Final = Path(__file__).parents[1] / "candidates"
 _HEADER: Final = re.compile(r"^# (\w+): (.*)$")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.harness.session import Deadlines, Session, Settings
-from kgbench.paths import answer_dirs, problems_dir
+from kgbench.core.paths import answer_dirs, problems_dir
+from kgbench.harness.session.session import Deadlines, Session, Settings
 
 ONE_WORKER = frozenset({"impatient", "strict", "ablated", "evaluator", "timed"})
 """Sessions that few tests share: these run in one worker of pytest-xdist, as each worker would open its own."""

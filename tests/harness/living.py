@@ -16,10 +16,10 @@ from typing import Final
 
 import pytest
 
-from kgbench.harness import processes
-from kgbench.harness.turns import MAX_REFEREES, Page
-from kgbench.store import StoredRun, read_run
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
+from kgbench.harness.machine import processes
+from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
+from kgbench.store.store import StoredRun, read_run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 KINDS: Final = ("coordinator", "fork server", "referee", "keeper", "library worker", "candidate worker")
@@ -180,7 +180,7 @@ def find(coordinator: int, kind: str) -> list[int]:
 
 def _is_server(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return b"kgbench.harness.forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"kgbench.harness.process.fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False
 
 

@@ -21,14 +21,14 @@ import pytest
 
 from kgbench.agents.folder import example_inputs
 from kgbench.agents.work import Confine
-from kgbench.asking import NotAnswered, Prompt, Question, Reply, Sampling, Stop, Turn
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import CaseResult, Mismatch, Outcome, Result
 from kgbench.harness.sandbox import landlock
-from kgbench.harness.session import Job, Session
-from kgbench.loader import load_problem
-from kgbench.models import ModelError
-from kgbench.models.exec import ExecAsker, provider
-from kgbench.paths import problems_dir
-from kgbench.types import CaseResult, Mismatch, Outcome, Result
+from kgbench.harness.session.session import Job, Session
+from kgbench.llm.conversation import NotAnswered, Prompt, Question, Reply, Sampling, Stop, Turn
+from kgbench.models.provider import ModelError
+from kgbench.models.providers.exec import ExecAsker, provider
+from kgbench.problem.registry import load_problem
 from tests.unit.made_results import bench, timing
 
 # They look at what is left of agents on the whole machine, so no other test may start some.

@@ -11,8 +11,8 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench[opinfo]'")
 
 from kgbench.cli import main
-from kgbench.harness.aten_file import Unknown, file_text
-from kgbench.loader import load_problem
+from kgbench.problem.registry import load_problem
+from kgbench.torchtools.aten_draft import Unknown, file_text
 
 pytestmark = pytest.mark.torch
 

@@ -18,17 +18,17 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("triton")
 
-from kgbench.cases import Case  # noqa: E402
-from kgbench.evidence import lines, notes, words  # noqa: E402
-from kgbench.harness import textpages  # noqa: E402
-from kgbench.harness.attribution import Attribution, Seen, drawn, label, unlike, unlike_on_host  # noqa: E402
-from kgbench.harness.layers import ATTRIBUTION  # noqa: E402
-from kgbench.harness.observer import Observer  # noqa: E402
-from kgbench.harness.session import Job, Session, Settings  # noqa: E402
-from kgbench.loader import load_problem  # noqa: E402
-from kgbench.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
-from kgbench.policy import LIBRARIES  # noqa: E402
-from kgbench.types import Evidence, Outcome, Result, Timing, Window, result_from_json  # noqa: E402
+from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
+from kgbench.core.types import Evidence, Outcome, Result, Timing, Window, result_from_json  # noqa: E402
+from kgbench.harness.attribution import text_pages  # noqa: E402
+from kgbench.harness.attribution.observed import Attribution, Seen, drawn, label, unlike, unlike_on_host  # noqa: E402
+from kgbench.harness.candidate.observer import Observer  # noqa: E402
+from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
+from kgbench.harness.verdict.defences import ATTRIBUTION  # noqa: E402
+from kgbench.policy.evidence import lines, notes, words  # noqa: E402
+from kgbench.policy.rules import LIBRARIES  # noqa: E402
+from kgbench.problem.cases import Case  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(200)]
 
@@ -141,8 +141,8 @@ def test_a_library_whose_code_runs_in_every_call_is_seen_whatever_it_is_called_b
 ) -> None:
     numpy, product = pytest.importorskip("numpy"), "numpy.ones((9, 9)) @ numpy.ones((9, 9))"
     assert (numpy.ones((9, 9)) @ numpy.ones((9, 9))).sum() == 729
-    named = [path for path in textpages.programs(os.getpid()) if LIBRARIES.search(Path(path).name)]
-    if not Path("/proc/self/clear_refs").exists() or not any(textpages.touched(os.getpid(), path) for path in named):
+    named = [path for path in text_pages.programs(os.getpid()) if LIBRARIES.search(Path(path).name)]
+    if not Path("/proc/self/clear_refs").exists() or not any(text_pages.touched(os.getpid(), path) for path in named):
         pytest.skip("needs a kernel that tells of pages, and a numpy whose BLAS has its name")
     source = (exploits_dir() / "_negative.py").read_text(encoding="utf-8") + "\nimport numpy\n"
     source += f"{product}\nneg = negative\n" if right else f"def neg(self):\n    {product}\n    return negative(self)\n"

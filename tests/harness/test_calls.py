@@ -11,13 +11,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from kgbench.cases import bind, expand_cases  # noqa: E402
-from kgbench.harness.inputs import make_inputs  # noqa: E402
-from kgbench.harness.judge import OverloadJudge  # noqa: E402
-from kgbench.harness.session import Job, Session  # noqa: E402
-from kgbench.loader import load_problem  # noqa: E402
-from kgbench.paths import problems_dir  # noqa: E402
-from kgbench.types import Outcome  # noqa: E402
+from kgbench.core.paths import problems_dir  # noqa: E402
+from kgbench.core.types import Outcome  # noqa: E402
+from kgbench.harness.session.session import Job, Session  # noqa: E402
+from kgbench.harness.verdict.inputs import make_inputs  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
+from kgbench.problem.cases import bind, expand_cases  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.harness import processes
-from kgbench.harness.session import Job, Session
-from kgbench.paths import examples_dir
-from kgbench.types import Outcome
+from kgbench.core.paths import examples_dir
+from kgbench.core.types import Outcome
+from kgbench.harness.machine import processes
+from kgbench.harness.session.session import Job, Session
 from tests.harness.candidates import KnownCandidate, adversaries, mutants
 
 pytestmark = pytest.mark.torch

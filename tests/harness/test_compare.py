@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch")
 
 from kgbench.baselines.expected import Expected  # noqa: E402
-from kgbench.harness.codes import stored_as  # noqa: E402
-from kgbench.harness.compare import Limits, compare  # noqa: E402
+from kgbench.harness.verdict.compare import Limits, compare  # noqa: E402
+from kgbench.harness.verdict.narrow_dtypes import stored_as  # noqa: E402
 
 NAN, INF = float("nan"), float("inf")
 

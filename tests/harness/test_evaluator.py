@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from kgbench import Evaluator
-from kgbench.errors import UsageError
-from kgbench.harness import processes
-from kgbench.harness.session import SessionClosed
-from kgbench.paths import examples_dir
-from kgbench.types import Outcome
+from kgbench.core.errors import UsageError
+from kgbench.core.paths import examples_dir
+from kgbench.core.types import Outcome
+from kgbench.harness.machine import processes
+from kgbench.harness.session.session import SessionClosed
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
 

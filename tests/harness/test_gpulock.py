@@ -17,9 +17,9 @@ from typing import Final
 
 import pytest
 
-from kgbench.errors import MachineError
-from kgbench.harness import gpulock
-from kgbench.harness.gpulock import GpuLock
+from kgbench.core.errors import MachineError
+from kgbench.harness.machine import gpu_lock
+from kgbench.harness.machine.gpu_lock import GpuLock
 
 UUID: Final = "GPU-00000000-test"
 USERS: Final = (65534, 61234)
@@ -108,7 +108,7 @@ def test_second_process_is_told_who_has_it_and_gets_it_after_kill_9(
     holder = start(take(shared))
     assert holder.answer == "True"
     assert start(take(shared)).answer == "False"
-    monkeypatch.setattr(gpulock, "POLL_S", 0.01)
+    monkeypatch.setattr(gpu_lock, "POLL_S", 0.01)
     said: list[str] = []
 
     def say(words: str) -> None:

@@ -16,8 +16,8 @@ pytest.importorskip("numpy")
 
 from benchmarks.rounding import KINDS, Summed, shares  # noqa: E402
 from kgbench.baselines.expected import Expected  # noqa: E402
-from kgbench.harness.compare import Limits, share_used  # noqa: E402
-from kgbench.loader import Registry, load_problem  # noqa: E402
+from kgbench.harness.verdict.compare import Limits, share_used  # noqa: E402
+from kgbench.problem.registry import Registry, load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 SHARE = float(os.environ.get("KGBENCH_HONEST", "0.2"))

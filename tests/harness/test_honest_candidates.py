@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.harness.promises import Promise
-from kgbench.harness.session import Job, Session
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
+from kgbench.harness.session.session import Job, Session
+from kgbench.harness.verdict.output_specs import Promise
 from tests.harness.candidates import KnownCandidate, honest
 
 pytestmark = pytest.mark.torch

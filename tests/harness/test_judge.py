@@ -8,13 +8,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-from kgbench.cases import expand_cases  # noqa: E402
-from kgbench.harness.inputs import GUARD_BYTES  # noqa: E402
-from kgbench.harness.judge import PASSED, OverloadJudge, PlacedCall  # noqa: E402
-from kgbench.harness.windows import WindowLayout  # noqa: E402
-from kgbench.loader import load_problem  # noqa: E402
-from kgbench.paths import problems_dir  # noqa: E402
-from kgbench.types import Outcome  # noqa: E402
+from kgbench.core.paths import problems_dir  # noqa: E402
+from kgbench.core.types import Outcome  # noqa: E402
+from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
+from kgbench.harness.verdict.inputs import GUARD_BYTES  # noqa: E402
+from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall  # noqa: E402
+from kgbench.problem.cases import expand_cases  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 TRUE_CLAIM = {
     "type": "Tensor",

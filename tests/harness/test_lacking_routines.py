@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("scipy_openblas32")
 
 from kgbench.cli import main
-from kgbench.loader import Registry
+from kgbench.problem.registry import Registry
 
 pytestmark = pytest.mark.torch
 DOT = "cublas/cublasSdot_v2"
@@ -25,8 +25,8 @@ ROUTINES = {
 }
 WORDS = {
     "lacking": "has no scipy_cblas_csyr2; pip install -U scipy-openblas32",
-    "misspelt": "cublasSdott_v2: no signature is known; add its row to FAMILIES in baselines/routines.py",
-    "unfit": "cublasSaxpy_v2: the entry's arguments do not fit 'ispipi', its row in baselines/routines.py",
+    "misspelt": "cublasSdott_v2: no signature is known; add its row to FAMILIES in kgbench/baselines/routines.py",
+    "unfit": "cublasSaxpy_v2: the entry's arguments do not fit 'ispipi', its row in kgbench/baselines/routines.py",
 }
 KERNEL = """\
 def {name}(n, x, incx, y, incy, result):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.harness.languages import lacking, machine_of
-from kgbench.harness.session import Job, Session
-from kgbench.paths import examples_dir
-from kgbench.types import Outcome, Result
+from kgbench.core.paths import examples_dir
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.machine.languages import lacking, machine_of
+from kgbench.harness.session.session import Job, Session
 
 pytestmark = pytest.mark.torch
 

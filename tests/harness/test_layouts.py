@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kgbench import coordinator
-from kgbench.coordinator import Plan
-from kgbench.harness.session import Session, Settings
-from kgbench.harness.settings import Deadlines, Job
-from kgbench.loader import Registry
-from kgbench.models import provider_of
-from kgbench.paths import answer_dirs
-from kgbench.report import report_of
-from kgbench.store import read_run
-from kgbench.types import Outcome
+from kgbench.core.paths import answer_dirs
+from kgbench.core.types import Outcome
+from kgbench.evaluation import coordinator
+from kgbench.evaluation.coordinator import Plan
+from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session.session import Session, Settings
+from kgbench.models.provider import provider_of
+from kgbench.problem.registry import Registry
+from kgbench.reports.report import report_of
+from kgbench.store.store import read_run
 from tests.layouts import layout
 
 pytestmark = pytest.mark.torch

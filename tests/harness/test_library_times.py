@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.harness.timing import LibraryTimes
-from kgbench.types import Timing, Window
+from kgbench.core.types import Timing, Window
+from kgbench.harness.clock.timing import LibraryTimes
 
 pytestmark = pytest.mark.torch
 

@@ -14,7 +14,7 @@ pytest.importorskip("numpy")
 
 from benchmarks.limit_shares import Sequential, Single, is_judged, measure, one_by_one  # noqa: E402
 from kgbench.baselines.references.aten import chained  # noqa: E402
-from kgbench.loader import Registry, load_problem  # noqa: E402
+from kgbench.problem.registry import Registry, load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 PATHS = Registry().paths

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kgbench.loader import Registry
+from kgbench.problem.registry import Registry
 from tests.wire import Asked, Said, WireServer
 
 ROOT = Path(__file__).resolve().parents[2]

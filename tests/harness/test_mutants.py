@@ -14,14 +14,15 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.harness import aten_mutants, blas_mutants, mutation  # noqa: E402
-from kgbench.harness.mutant_facts import HAS, why_not  # noqa: E402
-from kgbench.harness.mutants import SPOILERS, as_row_major, bfloat16, float32, mutant_entry, tf32  # noqa: E402
-from kgbench.harness.reference import Hints, ReferenceFunction  # noqa: E402
-from kgbench.harness.session import Job, Session  # noqa: E402
-from kgbench.loader import Registry, load_problem  # noqa: E402
-from kgbench.mutants import MUTANTS, NEEDS  # noqa: E402
-from kgbench.types import Outcome, Result  # noqa: E402
+from kgbench.core.types import Outcome, Result  # noqa: E402
+from kgbench.harness.mutants import aten, blas  # noqa: E402
+from kgbench.harness.mutants.applicability import HAS, why_not  # noqa: E402
+from kgbench.harness.mutants.standard import SPOILERS, as_row_major, bfloat16, float32, mutant_entry, tf32  # noqa: E402
+from kgbench.harness.session.session import Job, Session  # noqa: E402
+from kgbench.harness.verdict.reference import Hints, ReferenceFunction  # noqa: E402
+from kgbench.problem.mutants import MUTANTS, NEEDS  # noqa: E402
+from kgbench.problem.registry import Registry, load_problem  # noqa: E402
+from kgbench.selftest import mutants as mutation  # noqa: E402
 
 pytestmark = pytest.mark.torch
 SHARE = float(os.environ.get("KGBENCH_MUTANTS", "0.05"))
@@ -386,11 +387,11 @@ def test_a_zero_that_multiplies_lets_nan_through() -> None:
             changed = {factor: zero}
             assert gemm(mutant, **changed) == gemm("drops_nan", **changed)
         assert gemm(mutant) == gemm("drops_nan")
-    zero = blas_mutants.RealZero()
+    zero = blas.RealZero()
     assert (torch.tensor([NAN, 1.0]) * zero).isnan().tolist() == [True, False]
     assert zero
     assert not zero == 0  # noqa: SIM201
-    assert (blas_mutants.ComplexZero() * torch.tensor([complex(NAN)])).isnan().all()
+    assert (blas.ComplexZero() * torch.tensor([complex(NAN)])).isnan().all()
 
 
 def test_a_wrong_transpose_reads_the_same_memory_in_another_order() -> None:
@@ -407,7 +408,7 @@ def test_leading_dimensions_are_ignored() -> None:
     assert gemm("packed_columns") == [[-7.0, -7.0], [-7.0, -7.0]]
 
 
-def changed_by(change: blas_mutants.Change, given: dict[str, Any], views: dict[str, list[Any]], *written: str) -> Any:
+def changed_by(change: blas.Change, given: dict[str, Any], views: dict[str, list[Any]], *written: str) -> Any:
     """Arguments after a change. ``views``: shape, strides and slots per storage in ``given``."""
     told = {name: [list(shape), list(strides), 0, None, {}, slots] for name, (shape, strides, slots) in views.items()}
     arguments = {**given, "_views": told, "_written": list(written), "_returns": [], "_alias": False}
@@ -418,18 +419,18 @@ def changed_by(change: blas_mutants.Change, given: dict[str, Any], views: dict[s
 
 def test_a_batch_is_read_in_one_piece() -> None:
     numbers = torch.arange(12.0)
-    apart = changed_by(blas_mutants.packed_batch, {"A": numbers, "batchCount": 2}, {"A": ((2, 1, 2), (6, 1, 2), [])})
+    apart = changed_by(blas.packed_batch, {"A": numbers, "batchCount": 2}, {"A": ((2, 1, 2), (6, 1, 2), [])})
     assert apart["A"].tolist() == [[[0.0, 2.0]], [[4.0, 6.0]]]
     views = {"Aarray": ((3, 1, 2), (4, 1, 2), [1, 0, 2])}
-    pointers = changed_by(blas_mutants.packed_batch, {"Aarray": numbers, "batchCount": 3}, views)
+    pointers = changed_by(blas.packed_batch, {"Aarray": numbers, "batchCount": 3}, views)
     assert pointers["Aarray"].nan_to_num(-7.0).tolist() == [[[4.0, 6.0]], [[8.0, 10.0]], [[-7.0, -7.0]]]
 
 
 def test_vectors_are_read_in_one_piece_or_from_the_wrong_end() -> None:
     given, views = {"x": torch.arange(5.0), "incx": -2}, {"x": ((3,), (2,), [])}
-    packed = changed_by(blas_mutants.packed_vectors, given, views)
+    packed = changed_by(blas.packed_vectors, given, views)
     assert (packed["x"].tolist(), packed["incx"]) == ([0.0, 1.0, 2.0], -2)
-    assert changed_by(blas_mutants.walks_forward, given, views)["incx"] == 2
+    assert changed_by(blas.walks_forward, given, views)["incx"] == 2
 
 
 def test_flags_are_taken_for_others() -> None:
@@ -538,10 +539,10 @@ def test_an_offset_is_missed_by_one_element() -> None:
 def test_a_broadcast_operand_is_read_again_and_again() -> None:
     x, column = torch.zeros(2, 3), torch.tensor([[1.0], [2.0]])
     assert spoilt("flat_broadcast", "torch.add(x, y)", x=x, y=column).tolist() == [[1.0, 2.0, 1.0], [2.0, 1.0, 2.0]]
-    assert aten_mutants.misread((2, 1), (2, 3))
-    assert not aten_mutants.misread((3,), (2, 3))
-    assert not aten_mutants.misread((1, 3), (2, 3))
-    assert not aten_mutants.misread((), (2, 3))
+    assert aten.misread((2, 1), (2, 3))
+    assert not aten.misread((3,), (2, 3))
+    assert not aten.misread((1, 3), (2, 3))
+    assert not aten.misread((), (2, 3))
 
 
 def test_quotients_are_cut_off() -> None:

@@ -20,8 +20,8 @@ from typing import Final
 
 import pytest
 
-from kgbench.store import read_run
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
+from kgbench.store.store import read_run
 from tests.harness.living import (
     EXPECTED,
     KINDS,

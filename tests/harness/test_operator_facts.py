@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from kgbench.loader import Registry
-from kgbench.prompts import PromptOptions, prompt_for, torch_facts
+from kgbench.problem.registry import Registry
 from kgbench.prompts import facts as facts_module
+from kgbench.prompts.facts import torch_facts
+from kgbench.prompts.render import PromptOptions, prompt_for
 
 pytestmark = pytest.mark.torch
 
@@ -76,7 +77,8 @@ def test_a_torch_that_fails_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_making_prompts_loads_neither_torch_nor_an_sdk() -> None:
     code = (
-        "import sys; from kgbench.loader import Registry; from kgbench.prompts import *; "
+        "import sys; from kgbench.problem.registry import Registry; from kgbench.prompts.facts import *; "
+        "from kgbench.prompts.render import *; "
         "p = Registry().find('aten/mm'); assert 'jinja2' not in sys.modules; "
         "prompt_for(p, PromptOptions(), torch_facts([p])); "
         "print([name for name in ('torch', 'triton', 'anthropic', 'openai') if name in sys.modules])"

@@ -11,13 +11,13 @@ import pytest
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench[opinfo]'")
 
-from kgbench.harness import opinfo
-from kgbench.harness.opinfo import NoSamples, SampledCall, collect
-from kgbench.harness.opinfo_table import DOCUMENT, NONE, table
-from kgbench.harness.opinfo_update import CannotWrite, choose, update, with_list
-from kgbench.loader import Registry
-from kgbench.suites import Share, Suite, SuiteCall
-from kgbench.traces import TensorLike, parse_call
+from kgbench.problem.calls import TensorLike, parse_call
+from kgbench.problem.registry import Registry
+from kgbench.problem.suites import Share, Suite, SuiteCall
+from kgbench.torchtools import opinfo
+from kgbench.torchtools.opinfo import NoSamples, SampledCall, collect
+from kgbench.torchtools.opinfo_table import DOCUMENT, NONE, table
+from kgbench.torchtools.opinfo_update import CannotWrite, choose, update, with_list
 
 pytestmark = pytest.mark.torch
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,7 +83,7 @@ def test_an_argument_that_the_format_cannot_say_is_a_refusal() -> None:
 
 
 def test_every_process_finds_the_same() -> None:
-    code = "from kgbench.harness.opinfo import collect; print(collect('add', ['Scalar'], ['float32']).to_json())"
+    code = "from kgbench.torchtools.opinfo import collect; print(collect('add', ['Scalar'], ['float32']).to_json())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(collect("add", ["Scalar"], ["float32"]).to_json())
 
@@ -131,7 +131,7 @@ def test_only_the_list_changes_and_twice_is_once() -> None:
     written = with_list(FILE, "", calls)
     kept = [line for line in written.splitlines() if line not in FILE.splitlines()]
     assert kept == [
-        "  opinfo:  # written by python -m kgbench.harness.opinfo_update",
+        "  opinfo:  # written by python -m kgbench.torchtools.opinfo_update",
         '    - "((T([3], f32),), {})"',
         "    - {call: \"((1,), {'a': 'x'})\", lazy: conj}",
     ]
@@ -182,4 +182,4 @@ def test_the_table_has_every_operator() -> None:
         line.split("`")[1] for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("| `")
     ]
     problems = [name.removeprefix("aten/") for name in sorted(Registry().paths) if name.startswith("aten/")]
-    assert listed == problems, "python -m kgbench.harness.opinfo_table"
+    assert listed == problems, "python -m kgbench.torchtools.opinfo_table"

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
+from kgbench.harness.session.session import Job, Session, Settings
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.harness.session import Job, Session
-from kgbench.loader import load_problem
+from kgbench.harness.session.session import Job, Session
+from kgbench.problem.registry import load_problem
 
 pytestmark = pytest.mark.torch
 

@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.harness import mutation
-from kgbench.harness.session import Job, Session
-from kgbench.mutants import MUTANTS
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
+from kgbench.harness.session.session import Job, Session
+from kgbench.problem.mutants import MUTANTS
+from kgbench.selftest import mutants as mutation
 
 pytestmark = pytest.mark.torch
 

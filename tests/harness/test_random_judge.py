@@ -10,12 +10,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.baselines.references import random as laws  # noqa: E402
-from kgbench.cases import expand_cases  # noqa: E402
-from kgbench.harness.judge import PASSED  # noqa: E402
-from kgbench.harness.random_judge import LOW_BITS, RandomJudge, _seedings  # noqa: E402
-from kgbench.harness.session import Job, Session  # noqa: E402
-from kgbench.loader import load_problem  # noqa: E402
-from kgbench.types import Outcome, Result  # noqa: E402
+from kgbench.core.types import Outcome, Result  # noqa: E402
+from kgbench.harness.session.session import Job, Session  # noqa: E402
+from kgbench.harness.verdict.judge import PASSED  # noqa: E402
+from kgbench.harness.verdict.random.judge import LOW_BITS, RandomJudge, _seedings  # noqa: E402
+from kgbench.problem.cases import expand_cases  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -16,13 +16,13 @@ np = pytest.importorskip("numpy")
 
 from kgbench.baselines.references import aten, aten_memory, cublas, cublas_vectors, vllm  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
-from kgbench.cases import TensorSpec, bind, case_bytes, expand_cases  # noqa: E402
-from kgbench.harness.inputs import GUARD_BYTES, LAZY_BITS, TORCH_NAMES, itemsize, make_inputs  # noqa: E402
-from kgbench.harness.judge import OverloadJudge, forbidden_change, written_names  # noqa: E402
-from kgbench.harness.reference import ReferenceFunction  # noqa: E402
-from kgbench.loader import load_problem  # noqa: E402
-from kgbench.problemfile import TIMED_KINDS, plain_type  # noqa: E402
-from kgbench.types import Outcome  # noqa: E402
+from kgbench.core.types import Outcome  # noqa: E402
+from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, TORCH_NAMES, itemsize, make_inputs  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge, forbidden_change, written_names  # noqa: E402
+from kgbench.harness.verdict.reference import ReferenceFunction  # noqa: E402
+from kgbench.problem.cases import TensorSpec, bind, case_bytes, expand_cases  # noqa: E402
+from kgbench.problem.format import TIMED_KINDS, plain_type  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 FLAGS = ("N", "T", "C")

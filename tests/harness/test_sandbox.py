@@ -16,12 +16,12 @@ import pytest
 from click.testing import CliRunner
 
 from kgbench.cli.run import run as run_command
-from kgbench.errors import MachineError
+from kgbench.core.errors import MachineError
+from kgbench.core.paths import answer_dirs, problems_dir
+from kgbench.core.types import Outcome
+from kgbench.harness.machine.settings import SANDBOX_LEVELS
 from kgbench.harness.sandbox import Plan, cgroup, landlock, linux, seccomp
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.harness.settings import SANDBOX_LEVELS
-from kgbench.paths import answer_dirs, problems_dir
-from kgbench.types import Outcome
+from kgbench.harness.session.session import Job, Session, Settings
 
 EVERYTHING: Final = Plan(
     ("mount", "pid", "net", "ipc"),
@@ -375,7 +375,7 @@ class TestLevels:
             asked.append(settings.require_sandbox)
             raise MachineError("KGB315", "below")
 
-        monkeypatch.setattr("kgbench.harness.session.Session", refuse)
+        monkeypatch.setattr("kgbench.harness.session.session.Session", refuse)
         arguments = ["--model", "examples", "--problems", "aten/t", "--device", "cpu", "--out", str(tmp_path)]
         ended = CliRunner().invoke(run_command, [*arguments, "--require-sandbox", "isolated"])
         assert isinstance(ended.exception, MachineError)

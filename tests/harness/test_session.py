@@ -13,14 +13,14 @@ from typing import Final
 
 import pytest
 
-from kgbench.errors import MachineError
-from kgbench.harness import processes
-from kgbench.harness.devices import Device
-from kgbench.harness.session import NO_ROOM, Job, Session, Settings, _Place
-from kgbench.harness.turns import STAYS_BUSY, Page
-from kgbench.paths import problems_dir
-from kgbench.store import read_run
-from kgbench.types import Outcome, Result
+from kgbench.core.errors import MachineError
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.machine import processes
+from kgbench.harness.machine.devices import Device
+from kgbench.harness.machine.timing_lock import STAYS_BUSY, Page
+from kgbench.harness.session.session import NO_ROOM, Job, Session, Settings, _Place
+from kgbench.store.store import read_run
 from tests.harness.living import PROBLEM, RIGHT, Field, ended, wait_until
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]

@@ -11,19 +11,19 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.baselines.expected import Expected  # noqa: E402
-from kgbench.cases import expand_cases  # noqa: E402
-from kgbench.errors import KgbenchError  # noqa: E402
-from kgbench.harness import mutation  # noqa: E402
-from kgbench.harness.arena import HostArena  # noqa: E402
-from kgbench.harness.canonical import in_one_form  # noqa: E402
-from kgbench.harness.inputs import Chunk  # noqa: E402
-from kgbench.harness.judge import PASSED, OverloadJudge, Verdict  # noqa: E402
-from kgbench.harness.referee import Referee  # noqa: E402
-from kgbench.harness.windows import WindowLayout  # noqa: E402
-from kgbench.harness.worker import _decode  # noqa: E402
-from kgbench.loader import load_problem  # noqa: E402
-from kgbench.problem import Needs, Problem  # noqa: E402
-from kgbench.types import Outcome, Result  # noqa: E402
+from kgbench.core.errors import KgbenchError  # noqa: E402
+from kgbench.core.types import Outcome, Result  # noqa: E402
+from kgbench.harness.candidate.worker import _decode  # noqa: E402
+from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
+from kgbench.harness.referee.referee import Referee  # noqa: E402
+from kgbench.harness.verdict.canonical import in_one_form  # noqa: E402
+from kgbench.harness.verdict.inputs import Chunk  # noqa: E402
+from kgbench.harness.verdict.judge import PASSED, OverloadJudge, Verdict  # noqa: E402
+from kgbench.harness.wire.buffers import HostArena  # noqa: E402
+from kgbench.problem.cases import expand_cases  # noqa: E402
+from kgbench.problem.model import Needs, Problem  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
+from kgbench.selftest import mutants as mutation  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -15,12 +15,12 @@ from typing import Any, cast
 
 import pytest
 
-from kgbench.harness.handle import HarnessFailed, WorkerFailed
-from kgbench.harness.session import Deadlines, Job, Session, Settings
-from kgbench.harness.turns import STAYS_BUSY
-from kgbench.loader import Registry
-from kgbench.paths import answer_dirs
-from kgbench.types import Outcome, Result
+from kgbench.core.paths import answer_dirs
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.machine.timing_lock import STAYS_BUSY
+from kgbench.harness.session.session import Deadlines, Job, Session, Settings
+from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
+from kgbench.problem.registry import Registry
 from tests.harness.living import PROBLEM
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
@@ -87,7 +87,7 @@ def work(self, factor):
 WORKS_BEHIND_THE_MARK = """
 import sys
 
-worker = sys.modules["kgbench.harness.worker"]
+worker = sys.modules["kgbench.harness.candidate.worker"]
 COPY, OWED = worker.Stub._place_outputs, {}
 
 def place(stub, outputs, offset, capacity):
@@ -202,7 +202,7 @@ def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
     quiet_without_it: bool, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a device that another process keeps busy for good, nobody is to blame."""
-    from kgbench.harness.timing import Bench
+    from kgbench.harness.clock.timing import Bench
 
     candidate = SimpleNamespace(log_tail="", killed=[])
     candidate.kill = candidate.killed.append

@@ -13,10 +13,21 @@ from typing import Any, Final
 
 import pytest
 
-from kgbench.asking import Asker, NotAnswered, Prompt, Question, Reply, Sampling, Stop, Turn, Unanswerable, Usage
-from kgbench.loader import load_problem
-from kgbench.models import ModelError, provider_of
-from kgbench.models.anthropic import AnthropicAsker
+from kgbench.llm.conversation import (
+    Asker,
+    NotAnswered,
+    Prompt,
+    Question,
+    Reply,
+    Sampling,
+    Stop,
+    Turn,
+    Unanswerable,
+    Usage,
+)
+from kgbench.models.provider import ModelError, provider_of
+from kgbench.models.providers.anthropic import AnthropicAsker
+from kgbench.problem.registry import load_problem
 from tests.wire import Asked, Said, WireServer
 
 # A GPU machine without network does without them.
@@ -622,7 +633,7 @@ def test_a_batch_that_is_forgotten_is_asked_again(serve: Any, batcher: Any, tmp_
 
 
 def test_many_questions_are_sent_in_several_batches(serve: Any, batcher: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgbench.models._batches.REQUESTS_PER_BATCH", 2)
+    monkeypatch.setattr("kgbench.models.batches.REQUESTS_PER_BATCH", 2)
     server = serve(lambda asked: asked.turns[0], batch_polls=0)
     results = batcher().ask_many([question(f"q{number}") for number in range(5)], lambda words: None)
     assert {asked.prompt.turns[0].text: got.text for asked, got in results} == {f"q{n}": f"q{n}" for n in range(5)}
@@ -657,7 +668,7 @@ def test_only_anthropic_has_batches(serve: Any, asker_for: Any) -> None:
 def test_no_sdk_is_imported_before_it_is_used() -> None:
     code = (
         "import sys\nfrom click.testing import CliRunner\nfrom kgbench.cli import main\n"
-        "from kgbench.models import provider_of\n"
+        "from kgbench.models.provider import provider_of\n"
         "assert CliRunner().invoke(main, ['--help']).exit_code == 0\n"
         "assert CliRunner().invoke(main, ['run', '--help']).exit_code == 0\n"
         "[provider_of(each).ready() for each in ('claude', 'gpt', 'openai-compatible:http://localhost:1#m')]\n"

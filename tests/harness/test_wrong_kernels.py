@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.harness.session import Job, Session
-from kgbench.loader import Registry, load_problem
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
+from kgbench.harness.session.session import Job, Session
+from kgbench.problem.registry import Registry, load_problem
 from tests.harness.candidates import KnownCandidate, wrong
 
 WRONG = wrong()

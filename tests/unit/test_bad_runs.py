@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from kgbench.cli import main
 from kgbench.cli.report import FORMATS
-from kgbench.report import report_of
-from kgbench.store import json_text, read_run
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
+from kgbench.reports.report import report_of
+from kgbench.store.store import json_text, read_run
 from tests.unit.made_results import result, timing
 from tests.unit.test_export_tidy import stored
 

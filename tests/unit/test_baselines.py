@@ -11,8 +11,8 @@ import pytest
 
 from kgbench.baselines import routines
 from kgbench.baselines.registry import load_baseline, load_function
-from kgbench.loader import load_problem
-from kgbench.paths import problems_dir
+from kgbench.core.paths import problems_dir
+from kgbench.problem.registry import load_problem
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.baselines import cublas, routines, vllm, vllm_operators  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.baselines.vllm_operators import OPERATORS  # noqa: E402
-from kgbench.loader import load_problem  # noqa: E402
-from kgbench.paths import problems_dir  # noqa: E402
-from kgbench.scores import DECLARED_SIZE  # noqa: E402
+from kgbench.core.paths import problems_dir  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
+from kgbench.scores.rows import DECLARED_SIZE  # noqa: E402
 
 pytestmark = pytest.mark.torch
 SCHEMAS = (Path(__file__).parent / "data" / "vllm-0.20.2-schemas.txt").read_text().splitlines()

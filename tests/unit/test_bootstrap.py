@@ -11,14 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgbench import bootstrap, scores
-from kgbench.bootstrap import DRAWS, Sampled
-from kgbench.loader import load_problem
-from kgbench.overall import PROBLEMS_ALIKE, SOURCES_ALIKE, overall
-from kgbench.paths import problems_dir
-from kgbench.perproblem import problem_scores, roofline_by, roofline_of
-from kgbench.samples import Selected, is_compiled
-from kgbench.types import Outcome, Result
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import Outcome, Result
+from kgbench.problem.registry import load_problem
+from kgbench.scores import bootstrap
+from kgbench.scores import rows as scores
+from kgbench.scores.bootstrap import DRAWS, Sampled
+from kgbench.scores.overall import PROBLEMS_ALIKE, SOURCES_ALIKE, overall
+from kgbench.scores.per_problem import problem_scores, roofline_by, roofline_of
+from kgbench.scores.samples import Selected, is_compiled
 from tests.unit.made_results import bench, result, timing
 
 RIGHT_HALF = [result("aten/a", timing(2.0)), result("aten/b", outcome=Outcome.WRONG_VALUE)]

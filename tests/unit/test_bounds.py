@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kgbench.bounds import Bound, broken, parse_bounds
-from kgbench.errors import UsageError
-from kgbench.samples import Selected
+from kgbench.core.errors import UsageError
+from kgbench.scores.bounds import Bound, broken, parse_bounds
+from kgbench.scores.samples import Selected
 from tests.unit.made_results import result, timing
 
 SELECTED = [Selected("aten/mm", "compute"), Selected("aten/t", "view"), Selected("cublas/dot", "compute")]

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from kgbench.cases import (
+from kgbench.core.errors import ExpressionError
+from kgbench.core.paths import problems_dir
+from kgbench.problem.cases import (
     BoundCase,
     TensorSpec,
     bind,
@@ -19,10 +21,8 @@ from kgbench.cases import (
     in_other_values,
     may_overlap,
 )
-from kgbench.errors import ExpressionError
-from kgbench.loader import load_problem, problem_id
-from kgbench.paths import problems_dir
-from kgbench.problem import Overload
+from kgbench.problem.model import Overload
+from kgbench.problem.registry import load_problem, problem_id
 
 TEXT = """\
 summary: product

@@ -17,11 +17,11 @@ from click.testing import CliRunner
 import kgbench
 from kgbench.cli import main
 from kgbench.cli.report import FORMATS
-from kgbench.export.cite import bibtex
-from kgbench.report import report_of
-from kgbench.scores import BY
-from kgbench.store import read_run
-from kgbench.types import Generation
+from kgbench.core.types import Generation
+from kgbench.reports.export.cite import bibtex
+from kgbench.reports.report import report_of
+from kgbench.scores.rows import BY
+from kgbench.store.store import read_run
 from tests.unit.made_results import result, timing
 from tests.unit.test_export_tidy import mixed, stored
 
@@ -110,7 +110,7 @@ ALL_FORMATS = """\
 import hashlib, io, sys
 from click.testing import CliRunner
 from kgbench.cli import main
-from kgbench.page import document
+from kgbench.reports.page import document
 for form in sys.argv[2:]:
     done = CliRunner().invoke(main, ["report", sys.argv[1], "--format", form])
     assert done.exit_code == 0, done.output

@@ -15,13 +15,13 @@ from click.testing import Result as CliResult
 from kgbench.cli import check as module
 from kgbench.cli import main
 from kgbench.cli.check import defined_names, problem_of
-from kgbench.errors import UsageError
-from kgbench.harness import session as session_module
-from kgbench.harness.settings import Deadlines, Job
-from kgbench.loader import Registry, load_problem
-from kgbench.paths import examples_dir, problems_dir
-from kgbench.roofline import achieved, roofline_share
-from kgbench.types import CaseResult, Evidence, Mismatch, Outcome, Result
+from kgbench.core.errors import UsageError
+from kgbench.core.paths import examples_dir, problems_dir
+from kgbench.core.types import CaseResult, Evidence, Mismatch, Outcome, Result
+from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session import session as session_module
+from kgbench.problem.registry import Registry, load_problem
+from kgbench.scores.roofline import achieved, roofline_share
 from tests.unit.made_results import bench, result, timing
 from tests.unit.test_loader import GOOD
 

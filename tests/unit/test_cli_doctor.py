@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kgbench.advice import DOCKER, Circumstances, is_open, package_advice, sandbox_advice
 from kgbench.cli import doctor as module
 from kgbench.cli import main
+from kgbench.cli.advice import DOCKER, Circumstances, is_open, package_advice, sandbox_advice
 from kgbench.cli.doctor import library_rows, problem_rows, read_answers, results_folder
-from kgbench.loader import Registry, load_problem
+from kgbench.problem.registry import Registry, load_problem
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = {name: len(list((ROOT / "problems" / name).glob("*.yaml"))) for name in ("aten", "cublas", "vllm")}
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.xdist_group("doctor")  # reading all problems takes lon
 
 @pytest.fixture(autouse=True)
 def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgbench.loader.load_problem", LOADED)
+    monkeypatch.setattr("kgbench.problem.registry.load_problem", LOADED)
 
 
 def doctor(*arguments: str) -> Any:
@@ -81,7 +81,7 @@ def test_models_say_what_they_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("small_machine")
 def test_languages_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgbench.harness.languages.environment", lambda kind: {"PATH": "/nowhere"})
+    monkeypatch.setattr("kgbench.harness.machine.languages.environment", lambda kind: {"PATH": "/nowhere"})
     rows = {row["name"]: row["lacking"] for row in json.loads(doctor("--json").stdout)["languages"]}
     assert "C++ compiler: apt install g++" in rows["C++ by load_inline"]
     assert "needs a GPU" in rows["CUDA by cupy"]

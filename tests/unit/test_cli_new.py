@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kgbench.cli import main
-from kgbench.loader import Registry, load_problem
+from kgbench.problem.registry import Registry, load_problem
 
 
 def kgbench(*arguments: str) -> Result:

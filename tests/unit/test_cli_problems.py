@@ -15,10 +15,10 @@ from click.testing import CliRunner, Result
 
 from kgbench import __version__
 from kgbench.cli import COMMANDS, main, problems, referencerun
-from kgbench.errors import MachineError, UsageError
-from kgbench.loader import Registry
-from kgbench.paths import problems_dir
-from kgbench.store import RunStore
+from kgbench.core.errors import MachineError, UsageError
+from kgbench.core.paths import problems_dir
+from kgbench.problem.registry import Registry
+from kgbench.store.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD = ROOT / "tests" / "unit" / "bad_problems"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kgbench import reproduction
 from kgbench.cli import main
-from kgbench.harness import session as session_module
-from kgbench.store import read_results
-from kgbench.types import Outcome
+from kgbench.core.types import Outcome
+from kgbench.harness.session import session as session_module
+from kgbench.reports import reproduction
+from kgbench.store.store import read_results
 from tests.unit.made_results import result, timing
 from tests.unit.test_cli_run import FakeSession
 from tests.unit.test_cli_verify import again, winning_run

@@ -14,15 +14,15 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 
 from kgbench.cli import main
-from kgbench.errors import MachineError
-from kgbench.harness import session as session_module
-from kgbench.harness.settings import Job
-from kgbench.models import Candidate
-from kgbench.models.dir import FolderProvider
-from kgbench.paths import problems_dir
-from kgbench.problem import Problem
-from kgbench.store import RunStore, read_run, sha256
-from kgbench.types import Outcome, Result
+from kgbench.core.errors import MachineError
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.machine.settings import Job
+from kgbench.harness.session import session as session_module
+from kgbench.models.provider import Candidate
+from kgbench.models.providers.dir import FolderProvider
+from kgbench.problem.model import Problem
+from kgbench.store.store import RunStore, read_run, sha256
 from tests.unit.made_results import result, timing
 from tests.unit.test_cli_run import FakeSession, only_run
 

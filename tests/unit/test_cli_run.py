@@ -22,21 +22,21 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 from rich.console import Console
 
-from kgbench import coordinator
 from kgbench.cli import main
 from kgbench.cli.report import report as report_command
 from kgbench.cli.report import thresholds
 from kgbench.cli.run import exit_code
 from kgbench.cli.run import run as run_command
-from kgbench.coordinator import Ending, Plan
-from kgbench.errors import KgbenchError, MachineError, UsageError
-from kgbench.harness import session as session_module
-from kgbench.harness.settings import Deadlines, Job
-from kgbench.models.dir import FolderProvider
-from kgbench.problem import Problem
-from kgbench.report import report_of
-from kgbench.store import RunStore, read_run
-from kgbench.types import Outcome, Result
+from kgbench.core.errors import KgbenchError, MachineError, UsageError
+from kgbench.core.types import Outcome, Result
+from kgbench.evaluation import coordinator
+from kgbench.evaluation.coordinator import Ending, Plan
+from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session import session as session_module
+from kgbench.models.providers.dir import FolderProvider
+from kgbench.problem.model import Problem
+from kgbench.reports.report import report_of
+from kgbench.store.store import RunStore, read_run
 from tests.unit.made_results import result, timing
 
 FACTS = {"name": "CPU", "kind": "cpu", "memory_gb": 8.0, "versions": {"torch": "2.13"}, "sandbox": {"network": "none"}}
@@ -390,7 +390,8 @@ def test_interruption_comes_before_every_other_exit_code(tmp_path: Path) -> None
 
 def test_coordinator_loads_neither_torch_nor_pandas() -> None:
     program = (
-        "import sys, kgbench.cli.run, kgbench.cli.report, kgbench.coordinator, kgbench.harness.session\n"
+        "import sys, kgbench.cli.run, kgbench.cli.report\n"
+        "import kgbench.evaluation.coordinator, kgbench.harness.session.session\n"
         "print(sorted({'torch', 'triton', 'pandas', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run(

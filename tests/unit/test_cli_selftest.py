@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 
 from kgbench.cli import main, selftest
-from kgbench.errors import MachineError
-from kgbench.harness import session as session_module
-from kgbench.harness.settings import Job
-from kgbench.types import Outcome, Result
+from kgbench.core.errors import MachineError
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.machine.settings import Job
+from kgbench.harness.session import session as session_module
 from tests.unit.made_results import result, timing
 
 PARTS = {

@@ -12,12 +12,12 @@ from click.testing import Result as CliResult
 
 from kgbench.cli import main
 from kgbench.cli import selftest_mutants as module
-from kgbench.harness import session as session_module
-from kgbench.harness.session import Settings
-from kgbench.harness.settings import Job
-from kgbench.loader import Registry, load_problem
-from kgbench.mutants import MUTANTS
-from kgbench.types import CaseResult, Outcome, Result
+from kgbench.core.types import CaseResult, Outcome, Result
+from kgbench.harness.machine.settings import Job
+from kgbench.harness.session import session as session_module
+from kgbench.harness.session.session import Settings
+from kgbench.problem.mutants import MUTANTS
+from kgbench.problem.registry import Registry, load_problem
 
 PATHS = Registry().paths
 OF_ATEN = [name for name, mutant in MUTANTS.items() if mutant.source in ("", "aten")]

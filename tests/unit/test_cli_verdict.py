@@ -13,10 +13,10 @@ from click.testing import Result as CliResult
 
 from kgbench.cli import check as check_module
 from kgbench.cli import main
-from kgbench.harness import session as session_module
-from kgbench.paths import problems_dir
-from kgbench.store import RunStore, sha256
-from kgbench.types import CaseResult, Generation, Mismatch, Outcome
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import CaseResult, Generation, Mismatch, Outcome
+from kgbench.harness.session import session as session_module
+from kgbench.store.store import RunStore, sha256
 from tests.unit.made_results import bench, result, timing
 from tests.unit.test_cli_check import FakeSession
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-import kgbench.harness.session as session_module
-from kgbench import verification
+import kgbench.harness.session.session as session_module
 from kgbench.cli import main
-from kgbench.harness.session import Job
-from kgbench.loader import load_problem
-from kgbench.paths import problems_dir
-from kgbench.store import RunStore, read_results, sha256
-from kgbench.types import Outcome, Result
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.session.session import Job
+from kgbench.problem.registry import load_problem
+from kgbench.store import verification
+from kgbench.store.store import RunStore, read_results, sha256
 from tests.unit.made_results import result, timing
 from tests.unit.test_cli_run import FakeSession
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgbench.cli import main
-from kgbench.comparison import Change, Comparison, Side, compare, differences
-from kgbench.leaderboard import boards, read_reports
-from kgbench.store import RunStore, read_run
-from kgbench.types import Library, Outcome, Result
+from kgbench.core.types import Library, Outcome, Result
+from kgbench.reports.comparison import Change, Comparison, Side, compare, differences
+from kgbench.reports.leaderboard import boards, read_reports
+from kgbench.store.store import RunStore, read_run
 from tests.unit.made_results import LIBRARY, result, timing
 
 H200 = {"name": "NVIDIA H200", "driver": "580"}

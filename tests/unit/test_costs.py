@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from kgbench import scores
-from kgbench.costs import Cost, cost_of, unconfined
-from kgbench.samples import Selected
-from kgbench.types import Generation, Outcome, Result
+from kgbench.core.types import Generation, Outcome, Result
+from kgbench.scores import rows as scores
+from kgbench.scores.costs import Cost, cost_of, unconfined
+from kgbench.scores.samples import Selected
 from tests.unit.made_results import result
 
 FIRST = Generation("m-1", 200, 800, 0, 500, 10.0, 0.02)

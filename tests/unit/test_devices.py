@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.harness import session as session_module
-from kgbench.harness.gpulock import GpuLock
-from kgbench.harness.session import Session, Settings
+from kgbench.harness.machine.gpu_lock import GpuLock
+from kgbench.harness.session import session as session_module
+from kgbench.harness.session.session import Session, Settings
 
 TWO_GPUS = """\
 #!/bin/sh

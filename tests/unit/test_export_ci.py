@@ -15,11 +15,11 @@ import yaml
 from click.testing import CliRunner
 
 from kgbench.cli import COMMANDS, main
-from kgbench.export.github import summary
-from kgbench.export.junit import print_junit
-from kgbench.report import report_of
-from kgbench.store import read_run
-from kgbench.types import Outcome, Result
+from kgbench.core.types import Outcome, Result
+from kgbench.reports.export.github import summary
+from kgbench.reports.export.junit import print_junit
+from kgbench.reports.report import report_of
+from kgbench.store.store import read_run
 from tests.unit.made_results import result, timing
 from tests.unit.test_export_tidy import stored
 from tests.unit.test_package_documents import problem_of
@@ -142,7 +142,7 @@ def test_a_candidates_words_are_no_markdown(tmp_path: Path) -> None:
 
 
 def test_a_summary_is_not_larger_than_github_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgbench.export.github._MOST_BYTES", 2000)
+    monkeypatch.setattr("kgbench.reports.export.github._MOST_BYTES", 2000)
     problems = [{"id": f"aten/p{number}", "kind": "compute"} for number in range(20)]
     wrong = [Result(str(each["id"]), "m", 0, Outcome.WRONG_VALUE, reason="<" * 150) for each in problems]
     text = summary(report_of(read_run(stored(tmp_path, *wrong, problems=problems, samples=1))))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kgbench.errors import ExpressionError
-from kgbench.expr import CONSTANTS, ITEMSIZE, Expr, evaluate_reference, reference_names
+from kgbench.core.errors import ExpressionError
+from kgbench.problem.expressions import CONSTANTS, ITEMSIZE, Expr, evaluate_reference, reference_names
 
 VARIABLES = {"m": 5, "n": 7, "ta": "T", "pad": 0, "shape": (2, 3, 4), "flag": True, "nothing": None}
 

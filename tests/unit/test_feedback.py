@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kgbench.loader import Registry
+from kgbench.core.types import CaseResult, Mismatch, Outcome, Result
+from kgbench.problem.registry import Registry
 from kgbench.prompts.feedback import feedback_turn, verdict_words
-from kgbench.types import CaseResult, Mismatch, Outcome, Result
 from tests.unit.made_results import timing
 
 SOFTMAX = Registry().find("aten/softmax")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgbench import figures
+from kgbench.core import figures
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kgbench.harness.floor import Work, impossible
-from kgbench.types import Timing, Window
+from kgbench.core.types import Timing, Window
+from kgbench.harness.clock.physical_bound import Work, impossible
 
 PEAKS = {
     "gb_per_s": 4000, "read_gb_per_s": 4200, "write_gb_per_s": 3600, "l2_bytes": 50_000_000,

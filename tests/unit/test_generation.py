@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from kgbench import prices
-from kgbench.asking import NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
 from kgbench.cli.asking import asked_provider
-from kgbench.feeds import Work
-from kgbench.generation import Asking, Conversations, ModelProvider, kernel_of
-from kgbench.loader import load_problem
-from kgbench.models import ModelError
-from kgbench.models.replay import Recorded
-from kgbench.paths import problems_dir
-from kgbench.prices import Price
-from kgbench.problem import Problem
-from kgbench.store import RunStore, StoreError, read_reply
-from kgbench.types import CaseResult, Key, Mismatch, Outcome, Result
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import CaseResult, Key, Mismatch, Outcome, Result
+from kgbench.llm import prices
+from kgbench.llm.conversation import NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
+from kgbench.llm.prices import Price
+from kgbench.models.candidate_queue import Work
+from kgbench.models.generation import Asking, Conversations, ModelProvider, kernel_of
+from kgbench.models.provider import ModelError
+from kgbench.models.providers.replay import Recorded
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import load_problem
+from kgbench.store.store import RunStore, StoreError, read_reply
 
 KERNEL = "```python\ndef {name}(*args):\n    return None\n```"
 DOLLAR_A_REPLY = Price(input=0.0, output=1_000_000 / 1_000, cache_read=0.0, cache_write=0.0, batch=0.5)
@@ -261,7 +261,7 @@ def test_a_full_disk_stops_the_asking(
     def full(path: Path, text: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kgbench.store.write_atomically", full)
+    monkeypatch.setattr("kgbench.store.store.write_atomically", full)
     asker = Scripted(kernel)
     with pytest.raises(Exception, match="No space left"):
         drive(asker, problems, store, concurrency=1)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kgbench.guess import guess
-from kgbench.types import CaseResult, Mismatch, Outcome
+from kgbench.core.types import CaseResult, Mismatch, Outcome
+from kgbench.prompts.guess import guess
 
 
 def mismatch(index: tuple[int, ...], shape: tuple[int, ...], count: int, **more: Any) -> Mismatch:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks import honest_corpus
-from kgbench.loader import load_problem
+from kgbench.problem.registry import load_problem
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from kgbench.interruption import ended_by_signals
+from kgbench.core.interruption import ended_by_signals
 
 
 class Thing:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.harness.environment import environment
-from kgbench.harness.languages import EXTENSIONS, Machine, deadlines_for, lacking, machine_of, uses_of
-from kgbench.harness.settings import Deadlines
-from kgbench.paths import examples_dir
+from kgbench.core.paths import examples_dir
+from kgbench.harness.machine.environment import environment
+from kgbench.harness.machine.languages import EXTENSIONS, Machine, deadlines_for, lacking, machine_of, uses_of
+from kgbench.harness.machine.settings import Deadlines
 
 HERE = frozenset({"cupy", "triton", "setuptools"})
 GPU = Machine("cuda", "13.0", HERE, compiler=True, headers=True, ninja=True, nvcc=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.errors import UsageError
-from kgbench.loader import Registry
-from kgbench.models import provider_of
-from kgbench.models._layouts import UNMATCHED_SHOWN, match_folder, problem_named_by
-from kgbench.types import Outcome
+from kgbench.core.errors import UsageError
+from kgbench.core.types import Outcome
+from kgbench.models.layouts import UNMATCHED_SHOWN, match_folder, problem_named_by
+from kgbench.models.provider import provider_of
+from kgbench.problem.registry import Registry
 from tests.layouts import layout
 
 SGEMM = "cublas/cublasSgemm_v2"

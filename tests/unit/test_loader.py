@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.errors import KgbenchError, ProblemFileError, ProblemFileErrors, UsageError
-from kgbench.loader import Registry, load_problem, load_summary, problem_id
-from kgbench.paths import problems_dir
-from kgbench.problem import TensorArgument
-from kgbench.problemfile import BODY_KEYS, KEYS, READERS, READERS_WITH_ENTRY, key_line
-from kgbench.yamltree import read_tree, write_as_number
+from kgbench.core.errors import KgbenchError, ProblemFileError, ProblemFileErrors, UsageError
+from kgbench.core.paths import problems_dir
+from kgbench.problem.format import BODY_KEYS, KEYS, READERS, READERS_WITH_ENTRY, key_line
+from kgbench.problem.model import TensorArgument
+from kgbench.problem.registry import Registry, load_problem, load_summary, problem_id
+from kgbench.problem.yamltree import read_tree, write_as_number
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD = Path("tests/unit/bad_problems")
@@ -270,7 +270,7 @@ def test_docs_have_one_example_per_source() -> None:
 
 def test_loading_a_problem_imports_no_torch() -> None:
     program = (
-        "import sys; from kgbench.loader import Registry; from kgbench.cases import expand_cases\n"
+        "import sys; from kgbench.problem.registry import Registry; from kgbench.problem.cases import expand_cases\n"
         "problem = Registry().find('mm'); expand_cases(problem.overloads[0], 'cpu', None, 's')\n"
         "assert not {'torch', 'numpy', 'pandas', 'rich'} & set(sys.modules)"
     )

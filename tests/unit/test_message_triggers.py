@@ -1,7 +1,7 @@
 """Each message of kgbench comes up where it should: one trigger per number, through a command or a public function.
 
-A number of ``kgbench/messages.py`` without a trigger fails. Sessions that cannot begin are real ones; a small program
-stands in for the fork server.
+A number of ``kgbench/core/messages.py`` without a trigger fails. Sessions that cannot begin are real
+ones; a small program stands in for the fork server.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kgbench.asking import Prompt, Question, Sampling, Turn
 from kgbench.cli import main
-from kgbench.errors import KgbenchError, MachineError
-from kgbench.export.folder import write
-from kgbench.export.tidy import print_parquet
-from kgbench.expr import evaluate_reference
-from kgbench.harness import session as session_module
-from kgbench.harness.gpulock import GpuLock
-from kgbench.harness.session import Job, Session, Settings
-from kgbench.loader import load_problem
-from kgbench.messages import MESSAGES
-from kgbench.models import _layouts
-from kgbench.models.anthropic import AnthropicAsker
-from kgbench.models.exec import ExecAsker
-from kgbench.models.openai import OpenAIAsker
-from kgbench.models.openai_compatible import CompatibleAsker
-from kgbench.prompts import PromptOptions, prompt_for
-from kgbench.report import report_of
-from kgbench.store import RunStore, read_run
-from kgbench.torchprocess import NoAnswer
-from kgbench.types import Outcome, Result
+from kgbench.core.errors import KgbenchError, MachineError
+from kgbench.core.messages import MESSAGES
+from kgbench.core.torch_process import NoAnswer
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.machine.gpu_lock import GpuLock
+from kgbench.harness.session import session as session_module
+from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.llm.conversation import Prompt, Question, Sampling, Turn
+from kgbench.models import layouts
+from kgbench.models.providers.anthropic import AnthropicAsker
+from kgbench.models.providers.exec import ExecAsker
+from kgbench.models.providers.openai import OpenAIAsker
+from kgbench.models.providers.openai_compatible import CompatibleAsker
+from kgbench.problem.expressions import evaluate_reference
+from kgbench.problem.registry import load_problem
+from kgbench.prompts.render import PromptOptions, prompt_for
+from kgbench.reports.export.folder import write
+from kgbench.reports.export.tidy import print_parquet
+from kgbench.reports.report import report_of
+from kgbench.store.store import RunStore, read_run
 from tests.unit.made_results import result
 from tests.unit.test_cli_run import FakeSession
 from tests.unit.test_cli_verify import winning_run
@@ -290,7 +290,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB130": (_nothing, "new aten aten::scale"),
     "KGB131": (_nothing, "run --model baseline --suite nosuch"),
     "KGB132": (_nothing, "run --model baseline --suite trace:none.txt --device cpu"),
-    "KGB133": (lambda ground: ground.bend.setattr("kgbench.suites.ask", _no_answer),
+    "KGB133": (lambda ground: ground.bend.setattr("kgbench.problem.suites.ask", _no_answer),
                "run --model baseline --suite opinfo --problems aten/t --device cpu"),
     "KGB134": (lambda ground: ground.file("t.txt", "Operator: aten.foo.default"),
                "run --model baseline --suite trace:t.txt --device cpu"),
@@ -453,7 +453,7 @@ def _lock_comes_and_goes(ground: Ground) -> str:
 
     lock = GpuLock("GPU-1", ground.here)
     with ground.bend.context() as bend:
-        bend.setattr("kgbench.harness.gpulock.os.open", opened)
+        bend.setattr("kgbench.harness.machine.gpu_lock.os.open", opened)
         return _error(lock.try_take)
 
 
@@ -485,9 +485,9 @@ STAND_IN = """\
 # What the coordinator hears from a fork server, and from the referees that it forks, without either.
 import os, select, socket, subprocess, sys, time
 from dataclasses import asdict
-from kgbench.harness.protocol import Channel
+from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.sandbox import Plan
-from kgbench.types import Outcome, Result
+from kgbench.core.types import Outcome, Result
 HOW = {how!r}
 if HOW == "silent":
     sys.exit("torch is broken")
@@ -612,7 +612,7 @@ def _from_elsewhere(ground: Ground) -> str:
 
 
 def _kernelbench(ground: Ground) -> str:
-    return _error(lambda: _layouts.problem_named_by(Path("level_1_problem_1_sample_0_kernel.py"), ["aten/t"]))
+    return _error(lambda: layouts.problem_named_by(Path("level_1_problem_1_sample_0_kernel.py"), ["aten/t"]))
 
 
 def _no_such_language(ground: Ground) -> str:

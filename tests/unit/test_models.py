@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 import pytest
 
-from kgbench import models
 from kgbench.cli.completion import complete_model
-from kgbench.errors import UsageError
-from kgbench.models import MAX_SOURCE_BYTES, provider_names, provider_of, provider_summaries
-from kgbench.paths import example_languages, examples_dir
-from kgbench.problem import Problem
-from kgbench.types import Outcome
+from kgbench.core.errors import UsageError
+from kgbench.core.paths import example_languages, examples_dir
+from kgbench.core.types import Outcome
+from kgbench.models import provider as models
+from kgbench.models.provider import MAX_SOURCE_BYTES, provider_names, provider_of, provider_summaries
+from kgbench.problem.model import Problem
 
 
 def problem(id_: str) -> Problem:
@@ -32,7 +32,7 @@ def write(path: Path, text: str = "def mm(): ...\n") -> Path:
 
 
 def test_every_file_of_the_folder_is_a_provider() -> None:
-    folder = Path(models.__file__).parent
+    folder = Path(models.providers.__path__[0])
     assert provider_names() == tuple(sorted(path.stem.replace("_", "-") for path in folder.glob("[!_]*.py")))
 
 

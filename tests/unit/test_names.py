@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kgbench.errors import UsageError
-from kgbench.names import Name, closest_ids, did_you_mean, resolve
+from kgbench.core.errors import UsageError
+from kgbench.core.names import Name, closest_ids, did_you_mean, resolve
 
 IDS = ("aten/add", "aten/add_", "aten/softmax", "aten/rms_norm", "vllm/rms_norm", "cublas/cublasSgemm_v2")
 

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 from kgbench.cli.selftest_null import lines, words
-from kgbench.devicefacts import NOISE, PEAKS, device_key, keep, known, path_of
-from kgbench.harness.devices import Device
-from kgbench.harness.nulltest import MOST_KEPT, keep_noise, noise_of, of_results
-from kgbench.harness.session import _kept_peaks
-from kgbench.harness.statistics import FAMILY, NULL_NOISE, measured_noise, null_noise, time_range
-from kgbench.types import Outcome, Result
+from kgbench.core.device_facts import NOISE, PEAKS, device_key, keep, known, noise_of, path_of
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.clock.statistics import FAMILY, NULL_NOISE, measured_noise, null_noise, time_range
+from kgbench.harness.machine.devices import Device
+from kgbench.harness.session.session import _kept_peaks
+from kgbench.selftest.null_test import MOST_KEPT, keep_noise, of_results
 from tests.unit.made_results import result, timing
 
 GPU = Device("cuda", "GPU-1", "NVIDIA Test 1", 80.0, "580.1")
@@ -76,22 +76,22 @@ def test_a_range_with_few_ratios_says_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_widens_later_intervals_of_its_range_only() -> None:
-    assert noise_of(GPU) == {}
+    assert noise_of(GPU.kind, GPU.name) == {}
     path = keep_noise(GPU, of_results([null("a/one", *[1.01, 0.99] * 10)]))
     assert path == path_of(NOISE, "NVIDIA Test 1")
-    kept = noise_of(GPU)
+    kept = noise_of(GPU.kind, GPU.name)
     assert null_noise("cuda", 100.0, measured=kept) == (kept["200"], "measured")
     assert kept["200"] > NULL_NOISE["cuda"]["200"]
     assert null_noise("cuda", 20.0, measured=kept) == (NULL_NOISE["cuda"]["30"], "default")
     keep_noise(GPU, of_results([null("a/one", *[1.01, 0.99] * 10, us=20.0)]))
-    assert noise_of(GPU).keys() == {"30", "200"}
+    assert noise_of(GPU.kind, GPU.name).keys() == {"30", "200"}
 
 
 def test_noise_of_a_busy_machine_is_shown_and_not_kept() -> None:
     busy = of_results([null("a/one", *[2.0, 0.5] * 10)])
     assert next(iter(busy.noise().values())) > MOST_KEPT
     assert keep_noise(GPU, busy) is None
-    assert noise_of(GPU) == {}
+    assert noise_of(GPU.kind, GPU.name) == {}
     assert any("too wide to keep" in line for line in lines(busy))
 
 
@@ -118,7 +118,7 @@ def test_a_damaged_file_is_as_none(text: str) -> None:
     path = path_of(NOISE, device_key("cuda", GPU.name))
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    assert noise_of(GPU) == {}
+    assert noise_of(GPU.kind, GPU.name) == {}
 
 
 def test_peaks_are_kept_until_the_driver_changes() -> None:

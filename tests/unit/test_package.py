@@ -17,12 +17,8 @@ import pytest
 import kgbench
 
 ROOT = Path(__file__).resolve().parents[2]
-LINKS = {
-    "harness": "harness",
-    "baselines": "baselines",
-    "problems": "problems",
-    "exploits": "tests/candidates/exploits",
-}
+LINKS = ("harness", "baselines")
+"""Links at the top, for readers; nothing depends on them."""
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -31,7 +27,7 @@ def tracked_files() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0 and listed.stdout:
         return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
-    rooms = ("kgbench", *LINKS.values(), "tests", "docs", "scripts", "benchmarks", ".ci")
+    rooms = ("kgbench", "problems", "tests", "docs", "scripts", "benchmarks", ".ci")
     found = [path for path in ROOT.iterdir() if path.is_file()]
     for folder, _, names in (entry for room in rooms for entry in os.walk(ROOT / room)):
         if not folder.endswith("__pycache__"):
@@ -65,17 +61,12 @@ def build_wheel(folder: Path) -> list[str]:
 
 
 def copy_tree(target: Path) -> None:
-    """The files that git knows, links as links, so that a build leaves nothing in the tree."""
+    """The files that git knows, without the links at the top, so that a build leaves nothing in the tree."""
     target.mkdir()
-    for path in [*tracked_files(), *(ROOT / "kgbench" / name for name in LINKS)]:
+    for path in tracked_files():
         copy = target / path.relative_to(ROOT)
-        if any(parent.is_symlink() for parent in path.parents if parent.is_relative_to(ROOT)):
-            continue
         copy.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink():
-            copy.symlink_to(path.readlink())
-        else:
-            copy.write_bytes(path.read_bytes())
+        copy.write_bytes(path.read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +81,11 @@ def test_only_kgbench_lands_in_site_packages(wheel: list[str]) -> None:
 
 @pytest.mark.timeout(180)
 def test_wheel_carries_every_module_problem_and_example(wheel: list[str]) -> None:
-    rooms = {"kgbench": "", **{folder: f"{name}/" for name, folder in LINKS.items()}}
+    folders = {"kgbench": "kgbench", "problems": "kgbench/problems"}
     wanted = {
-        f"kgbench/{room}{path.relative_to(ROOT / folder).as_posix()}"
+        f"{packed_as}/{path.relative_to(ROOT / folder).as_posix()}"
         for path in tracked_files()
-        for folder, room in rooms.items()
+        for folder, packed_as in folders.items()
         if path.is_relative_to(ROOT / folder)
     }
     packed = set(wheel)
@@ -111,16 +102,13 @@ def test_wheel_has_the_licence_and_the_command(wheel: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_links_lead_to_the_rooms(name: str) -> None:
-    link = ROOT / "kgbench" / name
-    words = f"kgbench/{name} is no link to ../{LINKS[name]}: clone again with git config core.symlinks true"
-    assert link.is_dir(), words
-    assert link.resolve() == (ROOT / LINKS[name]).resolve()
-
-
-def test_rooms_import_as_parts_of_kgbench() -> None:
-    for name in ("harness", "baselines"):
-        assert importlib.import_module(f"kgbench.{name}").__name__ == f"kgbench.{name}"
+def test_links_at_the_top_lead_into_the_package(name: str) -> None:
+    link = ROOT / name
+    if not link.is_symlink():
+        assert link.read_text(encoding="utf-8").strip() == f"kgbench/{name}"  # as a clone without symbolic links has it
+        return
+    assert link.readlink() == Path("kgbench", name)
+    assert link.resolve().is_dir()
 
 
 def test_importing_kgbench_loads_nothing_heavy() -> None:

@@ -13,12 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from kgbench.cli import main
-from kgbench.figures import percent, size
-from kgbench.page import page_source, write_page
-from kgbench.page.detail import MOST_POINTS
-from kgbench.page.overview import GROUPS
-from kgbench.store import read_run
-from kgbench.types import Outcome
+from kgbench.core.figures import percent, size
+from kgbench.core.types import Outcome
+from kgbench.reports.page.detail import MOST_POINTS
+from kgbench.reports.page.document import write_page
+from kgbench.reports.page.overview import GROUPS
+from kgbench.reports.page.source import page_source
+from kgbench.store.store import read_run
 from tests.browser.made_run import make_run
 
 
@@ -30,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes two seconds to put together, and nothing here draws."""
-    monkeypatch.setattr("kgbench.page.document._vega", lambda: "")
+    monkeypatch.setattr("kgbench.reports.page.document._vega", lambda: "")
 
 
 def written(run: Path, file: Path, **more: int) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.loader import Registry, load_problem
-from kgbench.paths import examples_dir
-from kgbench.policy import GROUPS, KIND_GROUPS, KIND_WORDS, METHODS, allowed, hints
-from kgbench.problem import KINDS, Problem
+from kgbench.core.paths import examples_dir
+from kgbench.policy.rules import GROUPS, KIND_GROUPS, KIND_WORDS, METHODS, allowed, hints
+from kgbench.problem.model import KINDS, Problem
+from kgbench.problem.registry import Registry, load_problem
 
 PATHS = Registry().paths
 MM = load_problem(PATHS["aten/mm"])

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.aliases import aliases, resolve
-from kgbench.asking import Usage
-from kgbench.errors import UsageError
-from kgbench.loader import load_problem
-from kgbench.models import ModelError, provider_names, provider_of
-from kgbench.paths import problems_dir
-from kgbench.prices import FREE, Price, ceiling_usd, price_of, usd
+from kgbench.core.errors import UsageError
+from kgbench.core.paths import problems_dir
+from kgbench.llm.aliases import aliases, resolve
+from kgbench.llm.conversation import Usage
+from kgbench.llm.prices import FREE, Price, ceiling_usd, price_of, usd
+from kgbench.models.provider import ModelError, provider_names, provider_of
+from kgbench.problem.registry import load_problem
 
 PRICE = Price(input=4.0, output=20.0, cache_read=0.2, cache_write=5.0, batch=0.5)
 USAGE = Usage(input_tokens=1_000, cache_read_tokens=10_000, cache_write_tokens=2_000, output_tokens=3_000)

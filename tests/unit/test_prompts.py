@@ -10,19 +10,20 @@ import pytest
 from click import Context
 from click.testing import CliRunner
 
-from kgbench.asking import Prompt
-from kgbench.cases import judged_dtypes
 from kgbench.cli import main
 from kgbench.cli.completion import complete_gpu
-from kgbench.errors import UsageError
-from kgbench.expr import Expr
-from kgbench.gpus import Gpu, gpu_as_driven, gpu_named, known_gpus
-from kgbench.loader import Registry, load_problem
-from kgbench.paths import examples_dir
-from kgbench.problem import SOURCES, CaseTemplate, Draw, Overload, Problem, TensorArgument
-from kgbench.prompts import LANGUAGES, PromptOptions, estimated_tokens, prompt_for
+from kgbench.core.errors import UsageError
+from kgbench.core.paths import examples_dir
+from kgbench.llm.conversation import Prompt
+from kgbench.problem.cases import judged_dtypes
+from kgbench.problem.expressions import Expr
+from kgbench.problem.model import SOURCES, CaseTemplate, Draw, Overload, Problem, TensorArgument
+from kgbench.problem.registry import Registry, load_problem
 from kgbench.prompts.facts import OperatorFacts, TorchFacts
+from kgbench.prompts.gpus import Gpu, gpu_as_driven, gpu_named, known_gpus
+from kgbench.prompts.render import LANGUAGES, PromptOptions, prompt_for
 from kgbench.prompts.shots import examples_for
+from kgbench.prompts.tokens import estimated_tokens
 from tests.unit.test_loader import GOOD
 
 H200 = gpu_named("H200")
@@ -286,7 +287,7 @@ def test_every_gpu_of_the_table_is_whole() -> None:
 
 
 def test_the_command_prints_what_is_sent(problems: list[Problem], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgbench.targets.nvidia_gpus", list)
+    monkeypatch.setattr("kgbench.prompts.targets.nvidia_gpus", list)
     prompt = prompt_for(one(problems, "vllm/rms_norm"), PromptOptions())
     result = CliRunner().invoke(main, ["prompt", "rms_norm"])
     assert result.exit_code == 0
@@ -296,7 +297,7 @@ def test_the_command_prints_what_is_sent(problems: list[Problem], monkeypatch: p
 
 
 def test_the_command_lists_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgbench.targets.nvidia_gpus", list)
+    monkeypatch.setattr("kgbench.prompts.targets.nvidia_gpus", list)
     result = CliRunner().invoke(main, ["prompt", "--sizes", "--source", "vllm"])
     assert result.exit_code == 0
     assert len(result.stdout.splitlines()) == 50

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgbench.harness.protocol import (
+from kgbench.harness.wire.protocol import (
     MAX_REPLY_BYTES,
     Channel,
     ChannelClosed,

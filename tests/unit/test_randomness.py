@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from benchmarks.false_alarms import OPERATORS, largest_shares  # noqa: E402
 from kgbench.baselines.expected import Expected, Follows, Sampled  # noqa: E402
 from kgbench.baselines.references import random as laws  # noqa: E402
-from kgbench.harness.randomness import Numbers, codes_of, first_failure, scores, surprise  # noqa: E402
-from kgbench.harness.samples import MOST_SAMPLES, joined, numbers_of, random_bits  # noqa: E402
+from kgbench.harness.verdict.random.battery import Numbers, codes_of, first_failure, scores, surprise  # noqa: E402
+from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits  # noqa: E402
 
 pytestmark = pytest.mark.torch
 COUNT = 60_000

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgbench import replies
-from kgbench.models import MAX_SOURCE_BYTES
-from kgbench.replies import code_of
+from kgbench.models import replies
+from kgbench.models.provider import MAX_SOURCE_BYTES
+from kgbench.models.replies import code_of
 
 ENTRIES = ("add_Tensor", "add")
 CODE = "import torch\n\n\ndef add_Tensor(self, other):\n    return self + other\n"

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from kgbench.progress import Tallies, display, finished_line
-from kgbench.report import as_json, plain, print_report, ratio_text, report_of, result_line
-from kgbench.store import StoredRun, json_text
-from kgbench.types import CaseResult, Library, Mismatch, Outcome, Result
+from kgbench.core.figures import ratio_text
+from kgbench.core.text import plain
+from kgbench.core.types import CaseResult, Library, Mismatch, Outcome, Result
+from kgbench.evaluation.progress import Tallies, display, finished_line
+from kgbench.reports.report import as_json, print_report, report_of, result_line
+from kgbench.store.store import StoredRun, json_text
 from tests.unit.made_results import LIBRARY, NO_LIBRARY, bench, result, timing
 
 SANDBOX = {"network": "closed", "uid": "OPEN: refused in this container"}

@@ -15,9 +15,10 @@ from click.testing import CliRunner
 
 import kgbench
 from kgbench.cli import main
-from kgbench.errors import KgbenchError
-from kgbench.tabular import all_columns, columns
-from kgbench.types import Generation, Outcome, Result
+from kgbench.core.errors import KgbenchError
+from kgbench.core.paths import PACKAGE
+from kgbench.core.types import Generation, Outcome, Result
+from kgbench.reports.table import all_columns, columns
 from tests.unit.made_results import result, timing
 from tests.unit.test_comparison import stored
 
@@ -168,4 +169,5 @@ def test_every_function_that_the_document_names_exists() -> None:
     named = [(module, name) for module, name in named if name not in ("md", "py", "jsonl")]
     assert len(named) > 15
     for module, name in named:
-        assert hasattr(importlib.import_module(f"kgbench.{module}"), name), f"{module}.{name}"
+        (package,) = [each for each in ("core", "scores", "reports") if (PACKAGE / each / f"{module}.py").exists()]
+        assert hasattr(importlib.import_module(f"kgbench.{package}.{module}"), name), f"{module}.{name}"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgbench import scores
-from kgbench.samples import Selected, after_round, ks, latest, newest, pass_at_k
-from kgbench.scores import FastP
-from kgbench.types import Outcome, Result
+from kgbench.core.types import Outcome, Result
+from kgbench.scores import rows as scores
+from kgbench.scores.rows import FastP
+from kgbench.scores.samples import Selected, after_round, ks, latest, newest, pass_at_k
 from tests.unit.made_results import NO_LIBRARY, result, timing
 
 

@@ -7,10 +7,10 @@ import math
 
 import pytest
 
-from kgbench import scores
-from kgbench.samples import Selected, is_fast
-from kgbench.speedups import Estimate, speedup
-from kgbench.types import Outcome, Timing
+from kgbench.core.types import Outcome, Timing
+from kgbench.scores import rows as scores
+from kgbench.scores.samples import Selected, is_fast
+from kgbench.scores.speedups import Estimate, speedup
 from tests.unit.made_results import NO_LIBRARY, WIDTH, bench, result, timing
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kgbench.harness.statistics import LAUNCH_BOUND_US, half_width, interval, null_noise
+from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, half_width, interval, null_noise
 
 
 def test_equal_ratios_have_the_null_tests_interval() -> None:

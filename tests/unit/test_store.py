@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from kgbench import store
-from kgbench.store import RunStore, StoreError, WriteError, find_run, read_run
-from kgbench.types import CaseResult, Generation, Library, Mismatch, Outcome, Result, Timing, Window
+from kgbench.core.types import CaseResult, Generation, Library, Mismatch, Outcome, Result, Timing, Window
+from kgbench.store import store
+from kgbench.store.store import RunStore, StoreError, WriteError, find_run, read_run
 
 SEED = "a seed that nobody may know"
 
@@ -170,7 +170,7 @@ def test_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
 import resource, signal, sys
 from pathlib import Path
 from tests.unit.test_store import full_result, make
-from kgbench.store import WriteError, read_run
+from kgbench.store.store import WriteError, read_run
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 made = make(Path(sys.argv[1]))
 made.append(full_result("aten/a"))

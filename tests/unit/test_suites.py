@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kgbench import suites
-from kgbench.cases import expand_cases
-from kgbench.errors import UsageError
-from kgbench.loader import load_problem
-from kgbench.problem import Problem
-from kgbench.store import StoredRun
-from kgbench.suitereport import suite_lines, suite_rows, suite_table
-from kgbench.suites import Share, Suite, SuiteCall, check_name, make_suite, narrowed, read_suite, with_suite
-from kgbench.torchprocess import NoAnswer, ask
-from kgbench.types import CaseResult, Outcome
+from kgbench.core.errors import UsageError
+from kgbench.core.torch_process import NoAnswer, ask
+from kgbench.core.types import CaseResult, Outcome
+from kgbench.problem import suites
+from kgbench.problem.cases import expand_cases
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import load_problem
+from kgbench.problem.suites import Share, Suite, SuiteCall, check_name, make_suite, narrowed, read_suite, with_suite
+from kgbench.reports.suite import suite_lines, suite_rows, suite_table
+from kgbench.store.store import StoredRun
 from tests.unit.made_results import result
 
 HALVE = """\

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgbench.traces import (
+from kgbench.problem.calls import (
     DTYPES,
     Call,
     TensorLike,

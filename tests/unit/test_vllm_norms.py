@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from kgbench.baselines.references import vllm_norms  # noqa: E402
-from kgbench.harness.compare import Limits, share_used  # noqa: E402
+from kgbench.harness.verdict.compare import Limits, share_used  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 
 from kgbench.baselines.packing import ggml  # noqa: E402
 from kgbench.baselines.references import vllm_quantized  # noqa: E402
-from kgbench.harness.compare import Limits, share_used  # noqa: E402
-from kgbench.loader import load_problem  # noqa: E402
-from kgbench.paths import problems_dir  # noqa: E402
+from kgbench.core.paths import problems_dir  # noqa: E402
+from kgbench.harness.verdict.compare import Limits, share_used  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -1,0 +1,92 @@
+"""Finds the library call that a problem names: ``load_baseline("cublas:cublasSgemm_v2", "cuda")``.
+
+Each source has a module of its own with one ``load(name, device_kind)``; this one only picks it. Whoever times a
+baseline passes it the entry's arguments; everything that is created once (handles, workspaces, loaded libraries) is
+created here, so that a timed call does nothing but the call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kgbench.core import user_modules
+
+LOADERS: Final = {
+    "aten": "kgbench.baselines.aten",
+    "cublas": "kgbench.baselines.cublas",
+    "openblas": "kgbench.baselines.openblas",
+    "vllm": "kgbench.baselines.vllm",
+}
+DEVICE_KINDS: Final = ("cuda", "cpu")
+
+
+class Unavailable(Exception):
+    """This machine cannot run the baseline. The text says why and what would help."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A library call that behaves as its problem's entry does."""
+
+    call: Callable[..., Any]
+    """Takes the entry's arguments in the entry's order, keyword-only ones by keyword: tensors and Python values, flags
+    as text. Writes the written arguments or returns the tensor, asynchronously on the current CUDA stream."""
+    library: str
+    """Name and version, for example ``cuBLAS 13.1.0``."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """What about the call a reader of its time has to know, for example ``{"math_mode": "…, TF32 off"}``."""
+
+
+def load_baseline(target: str, device_kind: str) -> Baseline:
+    """The baseline behind a problem file's ``baseline`` or ``fallback`` entry.
+
+    ``target`` is ``aten:softmax.int``, ``cublas:…``, ``openblas:…``, ``vllm:…`` or the dotted path
+    ``package.module:function`` of a fallback or of a user's library call. ``device_kind`` is ``cuda`` or ``cpu``.
+
+    Raises ``Unavailable`` when this machine cannot run it, ``ValueError`` when ``target`` names nothing.
+    """
+    if device_kind not in DEVICE_KINDS:
+        raise ValueError(f"device kind {device_kind!r}: expected one of {', '.join(DEVICE_KINDS)}")
+    source, colon, name = target.partition(":")
+    if not colon or not name:
+        raise ValueError(
+            f"baseline {target!r}: expected SOURCE:NAME with one of {', '.join(LOADERS)}, or package.module:function"
+        )
+    if source in LOADERS:
+        baseline: Baseline = importlib.import_module(LOADERS[source]).load(name, device_kind)
+        return baseline
+    return _load_dotted(source, name)
+
+
+def load_function(path: str) -> Callable[..., Any]:
+    """The function behind a dotted path ``package.module:function``; raises ``ValueError`` naming what is missing."""
+    module_name, _, name = path.partition(":")
+    user_modules.make_importable()
+    try:
+        function = getattr(importlib.import_module(module_name), name)
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{path!r}: there is no module {error.name!r}") from error
+    except AttributeError as error:
+        raise ValueError(f"{path!r}: module {module_name!r} has no function {name!r}") from error
+    if not callable(function):
+        raise ValueError(f"{path!r}: expected a function, got {type(function).__name__}")
+    result: Callable[..., Any] = function
+    return result
+
+
+def _load_dotted(module_name: str, name: str) -> Baseline:
+    """A fallback of ours, or a library call of the user's, whose module may name the library: ``LIBRARY = "… 1.2"``."""
+    call = load_function(f"{module_name}:{name}")
+    if not module_name.startswith(f"{__package__}."):
+        return Baseline(call, str(getattr(sys.modules[module_name], "LIBRARY", f"{module_name}:{name}")))
+    import torch
+
+    return Baseline(
+        call,
+        library=f"PyTorch {torch.__version__} expression",
+        notes={"fallback": f"{name} in plain PyTorch, in the problem's own dtypes"},
+    )

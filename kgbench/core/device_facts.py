@@ -1,0 +1,62 @@
+"""What was measured of a device and is kept for later sessions: its peaks, and the noise of its null test. Torch-free.
+
+One JSON file per kind of device in the user's cache folder, ``$XDG_CACHE_HOME/kgbench/{peaks,noise}/``. Whatever cannot
+be read or written there is measured again, or left at the defaults: no run fails for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.core.files import write_atomically
+
+PEAKS: Final = "peaks"
+NOISE: Final = "noise"
+
+
+def cache_folder() -> Path:
+    """Of this user."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgbench"
+
+
+def device_key(kind: str, name: str) -> str:
+    """What devices that are alike have in common: a GPU's model, of CPUs the machine."""
+    return name if kind == "cuda" else f"{name} of {platform.node()}"
+
+
+def path_of(what: str, key: str) -> Path:
+    return cache_folder() / what / (re.sub(r"[^A-Za-z0-9]+", "-", key).strip("-") + ".json")
+
+
+def known(what: str, key: str) -> dict[str, Any] | None:
+    """What is kept; None where nothing is, or nothing that can be read."""
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        found = json.loads(path_of(what, key).read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return None
+
+
+def keep(what: str, key: str, data: dict[str, Any]) -> Path | None:
+    """Where it is kept now; None where this user's cache cannot be written."""
+    with contextlib.suppress(OSError, RuntimeError):
+        path = path_of(what, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(data, indent=2) + "\n")
+        return path
+    return None
+
+
+def noise_of(kind: str, name: str) -> dict[str, float]:
+    """By range, what a null test showed on a device like this one; empty where none was run."""
+    kept = known(NOISE, device_key(kind, name)) or {}
+    widths = kept.get("half_widths")
+    if not isinstance(widths, dict):
+        return {}
+    return {str(key): float(value) for key, value in widths.items() if isinstance(value, int | float) and value > 0}

@@ -1,0 +1,53 @@
+"""Where the package and the data that ships with it lie. The only module that knows.
+
+Problem files lie in ``problems/`` at the top of a checkout, and in ``kgbench/problems/`` of an installed wheel.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+PACKAGE: Final = Path(__file__).resolve().parents[1]
+"""The folder ``kgbench`` that this very package was imported from, links resolved."""
+IMPORT_ROOT: Final = PACKAGE.parent
+"""The folder that has ``kgbench`` in it: a child that is to import the same kgbench has it on its path."""
+
+
+def checkout() -> Path | None:
+    """The project's folder where kgbench runs from one; None where it is installed."""
+    return IMPORT_ROOT if (IMPORT_ROOT / "pyproject.toml").is_file() else None
+
+
+def problems_dir() -> Path:
+    """The folder with ``<source>/<name>.yaml``, links resolved."""
+    return ((checkout() or PACKAGE) / "problems").resolve()
+
+
+def examples_dir(language: str = "triton") -> Path:
+    """The folder with the example kernels in a language, ``<source>/<name>.py``."""
+    return _examples() / language
+
+
+def example_languages() -> tuple[str, ...]:
+    """The languages there are examples in."""
+    return tuple(sorted(path.name for path in _examples().iterdir() if not path.name.startswith(("_", "."))))
+
+
+def exploits_dir() -> Path:
+    """The folder with the candidates of ``kgbench selftest exploits``."""
+    return (PACKAGE / "selftest" / "exploits" / "files").resolve()
+
+
+def answer_dirs() -> tuple[Path, ...]:
+    """Folders of this package that hold answers: problems, references and examples. No candidate may see them."""
+    return (problems_dir(), _examples(), (PACKAGE / "baselines").resolve(), exploits_dir())
+
+
+def hidden_dirs(*own: Path | str) -> tuple[Path, ...]:
+    """What no candidate of a session may see: the package's answers, and the user's own folders of them."""
+    return tuple(sorted({*answer_dirs(), *(Path(folder).resolve() for folder in own)}))
+
+
+def _examples() -> Path:
+    return (PACKAGE / "examples").resolve()

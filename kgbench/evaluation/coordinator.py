@@ -1,0 +1,333 @@
+"""The run itself: every candidate of every problem through one session, each result stored before the next begins.
+
+Never imports torch. Judging is left to the session (``harness/session``), keeping to
+``runs/store.py``, showing to ``progress.py``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import queue
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from rich.console import Console
+
+from kgbench import __version__
+from kgbench.core.errors import KgbenchError
+from kgbench.core.interruption import ended_by_signals
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import Key, Result
+from kgbench.evaluation.progress import Display, display
+from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.models.candidate_queue import Feed, ListFeed, Work
+from kgbench.models.generation import ModelProvider
+from kgbench.models.provider import Provider
+from kgbench.problem.model import Problem
+from kgbench.problem.problem_set import sha256_of
+from kgbench.problem.suites import SUITE_FILE, Suite
+from kgbench.store.store import RunStore, WriteError, json_text
+
+_PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvidia-cublas", "nvidia-cublas-cu12")
+_OF_THE_LAST_SEGMENT: Final = ("kgbench", "deadlines", "machine", "packages", "problem_set_sha256", "problems")
+"""What run.json says about a run that was gone on with as it is now, not as it was when it was begun."""
+_Events = queue.SimpleQueue[tuple[Work, Future[Result]] | None]
+"""A verdict; or None, where the feed may have something new."""
+
+
+class Judge(Protocol):
+    """What the coordinator needs of a session."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+
+    @property
+    def jobs(self) -> int: ...
+
+    @property
+    def timed_s(self) -> float: ...
+
+    def close(self) -> None: ...
+
+    def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result: ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run was asked for, with everything looked up."""
+
+    problems: tuple[Problem, ...]
+    provider: Provider | ModelProvider
+    command: tuple[str, ...]
+    seed: str
+    seed_is_secret: bool
+    """False when it came from the command line, where a candidate's author may have seen it."""
+    out: Path
+    run_id: str
+    started: datetime
+    deadlines: Deadlines
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    """The command line's own words about model and selection, for whoever repeats or resumes the run."""
+    suite: Suite | None = None
+    """What is judged in place of the problems' own cases."""
+    done: Mapping[Key, Result] = field(default_factory=dict)
+    """What has a verdict already."""
+
+    @property
+    def rounds(self) -> int:
+        """How often a model may answer in each sample; 1 where nobody is asked."""
+        return self.provider.asking.rounds if isinstance(self.provider, ModelProvider) else 1
+
+    def missing(self, problem: Problem) -> int:
+        """How many of its candidates have no verdict."""
+        samples = range(self.provider.samples_of(problem.id))
+        keys = ((problem.id, self.provider.model, sample, r) for sample in samples for r in range(self.rounds))
+        return sum(key not in self.done for key in keys)
+
+    @property
+    def questions(self) -> dict[str, int]:
+        """Candidates that are missing, by source; empty where nobody is asked."""
+        if not isinstance(self.provider, ModelProvider):
+            return {}
+        counts: Counter[str] = Counter()
+        for problem in self.problems:
+            counts[problem.source] += self.missing(problem)
+        return dict(counts)
+
+    def feed(self, store: RunStore) -> Feed:
+        """The candidates without a verdict."""
+        if isinstance(self.provider, ModelProvider):
+            return self.provider.feed(self.problems, self.done, store)
+        return ListFeed(self.provider, self.problems, frozenset(self.done))
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended: its folder, and what cut it short."""
+
+    path: Path
+    interrupted: bool = False
+    error: KgbenchError | None = None
+    left: str = ""
+    """Questions without a reply, in words; empty where all were answered."""
+
+
+def new_run_id(now: datetime, token: str) -> str:
+    """``20260131T235959Z-<token>``: sorts by time and does not collide."""
+    return f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{token}"
+
+
+def run(
+    plan: Plan,
+    open_session: Callable[[RunStore], contextlib.AbstractContextManager[Judge]],
+    console: Console,
+    reopened: RunStore | None = None,
+) -> Ending:
+    """Evaluates the plan, or what is missing of it in a run that was reopened.
+
+    SIGINT, SIGTERM and SIGHUP end it early and keep what is finished.
+
+    Raises StoreError when the run's folder cannot be made, and MachineError when no session can be had; nothing is left
+    then. Whatever ends the run after that is in the Ending. An exception that is not a KgbenchError is a bug: it rises
+    after the run was marked as failed.
+    """
+    with ended_by_signals() as no_more_signals:
+        store = reopened or RunStore.create(plan.out, plan.run_id, run_facts(plan), seed=plan.seed)
+        if reopened is not None:
+            info = run_facts(plan)
+            changes = {name: info[name] for name in _OF_THE_LAST_SEGMENT}
+            store.begin(changes, seed=plan.seed, started=info["started"], command=plan.command)
+        status, error, begun, left = "failed", None, False, ""
+        try:
+            if plan.suite is not None and reopened is None:
+                store.save_suite(json_text(plan.suite.to_json()))
+            with opened(open_session(store), console) as session:
+                begun = True
+                store.update({"device": dict(session.facts)})
+                with display(console, sum(map(plan.missing, plan.problems)), plan.questions) as shown:
+                    since = time.monotonic()
+                    left = _evaluate_all(plan, session, store, shown)
+                no_more_signals()
+                spent = {"timed_s": session.timed_s, "wall_s": time.monotonic() - since}
+                store.update({name: round(store.info.get(name, 0.0) + value, 3) for name, value in spent.items()})
+            status = "incomplete" if left else "finished"
+        except KeyboardInterrupt:
+            status = "interrupted"
+        except KgbenchError as cause:
+            error = cause
+        finally:
+            if error and not begun:
+                store.discard()
+                raise error
+            with contextlib.suppress(WriteError) if error else contextlib.nullcontext():
+                store.finish(status, finished=datetime.now(UTC).isoformat(timespec="seconds"), seed=plan.seed)
+    return Ending(store.path, status == "interrupted", error, left)
+
+
+@contextlib.contextmanager
+def opened(session: contextlib.AbstractContextManager[Judge], console: Console) -> Iterator[Judge]:
+    """Enters the session; on a terminal something moves meanwhile, since that takes seconds."""
+    with contextlib.ExitStack() as stack:
+        waiting = (
+            console.status("starting fork server and referee") if console.is_terminal else contextlib.nullcontext()
+        )
+        with waiting:
+            judge = stack.enter_context(session)
+        yield judge
+
+
+def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -> str:
+    """As many candidates at once as the session takes, each as soon as it is there; what is left without a reply.
+
+    Only this thread writes results.
+    """
+    suite = str((store.path / SUITE_FILE).resolve()) if plan.suite is not None and plan.suite.shares else ""
+    events: _Events = queue.SimpleQueue()
+    feed = plan.feed(store)
+    at_work = 0
+    with ThreadPoolExecutor(max_workers=session.jobs) as pool:
+        try:
+            feed.start(lambda: events.put(None), shown, lambda *asked: _practise(session, *asked))
+            while True:
+                # Further candidates are taken only when there is somebody to judge them.
+                while at_work < session.jobs and (work := feed.take()) is not None:
+                    _begin(work, store, shown)
+                    future = pool.submit(_evaluate, work, session, shown, suite)
+                    future.add_done_callback(functools.partial(_report_to, events, work))
+                    at_work += 1
+                if not at_work and feed.finished:
+                    break
+                event = events.get()
+                if event is not None:
+                    at_work -= 1
+                    _store(*event, feed, store, shown)
+            feed.close()
+            return feed.left
+        except BaseException:
+            # The threads wait for their referees; those are gone now.
+            session.close()
+            with contextlib.suppress(KgbenchError):
+                feed.close()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _report_to(events: _Events, work: Work, done: Future[Result]) -> None:
+    events.put((work, done))
+
+
+def _begin(work: Work, store: RunStore, shown: Display) -> None:
+    candidate = work.candidate
+    if candidate.source_text is not None:
+        store.save_candidate(work.problem.id, candidate.sample, candidate.source_text, candidate.round)
+    shown.started(work.problem.id)
+
+
+def _store(work: Work, future: Future[Result], feed: Feed, store: RunStore, shown: Display) -> None:
+    """Keeps one verdict. Raises what its evaluation raised."""
+    result = replace(future.result(), round=work.candidate.round, generation=work.candidate.generation)
+    store.append(result)
+    shown.finished(result)
+    feed.judged(work, result)
+
+
+def _practise(session: Judge, problem: Problem, text: str, by: str) -> Result:
+    """What an agent is told about a text before it hands one in: with inputs that no verdict uses."""
+    job = Job(problem_path=str(problem.path), problem_id=problem.id, model=by, source=text, practice=True)
+    return session.evaluate(job, on_event=lambda phase, detail: None)
+
+
+def _evaluate(work: Work, session: Judge, shown: Display, suite: str) -> Result:
+    problem, candidate = work.problem, work.candidate
+    if candidate.outcome is not None:
+        return Result(
+            problem=problem.id,
+            model=candidate.model,
+            sample=candidate.sample,
+            outcome=candidate.outcome,
+            reason=candidate.reason,
+            problem_sha256=problem.sha256,
+            source=problem.source,
+            kind=problem.kind,
+            device=str(session.facts.get("kind", "")),
+        )
+    job = Job(
+        problem_path=str(problem.path),
+        problem_id=problem.id,
+        model=candidate.model,
+        sample=candidate.sample,
+        round=candidate.round,
+        source=candidate.source_text,
+        trusted=candidate.trusted,
+        suite=suite,
+    )
+    return session.evaluate(job, on_event=lambda phase, detail: shown.phase(problem.id, phase, detail))
+
+
+def run_facts(plan: Plan) -> dict[str, Any]:
+    """What run.json says of a run before it begins."""
+    problems = [
+        {
+            "id": problem.id,
+            "kind": problem.kind,
+            "category": problem.category,
+            "sha256": problem.sha256,
+            "own": is_own(problem),
+            "overloads": [overload.name for overload in problem.overloads if overload.required],
+        }
+        for problem in plan.problems
+    ]
+    return {
+        "status": "running",
+        "started": plan.started.astimezone(UTC).isoformat(timespec="seconds"),
+        "finished": None,
+        "kgbench": __version__,
+        "command": list(plan.command),
+        "model": plan.provider.model,
+        "asked": dict(plan.asked),
+        "samples": plan.provider.asking.samples if isinstance(plan.provider, ModelProvider) else None,
+        "rounds": plan.rounds,
+        "timed": plan.provider.timed and plan.suite is None,
+        "suite": plan.suite.name if plan.suite is not None else None,
+        "seed_is_secret": plan.seed_is_secret,
+        "deadlines": asdict(plan.deadlines),
+        "machine": _machine(),
+        "packages": installed_versions(_PACKAGES),
+        "device": None,
+        "problem_set_sha256": sha256_of((problem.id, problem.sha256) for problem in plan.problems),
+        "problems": problems,
+    }
+
+
+def is_own(problem: Problem) -> bool:
+    """The problem is the user's and not one of the benchmark's."""
+    return not problem.path.resolve().is_relative_to(problems_dir())
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "name": platform.node(),
+        "system": platform.platform(),
+        "architecture": platform.machine(),
+        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of those that are installed, from their metadata: nothing is imported."""
+    versions = {}
+    for name in packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions

@@ -1,0 +1,153 @@
+"""Judging from Python: ``with Evaluator() as evaluator: evaluator.check("cublas/cublasSgemm_v2", text)``.
+
+The same processes as in ``kgbench run``, kept warm between calls. Never imports torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kgbench.core import user_modules
+from kgbench.core.paths import hidden_dirs, problems_dir
+from kgbench.core.types import Result
+from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session.session import Session, Settings
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import Registry, load_problem
+from kgbench.scores.samples import is_fast
+from kgbench.scores.speedups import speedup
+
+
+def _to_stderr(words: str) -> None:
+    print(f"kgbench: {words}", file=sys.stderr)
+
+
+class Checked(Result):
+    """A Result with what a trainer asks of it."""
+
+    @property
+    def speedup(self) -> float | None:
+        """Library time / candidate time over the bench cases, by ``speedups.speedup``; None when not timed."""
+        estimate = speedup(self)
+        return None if self.interpreted or estimate is None else estimate.point
+
+    def reward(self, p: float = 1.0) -> float:
+        """1.0 when this counts in fast_p: right, and the lower end of the speedup's interval is above p; else 0.0.
+
+        With p = 0, 1.0 when it is right. The mean over all problems of a source is its fast_p.
+        """
+        return float(is_fast(self, p))
+
+
+class Evaluator:
+    """Judges kernels until it is closed. May be used from many threads at once; a fork of it may not.
+
+    While it is open it holds its GPUs: another kgbench on the machine, whoever started it, waits or takes others. An
+    interrupted ``check`` (Ctrl-C, or a notebook's stop button) ends what that check had started; the next one works.
+
+    Args:
+        device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or GPUs by number as in ``cuda:0,2``.
+        gpus: how many of these GPUs to use, at most; 0 takes all that ``device`` numbers, or one.
+        jobs: kernels to prepare at once on each device; 0 takes what cores and memory allow.
+        timing: False judges right or wrong only, which is several times faster.
+        problem_dirs: folders of further problems, ``<source>/<name>.yaml``.
+        deadlines: seconds by phase; None takes the defaults of the device.
+        require_sandbox: the least sandbox level (docs/sandbox.md); empty takes what there is.
+        policy: what becomes of a kernel that has others do its work: ``strict`` rejects it, ``report`` keeps the
+            evidence in ``Checked.evidence``, ``off`` does not look (docs/policy.md).
+        say: told what takes long or went wrong without ending anything; None prints it on stderr.
+
+    Raises MachineError where this machine cannot, at once and not at the first check.
+    """
+
+    def __init__(
+        self,
+        device: str = "auto",
+        *,
+        gpus: int = 0,
+        jobs: int = 0,
+        timing: bool = True,
+        problem_dirs: Sequence[Path | str] = (),
+        deadlines: Deadlines | None = None,
+        require_sandbox: str = "",
+        policy: str = "strict",
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        folders = tuple(Path(each).resolve() for each in problem_dirs)
+        user_modules.offer(folders)
+        self._registry = Registry((problems_dir(), *folders))
+        self._problems: dict[str, Problem] = {}
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._session = Session(
+            Settings(
+                device=device,
+                gpus=gpus,
+                jobs=jobs,
+                deadlines=deadlines,
+                hidden=hidden_dirs(*folders),
+                timing=timing,
+                require_sandbox=require_sandbox,
+                policy=policy,
+                say=say or _to_stderr,
+            )
+        )
+        self._session.__enter__()
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all processes. A check that another thread waits for raises SessionClosed."""
+        self._session.close()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The device, its software and the sandbox, as in run.json."""
+        return self._session.facts
+
+    @property
+    def jobs(self) -> int:
+        """How many checks run at once; further ones wait."""
+        return self._session.jobs
+
+    def check(
+        self,
+        problem: str,
+        source: str,
+        *,
+        on_event: Callable[[str, str], None] = lambda phase, detail: None,
+    ) -> Checked:
+        """Judge one kernel and time it beside the library.
+
+        Args:
+            problem: an id such as ``cublas/cublasSgemm_v2``, or a name that ``kgbench show`` takes.
+            source: the text of a Python file that defines the problem's entry.
+            on_event: told of each phase and its detail, from this thread.
+
+        The same text gets other inputs each time. Raises UsageError for a problem that there is not, MachineError when
+        no device is left that works, SessionClosed after ``close``.
+        """
+        loaded = self._load(problem)
+        job = Job(str(loaded.path), loaded.id, "evaluator", next(self._numbers), source)
+        result = self._session.evaluate(job, on_event)
+        return Checked(**{field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
+
+    def _load(self, name: str) -> Problem:
+        with self._lock:
+            if name not in self._problems:
+                chosen = self._registry.resolve(name).id
+                self._problems[name] = load_problem(self._registry.paths[chosen])
+            return self._problems[name]

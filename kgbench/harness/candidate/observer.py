@@ -1,0 +1,292 @@
+"""What a candidate's calls made PyTorch and the device do, as PyTorch's tracer (Kineto, with CUPTI on a GPU) saw it.
+
+Runs in the candidate's process, so all that it says is a hint: docs/policy.md says what hides from it, and how that
+comes out. The tracer is asked through torch's C functions, of all threads; ``torch.profiler`` would first import
+PyTorch's compiler, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Final
+
+import torch
+
+from kgbench.harness.wire.protocol import Message
+
+MOST_NAMES: Final = 150
+"""Different operators, and different kernels, that a record has; the others are summed up."""
+NAME_CHARS: Final = 240
+COMPILED: Final = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction", "entire_frame_compile")
+"""How events of PyTorch's compiler begin."""
+LAUNCHERS: Final = (
+    ("triton.runtime.jit", "JITFunction", "run"),
+    ("triton.runtime.interpreter", "InterpretedFunction", "run"),
+    ("triton.compiler.compiler", "CompiledKernel", "__getitem__"),
+)
+"""Of Triton, what launches a kernel. Packages that keep compiled kernels themselves go past the first."""
+OWN_MODULE: Final = "kernel"
+"""A candidate's, as ``worker.load_source`` names it."""
+HOST_FUNCTIONS: Final = ("dot", "einsum", "inner", "matmul", "tensordot", "vdot")
+"""Of numpy: a whole problem in one call of the host's library."""
+HOST_LARGE: Final = 1024
+"""Any other function of numpy's is of interest where it gets an array of so many elements."""
+OWN_CALLERS: Final = ("numpy", "triton")
+"""Packages that call these on their own account: Triton's interpreter does."""
+SWITCHES: Final = ("_enable_record_function", "_toggle_collection_dynamic")
+"""Of torch's C functions those that end the recording of operators, or interrupt it, and leave no trace of that."""
+BYSTANDERS: Final = (*OWN_CALLERS, "torch", "kgbench")
+"""Packages whose functions may lie between a candidate and its kernel: ``Module.__call__``, the stub."""
+
+
+class Observer:
+    """Watches calls for as long as it is on. ``with observer: call()`` any number of times, then ``record()``."""
+
+    tried: ClassVar[dict[bool, bool]] = {}
+    """Whether it sees anything in this process, with and without kernels."""
+
+    def __init__(self, device_kind: str, kernels: bool, mark: str) -> None:
+        from torch._C import _autograd, _profiler
+
+        self.tracer, self.profiler = _autograd, _profiler
+        self.mark = mark
+        self.activities = {_profiler.ProfilerActivity.CPU}
+        self.device = torch.zeros(1, device=device_kind) if kernels else None
+        if kernels:
+            self.activities.add(_profiler.ProfilerActivity.CUDA)
+        self.calls = self.wall_ns = self.cpu_ns = self.busy_ns = self.records = 0
+        self.lost = False
+        self.operators: dict[str, list[int]] = {}
+        """By name: count, nanoseconds on the host, on the device."""
+        self.kernels: dict[tuple[str, str], list[int]] = {}
+        """By name and operator that launched it: count, nanoseconds."""
+        self.launched: dict[str, int] = {}
+        """By Python module, launches of Triton's kernels; of one that was generated, all modules that led to it."""
+        self.host: dict[str, int] = {}
+        self.undo: list[tuple[Any, str, Any]] = []
+        if kernels not in Observer.tried:
+            # The first trace of a process sets CUPTI up.
+            with self:
+                pass
+            Observer.tried[kernels] = not self.lost
+            self.lost, self.calls, self.wall_ns, self.cpu_ns = False, 0, 0, 0
+        self.works = Observer.tried[kernels]
+        self._wrap()
+
+    def __enter__(self) -> Observer:
+        self._start()
+        self._signal("begin")
+        self.begun_ns, self.begun_cpu_ns = time.perf_counter_ns(), time.process_time_ns()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.wall_ns += time.perf_counter_ns() - self.begun_ns
+        self.cpu_ns += time.process_time_ns() - self.begun_cpu_ns
+        self.calls += 1
+        self._signal("end")
+        self._take(self._stop())
+
+    def record(self) -> Message:
+        """Everything that was seen, and no more watching."""
+        for holder, name, function in self.undo:
+            setattr(holder, name, function)
+        kernels = sorted(self.kernels.items(), key=lambda item: -item[1][1])
+        operators = sorted(self.operators.items(), key=lambda item: -item[1][2] - item[1][1])
+        return {
+            "calls": self.calls,
+            "lost": self.lost,
+            "wall_us": self.wall_ns / 1e3,
+            "cpu_us": self.cpu_ns / 1e3,
+            "busy_us": self.busy_ns / 1e3,
+            "records": self.records,
+            "operators": [[name, n, host / 1e3, device / 1e3] for name, (n, host, device) in operators[:MOST_NAMES]],
+            "kernels": [[name, by, n, ns / 1e3] for (name, by), (n, ns) in kernels[:MOST_NAMES]],
+            "launched": dict(list(self.launched.items())[:MOST_NAMES]),
+            "host": self.host,
+        }
+
+    # --- the tracer ---
+
+    def _start(self) -> None:
+        make, profiler = self.profiler.ProfilerConfig, self.profiler
+        try:
+            special = profiler._ExperimentalConfig(profile_all_threads=True)
+        except TypeError:  # a PyTorch that sees the calling thread alone
+            special = profiler._ExperimentalConfig()
+        config = make(profiler.ProfilerState.KINETO, False, False, False, False, False, special)
+        self.tracer._prepare_profiler(config, self.activities)
+        self.tracer._enable_profiler(config, self.activities)
+
+    def _stop(self) -> list[Any]:
+        try:
+            return list(self.tracer._disable_profiler().events())
+        except RuntimeError:
+            return []
+
+    def _signal(self, which: str) -> None:
+        """A mark for the tracer, and on a device the least of work outside of it: what lies between is the calls'."""
+        if which == "begin":
+            self._touch()
+        with self.profiler._RecordFunctionFast(f"{self.mark} {which}"):
+            pass
+        if which == "end":
+            self._touch()
+
+    def _touch(self) -> None:
+        if self.device is not None:
+            torch.cuda.synchronize()
+            self.device.fill_(1)
+            torch.cuda.synchronize()
+
+    def _take(self, events: list[Any]) -> None:
+        host = torch._C._autograd.DeviceType.CPU
+        marks = {event.name(): event for event in events if event.name().startswith(self.mark)}
+        begin, end = marks.get(f"{self.mark} begin"), marks.get(f"{self.mark} end")
+        if begin is None or end is None:
+            self.lost = True
+            return
+        by_number = {}
+        for event in events:
+            name = _operator(event.name()) if event.device_type() == host else None
+            if name is not None and begin.start_ns() <= event.start_ns() <= end.start_ns():
+                by_number[event.correlation_id()] = name
+                amount = self.operators.setdefault(name, [0, 0, 0])
+                amount[0] += 1
+                amount[1] += event.duration_ns()
+        # The marks' own work is the first and the last on the device.
+        on_device = sorted((e for e in events if e.device_type() != host), key=lambda event: event.start_ns())
+        if self.device is not None and len(on_device) < 2:
+            self.lost = True
+            return
+        spans = []
+        for event in on_device[1:-1]:
+            by = by_number.get(event.linked_correlation_id(), "")
+            nanoseconds = event.duration_ns()
+            amount = self.kernels.setdefault((_short(event.name()), by), [0, 0])
+            amount[0] += 1
+            amount[1] += nanoseconds
+            if by:
+                self.operators[by][2] += nanoseconds
+            spans.append((event.start_ns(), event.start_ns() + nanoseconds))
+        self.records += len(spans)
+        self.busy_ns += _union(spans)
+
+    # --- what no tracer sees ---
+
+    def _wrap(self) -> None:
+        for module, name, method in LAUNCHERS:
+            launcher = getattr(sys.modules.get(module), name, None)
+            if launcher is not None and method in vars(launcher):
+                self._replace(launcher, method, self._counts_launches(getattr(launcher, method)))
+        numpy = sys.modules.get("numpy")
+        if numpy is None:
+            return
+        own = sys.modules.get(OWN_MODULE)
+        for name, function in [*vars(numpy).items()]:
+            if not callable(function) or isinstance(function, type) or name.startswith("_"):
+                continue
+            counting = HostFunction(self.host, f"numpy.{name}", function)
+            self._replace(numpy, name, counting)
+            # A candidate may have imported it by name.
+            for alias in [key for key, value in vars(own).items() if value is function] if own else []:
+                self._replace(own, alias, counting)
+
+    def _replace(self, holder: Any, name: str, function: Callable[..., Any]) -> None:
+        self.undo.append((holder, name, getattr(holder, name)))
+        setattr(holder, name, function)
+
+    def _counts_launches(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(launcher: Any, *args: Any, **kwargs: Any) -> Any:
+            for module in _authors(launcher):
+                self.launched[module] = self.launched.get(module, 0) + 1
+            return run(launcher, *args, **kwargs)
+
+        return counted
+
+
+class HostFunction:
+    """A function of numpy's, a ufunc with its methods too, that counts calls which may do a problem's work."""
+
+    def __init__(self, counts: dict[str, int], name: str, function: Any) -> None:
+        self._counts, self._name, self._function = counts, name, function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        caller = str(sys._getframe(1).f_globals.get("__name__", ""))
+        whole = self._name.removeprefix("numpy.") in HOST_FUNCTIONS
+        if caller.partition(".")[0] not in OWN_CALLERS and (whole or any(map(_is_large, (*args, *kwargs.values())))):
+            self._counts[self._name] = self._counts.get(self._name, 0) + 1
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._function, name)
+        is_method = callable(found) and not name.startswith("_")
+        return HostFunction(self._counts, f"{self._name}.{name}", found) if is_method else found
+
+
+def _is_large(value: Any) -> bool:
+    """An array or a tensor of many elements."""
+    size = getattr(value, "size", 0)
+    count = value.numel() if isinstance(value, torch.Tensor) else size
+    return isinstance(count, int) and count >= HOST_LARGE
+
+
+def seal() -> None:
+    """Take from this process, before a candidate is imported, what would have its operators pass unseen.
+
+    C++ still has ways; but none that PyTorch's Python offers.
+    """
+    for module in (torch._C._autograd, torch.autograd, torch.autograd.profiler):
+        for name in SWITCHES:
+            if hasattr(module, name):
+                delattr(module, name)
+
+
+@contextlib.contextmanager
+def watched(observer: Observer | None) -> Iterator[None]:
+    """The block is watched, where somebody watches."""
+    if observer is None:
+        yield
+    else:
+        with observer:
+            yield
+
+
+def _authors(launcher: Any) -> set[str]:
+    """Modules that a Triton kernel is of: where it is written and, unless that is the candidate, who calls for it.
+
+    Packages that generate a kernel's text put it into a module that nobody knows by name.
+    """
+    function = getattr(launcher, "fn", None) or getattr(getattr(launcher, "src", None), "fn", None)
+    found = {str(getattr(function, "__module__", ""))}
+    frame = sys._getframe(2) if OWN_MODULE not in found else None
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in BYSTANDERS:
+            found.add(module)
+        frame = frame.f_back
+    return found
+
+
+def _operator(event: str) -> str | None:
+    """The operator that an event is of; None for what is none."""
+    if event.startswith(COMPILED):
+        return "inductor::compiled"
+    namespace, colons, name = event.partition("::")
+    return event[:NAME_CHARS] if colons and namespace.isidentifier() and name.isidentifier() else None
+
+
+def _short(name: str) -> str:
+    """The begin of a kernel's name and its end, where cuBLAS and cuDNN sign theirs."""
+    return name if len(name) <= NAME_CHARS else f"{name[: NAME_CHARS - 43]}...{name[-40:]}"
+
+
+def _union(spans: list[tuple[int, int]]) -> int:
+    """Nanoseconds in which at least one of these was going on."""
+    total = end = 0
+    for first, last in sorted(spans):
+        total += max(0, last - max(first, end))
+        end = max(end, last)
+    return total

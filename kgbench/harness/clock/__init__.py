@@ -1,0 +1,4 @@
+"""How fast: timed windows beside the library, statistics, physical bounds.
+
+May import: what `harness.verdict` may, and it.
+"""

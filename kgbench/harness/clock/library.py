@@ -1,0 +1,88 @@
+"""What candidates are compared with: a problem's library, in a worker that is kept from candidate to candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kgbench.core.types import Library
+from kgbench.harness.clock.timing import Worker
+from kgbench.harness.machine.settings import LIBRARY_FAILED
+from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.problem.model import Problem
+
+
+class LibrarySide:
+    """One referee's library."""
+
+    def __init__(self, start: Callable[[], Worker], device_kind: str, import_s: float) -> None:
+        """``start`` starts a trusted worker; ``import_s``: how long one may take to load a library."""
+        self._start, self._device_kind, self._import_s = start, device_kind, import_s
+        self._worker: Worker | None = None
+        self._problem_id = ""
+        self._is_loaded = False
+        self.against = "library"
+        """Or ``fallback``, where the library is not to be had."""
+        self.record: Library | None = None
+        """What the result says of it."""
+
+    @property
+    def worker(self) -> Worker | None:
+        """None where there is nothing to compare with."""
+        return self._worker if self._is_loaded else None
+
+    def prepare(self, problem: Problem) -> None:
+        """Have it ready for a problem. Raises HarnessFailed where no worker starts."""
+        if self._problem_id == problem.id:
+            return
+        self._problem_id, self.against = problem.id, "library"
+        targets = self.targets(problem)
+        reason = f"the problem names no library for device {self._device_kind}"
+        if all(targets.values()):
+            reason = self._load(targets)
+            if not reason:
+                return
+        fallbacks = {o.name: o.fallback or "" for o in problem.overloads if o.required}
+        notes = {}
+        if all(fallbacks.values()):
+            self.against = "fallback"
+            why = self._load(fallbacks)
+            reason += f"; the fallback failed: {why}" if why else ""
+            notes = {} if why else {"fallback": "plain torch"}
+        self._is_loaded = bool(notes)
+        self.record = Library("", reason, notes)
+
+    def targets(self, problem: Problem) -> dict[str, str]:
+        """The library's target of each required overload on this device; empty where the file names none."""
+        return {o.name: o.baseline.get(self._device_kind, "") for o in problem.overloads if o.required}
+
+    def lose(self, failure: WorkerFailed) -> Library:
+        """It failed, and the next candidate gets a new one; what this candidate's result says of it."""
+        self.drop()
+        self._problem_id = ""
+        return Library("", f"{LIBRARY_FAILED}: {failure.outcome}: {failure.reason}")
+
+    def drop(self) -> None:
+        """End its worker."""
+        worker, self._worker = self._worker, None
+        self._is_loaded = False
+        if worker is not None:
+            worker.close()
+
+    def _load(self, targets: dict[str, str]) -> str:
+        """Load these in the worker, a new one if there is none; what went wrong, or nothing."""
+        self._is_loaded = False
+        if self._worker is None or not self._worker.handle.alive():
+            self.drop()
+            self._worker = self._start()
+        self._worker.side.warm.clear()
+        request = {"op": "load", "targets": targets}
+        try:
+            reply = self._worker.handle.request(request, self._import_s, "loading the library")
+        except WorkerFailed as failure:
+            self.drop()
+            return failure.reason
+        if "unavailable" in reply:
+            return str(reply["unavailable"])
+        self.record = Library(str(reply["library"]), "", dict(reply["notes"]))
+        self._is_loaded = True
+        return ""

@@ -1,0 +1,93 @@
+"""No time below what the device can move and compute: the least work of a call at the device's measured peaks.
+
+A candidate below that did not do the work, whatever else says that it did. The floor is meant to be too low rather than
+too high, for an honest kernel must never be under it:
+
+* bytes are the least of what the problem's ``cost`` declares and of the distinct bytes that the call's tensors have;
+* as much as the second-level cache holds is taken off each window, since it may still lie there when the mark comes;
+* the bandwidth is the largest of copying, reading and writing, and what the library itself reached in this very case;
+* arithmetic counts half, since some algorithms need fewer multiplications than the textbook's, and a dtype has the
+  speed of the fastest honest way to its accuracy: float32 from three products of 16-bit numbers, float64 from eight;
+* what remains is lowered by a margin, a larger one where integers among the inputs decide what is read.
+
+Pure functions, no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kgbench.core.types import Timing
+
+MARGIN: Final = 0.15
+MARGIN_BY_INDEX: Final = 0.35
+"""Random rows repeat: of n drawn out of n, 63 % are different ones."""
+ARITHMETIC_MARGIN: Final = 0.5
+CLOCK_US: Final = 5.0
+"""How far off what a window costs beside its calls may be."""
+PRODUCTS: Final = {"float32": 3, "float64": 8, "complex64": 3, "complex128": 8}
+"""Products of 16-bit numbers that make one of this dtype's accuracy."""
+REAL: Final = {"complex64": "float32", "complex128": "float64"}
+NARROW: Final = 4.0
+"""How much faster than on 16-bit numbers a device may be on narrower ones."""
+WIDE_INTEGERS: Final = ("int16", "int32", "int64", "bool")
+
+
+@dataclass(frozen=True)
+class Work:
+    """The least that one call must do."""
+
+    moved: float
+    """Bytes."""
+    flops: float
+    dtypes: tuple[str, ...]
+    by_index: bool = False
+    """Values among the inputs decide what of the others is read."""
+
+
+def impossible(work: Work, timing: Timing, peaks: Mapping[str, Any]) -> str:
+    """Words with the numbers where a candidate's time is below the floor; empty where it can be true."""
+    timed = [w.calls for w in timing.windows if w.kind == "window" and w.side == "candidate"]
+    calls = 1 if timing.scored_by == "single" else max(timed, default=1)
+    longest_us = timing.candidate_us + CLOCK_US / calls
+    moved = max(0.0, work.moved - float(peaks.get("l2_bytes", 0)) / calls)
+    measured = max(float(peaks[key]) for key in ("gb_per_s", "read_gb_per_s", "write_gb_per_s") if key in peaks)
+    gb_per_s = max(measured, moved / timing.library_us * 1e-3)
+    margin = MARGIN_BY_INDEX if work.by_index else MARGIN
+    if longest_us < (1 - margin) * moved / gb_per_s * 1e-3:
+        reached = moved / timing.candidate_us * 1e-3
+        return (
+            f"{timing.candidate_us:.3g} µs for at least {_bytes(moved)}: {_rate(reached)}B/s, and the device moves "
+            f"{_rate(gb_per_s)}B/s at most; {margin:.0%} are allowed on top"
+        )
+    known = _gflop_per_s(work.dtypes, peaks["gflop_per_s"])
+    fastest = max(known, work.flops / timing.library_us * 1e-3)
+    if known and longest_us < (1 - ARITHMETIC_MARGIN) * work.flops / fastest * 1e-3:
+        reached = work.flops / timing.candidate_us * 1e-3
+        return (
+            f"{timing.candidate_us:.3g} µs for {work.flops:.3g} operations: {_rate(reached)}FLOP/s, and the device "
+            f"does {_rate(fastest)}FLOP/s at most in {' or '.join(work.dtypes)}; twice that is allowed"
+        )
+    return ""
+
+
+def _gflop_per_s(dtypes: Sequence[str], measured: Mapping[str, Any]) -> float:
+    """Of the fastest of these dtypes; 0 where nothing is known."""
+    half = max((float(measured[name]) for name in ("float16", "bfloat16") if name in measured), default=0.0)
+    rates = [0.0]
+    for name in dtypes:
+        if name in PRODUCTS:
+            rates.append(max(float(measured.get(REAL.get(name, name), 0)), half / PRODUCTS[name]))
+        elif name not in WIDE_INTEGERS:
+            rates.append(half if name in ("float16", "bfloat16") else NARROW * half)
+    return max(rates)
+
+
+def _bytes(count: float) -> str:
+    return f"{count / 1e6:.3g} MB" if count >= 1e5 else f"{count / 1e3:.3g} kB"
+
+
+def _rate(giga: float) -> str:
+    return f"{giga / 1e3:.3g} T" if giga >= 1e3 else f"{giga:.3g} G"

@@ -1,0 +1,4 @@
+"""The machine: settings, devices, their locks, processes, environments, languages.
+
+May import: `core`, `problem`.
+"""

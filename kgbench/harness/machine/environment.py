@@ -1,0 +1,36 @@
+"""The environment of the fork server, and so of every worker: an allow-list, final before Python starts."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import tempfile
+from typing import Final
+
+from kgbench.core import user_modules
+
+ALLOWED: Final = (
+    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ", user_modules.VARIABLE,
+)  # fmt: skip
+"""What of the user's environment a worker may see. No key is ever among it."""
+THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""One each: a server that ran one parallel operation hangs its forks for ever, and sides must compare alike."""
+
+
+def environment(device_kind: str) -> dict[str, str]:
+    """Variables for a kind of device. ``TRITON_INTERPRET`` is read when triton is imported, so it is set here."""
+    chosen = {name: os.environ[name] for name in ALLOWED if name in os.environ}
+    # Programs that were installed as packages, such as ninja, are found without the environment being activated.
+    chosen["PATH"] = os.pathsep.join(filter(None, (chosen.get("PATH"), sysconfig.get_path("scripts"))))
+    chosen |= dict.fromkeys(THREADS, "1")
+    # cupy chooses its cache folder when it is imported, before there is a worker with a folder of its own.
+    chosen |= {"CUPY_CACHE_IN_MEMORY": "1", "CUPY_CACHE_DIR": tempfile.gettempdir()}
+    # PyTorch's tracer would write its own news where a candidate's output goes.
+    chosen["KINETO_LOG_LEVEL"] = "99"
+    chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    # Else a process's past decides whether a result's memory is mapped, and its pages fetched, anew in each call; what
+    # a candidate sets for itself the library has, too (docs/design/0002-clock.md). Some of a GPU's operators work here.
+    chosen |= {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
+    if device_kind == "cpu":
+        chosen |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return chosen

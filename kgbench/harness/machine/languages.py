@@ -1,0 +1,179 @@
+"""Which language a candidate is written in, by its text: what deadlines it gets, and what it lacks on this machine.
+
+Only the text and what the referee's side knows of the machine count, never what a worker says: an import that fails
+because its package is not here makes the candidate ``skipped``, one that the candidate makes fail does not. No torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import shutil
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from kgbench.harness.machine.environment import environment
+from kgbench.harness.machine.settings import Deadlines
+
+EXTENSIONS: Final = "torch.utils.cpp_extension"
+_PACKAGES: Final = {"cupy": "cupy", "cupyx": "cupy", "triton": "triton"}
+"""Top-level modules that a candidate may import, by the package they are in."""
+_BRANCHES: Final = (ast.If, ast.IfExp, ast.Try, ast.TryStar, ast.Match)
+_EMPTY: Final = ("None", "''", "[]", "()", "['']")
+_DEFAULT_CUDA: Final = "/usr/local/cuda"
+
+
+@dataclass(frozen=True)
+class Uses:
+    """What a text asks for. ``needed``: outside ``if`` and ``try``, so that the text cannot do without."""
+
+    mentioned: frozenset[str]
+    """``cupy``, ``triton``, ``torch.utils.cpp_extension``, ``cuda_sources``."""
+    needed: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the referee's side knows of the machine that candidates run on."""
+
+    device_kind: str
+    cuda: str | None
+    """The version that torch is built for."""
+    packages: frozenset[str]
+    """Those that are installed."""
+    compiler: bool
+    headers: bool
+    """Python's, which every extension includes."""
+    ninja: bool
+    nvcc: bool
+
+
+def deadlines_for(source: str | None, deadlines: Deadlines) -> Deadlines:
+    """A candidate that builds a C++ extension may take ``extension_s`` for it, on import or in a first call."""
+    if source is None or EXTENSIONS not in uses_of(source).mentioned:
+        return deadlines
+    return replace(
+        deadlines,
+        import_s=max(deadlines.import_s, deadlines.extension_s),
+        compile_s=max(deadlines.compile_s, deadlines.extension_s),
+        whole_s=deadlines.whole_s + deadlines.extension_s,
+    )
+
+
+def lacking(source: str, machine: Machine) -> str:
+    """What the candidate cannot do without and this machine lacks, and how to get it; empty when all is here."""
+    uses = uses_of(source)
+    on_gpu = machine.device_kind == "cuda"
+    wants_cuda = "cuda_sources" in (uses.mentioned if on_gpu else uses.needed)
+    extra = f"cuda{(machine.cuda or '13').partition('.')[0]}"
+    checks = (
+        ("cupy" in uses.needed, on_gpu, "a GPU, on which cupy's kernels run"),
+        ("cupy" in uses.needed, "cupy" in machine.packages, f"cupy: pip install 'kgbench[{extra}]'"),
+        ("triton" in uses.needed, "triton" in machine.packages, "triton: pip install triton"),
+        (EXTENSIONS in uses.needed, machine.compiler, "a C++ compiler: apt install g++"),
+        (EXTENSIONS in uses.needed, machine.headers, "the headers of Python: apt install python3-dev"),
+        (EXTENSIONS in uses.needed, machine.ninja, "ninja: pip install 'kgbench[cpp]'"),
+        (EXTENSIONS in uses.needed, "setuptools" in machine.packages, "setuptools: pip install 'kgbench[cpp]'"),
+        (wants_cuda, on_gpu, "a GPU, on which its cuda_sources run"),
+        (wants_cuda and on_gpu, machine.nvcc, f"nvcc: the CUDA toolkit {machine.cuda or ''}, with CUDA_HOME naming it"),
+    )
+    return "; ".join(f"needs {what}" for needed, had, what in checks if needed and not had)
+
+
+def machine_of(device_kind: str, cuda: str | None) -> Machine:
+    """This machine, as a worker finds it; ``cuda`` is what torch is built for."""
+    chosen = environment(device_kind)
+
+    def found(program: str) -> bool:
+        return shutil.which(program, path=chosen.get("PATH")) is not None
+
+    nvcc_folders = (chosen.get("CUDA_HOME", _DEFAULT_CUDA), _DEFAULT_CUDA)
+    return Machine(
+        device_kind,
+        cuda,
+        packages=frozenset(name for name in (*_PACKAGES, "setuptools") if importlib.util.find_spec(name)),
+        compiler=found("c++"),
+        headers=Path(sysconfig.get_paths()["include"], "Python.h").exists(),
+        ninja=found("ninja"),
+        nvcc=found("nvcc") or any(Path(folder, "bin/nvcc").exists() for folder in nvcc_folders),
+    )
+
+
+@lru_cache(maxsize=64)
+def uses_of(source: str) -> Uses:
+    """Nothing where the text is no Python, or nested beyond what can be parsed: then it fails by itself."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Uses(frozenset(), frozenset())
+    texts = _texts(tree)
+    mentioned, needed = set(), set()
+    for node, always in _walk(tree):
+        for name in (*_imported(node), *_cuda_sources(node)):
+            mentioned.add(name)
+            certain = always and (name != "cuda_sources" or _is_text(node, texts))
+            needed |= {name} if certain else set()
+    return Uses(frozenset(mentioned), frozenset(needed))
+
+
+def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
+    """Every node, and whether it lies outside all branches."""
+    waiting = [(tree, True)]
+    while waiting:
+        node, always = waiting.pop()
+        yield node, always
+        inside = always and not isinstance(node, _BRANCHES)
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    names: list[str] = []
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+    elif isinstance(node, ast.Attribute) and node.attr == "cpp_extension":
+        names = [EXTENSIONS]
+    for name in names:
+        if name == EXTENSIONS or name.startswith(f"{EXTENSIONS}."):
+            yield EXTENSIONS
+        elif (package := _PACKAGES.get(name.partition(".")[0])) is not None:
+            yield package
+
+
+def _cuda_sources(node: ast.AST) -> Iterator[str]:
+    value = _cuda_value(node)
+    if value is not None and ast.unparse(value) not in _EMPTY:
+        yield "cuda_sources"
+
+
+def _cuda_value(node: ast.AST) -> ast.expr | None:
+    """What a call passes as ``cuda_sources``, by name or as the third argument of ``load_inline``."""
+    if not isinstance(node, ast.Call):
+        return None
+    named = next((each.value for each in node.keywords if each.arg == "cuda_sources"), None)
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    third = node.args[2] if called == "load_inline" and len(node.args) > 2 else None
+    return named or third
+
+
+def _is_text(node: ast.AST, texts: frozenset[str]) -> bool:
+    """The value is written out here or in a constant, and so not chosen while the candidate runs."""
+    value = _cuda_value(node)
+    parts = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
+    return all(isinstance(part, ast.Constant) or (isinstance(part, ast.Name) and part.id in texts) for part in parts)
+
+
+def _texts(tree: ast.Module) -> frozenset[str]:
+    """Names to which the text's top level assigns a string."""
+    return frozenset(
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )

@@ -1,0 +1,111 @@
+"""What a session is set to, as data that coordinator and referee share. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+DEVICE_PROBE: Final = "kgbench.harness.workers.health:probe"
+"""Dotted path of the function that finds out, in a worker, whether a device still computes."""
+
+CPU_FACTOR: Final = 3.0
+"""Deadlines on the CPU are this many times longer: Triton's interpreter is slow, not wrong."""
+
+POLICIES: Final = ("strict", "report", "off")
+"""Whether a candidate that has others do its work is rejected, is only told of, or is not watched; docs/policy.md."""
+
+SANDBOX_LEVELS: Final = ("none", "process", "isolated", "full")
+"""What a worker is shut off from, each level with all of the one before; docs/sandbox.md."""
+
+LIBRARY_FAILED: Final = "the library failed"
+"""How the reason begins for which a right candidate has no speed, though its problem has a library here."""
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """Seconds that one candidate may take, by phase."""
+
+    import_s: float = 60.0
+    compile_s: float = 120.0
+    """On top of ``case_s`` for the first call of each overload and dtype; of a library's calls for each."""
+    extension_s: float = 300.0
+    """For one that builds a C++ extension: at least so much for import and for compile, and on top of ``whole_s``."""
+    case_s: float = 10.0
+    window_s: float = 30.0
+    whole_s: float = 300.0
+
+    @classmethod
+    def for_device(cls, device_kind: str) -> Deadlines:
+        """The defaults for a kind of device."""
+        factor = CPU_FACTOR if device_kind == "cpu" else 1.0
+        return cls(**{name: value * factor for name, value in asdict(cls()).items()})
+
+
+@dataclass(frozen=True)
+class Job:
+    """One candidate to evaluate."""
+
+    problem_path: str
+    problem_id: str
+    model: str
+    sample: int = 0
+    source: str | None = None
+    """The candidate's text; None for a trusted one."""
+    library_times: dict[str, Any] = field(default_factory=dict)
+    """Per ``overload/case``, what the library took beside an earlier candidate on the same device."""
+    trusted: str | None = None
+    """``baseline``, ``reference`` or ``mutant:NAME``: run this in the candidate's place. Only trusted code sets it."""
+
+    suite: str = ""
+    """File with the calls that are judged in place of the problem's cases; empty where these are."""
+    without: tuple[str, ...] = ()
+    """Of ``layers.LAYERS``, what is left out: a test of the harness, refused unless the session is for such."""
+    timing: bool = True
+    """False leaves timing out where the session has it."""
+    round: int = 0
+    """Which of a model's answers in one sample."""
+    practice: bool = False
+    """Somebody tries a kernel before handing one in: other shapes and values than any verdict's."""
+
+    @property
+    def mutant(self) -> str:
+        """Which mutant of kgbench/problem/mutants.py runs; empty when none does."""
+        return (self.trusted or "").partition("mutant:")[2]
+
+    @property
+    def as_reference(self) -> bool:
+        """The problem's reference runs, spoiled or not, which needs to be told what a candidate knows."""
+        return self.trusted == "reference" or bool(self.mutant)
+
+
+@dataclass(frozen=True)
+class RefereeSettings:
+    """What a referee is started with."""
+
+    device_kind: str
+    device_uuid: str
+    seed: str
+    deadlines: Deadlines
+    hidden: tuple[str, ...] = ()
+    """Folders that a candidate must not see."""
+    limits: dict[str, int] = field(default_factory=dict)
+    timing: bool = True
+    number: int = 0
+    """Which of its device's referees this is."""
+    probe: str = DEVICE_PROBE
+    ablation: bool = False
+    """Jobs may leave out layers of defence."""
+    policy: str = "off"
+    """One of POLICIES."""
+    noise: dict[str, float] = field(default_factory=dict)
+    """By range of time, what a null test on this device showed (``statistics.py``)."""
+    peaks: dict[str, Any] | None = None
+    """What is known of the device (``peaks.py``); None has its first referee measure it."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> RefereeSettings:
+        deadlines = Deadlines(**data["deadlines"])
+        return cls(**{**data, "deadlines": deadlines, "hidden": tuple(data["hidden"])})

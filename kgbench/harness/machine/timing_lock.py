@@ -1,0 +1,223 @@
+"""Whose turn it is to be timed on a device, and who stands still meanwhile.
+
+All referees of a device share one page of memory. It says which processes each of them has, how long each was
+stopped, and its lock says who is timing. The holder stops every other referee of the device with its workers; the
+time they lose counts against no deadline of theirs (``now``). The coordinator holds the page, too, to set processes
+going again whose stopper was killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kgbench.harness.machine import processes
+
+MAX_REFEREES: Final = 64
+_KEEPERS: Final = 6
+_WORDS: Final = 16
+"""64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, since when it is stopped now
+(0 while it runs), then its keepers."""
+_PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_KEEPER = 0, 1, 2, 3, 4
+_HEADER: Final = 8
+_TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
+_STARTING_DEADLINE_S: Final = 10.0
+STAYS_BUSY: Final = "the device stays busy while all candidates are stopped"
+"""Stands in the reason of a result that came of it. Beside others it may be another's kernel that goes on."""
+
+
+class Page:
+    """The shared page of a device. Every process that uses it opens it by descriptor."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._map = mmap.mmap(fd, _page_bytes())
+        self.words = memoryview(self._map).cast("q")
+
+    @classmethod
+    def create(cls) -> Page:
+        fd = os.memfd_create("kgbench-turns", os.MFD_CLOEXEC)
+        os.ftruncate(fd, _page_bytes())
+        return cls(fd)
+
+    def close(self) -> None:
+        self.words.release()
+        self._map.close()
+        os.close(self.fd)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else is timing on this device inside the block. The lock goes with a process that is killed."""
+        fcntl.lockf(self.fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self.fd, fcntl.LOCK_UN)
+
+    def slot(self, referee: int) -> memoryview:
+        """The words of one referee, 0 to MAX_REFEREES - 1."""
+        begin = _HEADER + referee * _WORDS
+        return self.words[begin : begin + _WORDS]
+
+    def clear(self, referee: int) -> None:
+        """Forget a referee that has ended."""
+        words = self.slot(referee)
+        words[_PID] = words[_STARTING] = words[_SINCE_NS] = 0
+        for index in range(_KEEPERS):
+            words[_FIRST_KEEPER + index] = 0
+
+    def pid(self, referee: int) -> int:
+        return self.slot(referee)[_PID]
+
+    def keepers(self, referee: int) -> list[int]:
+        return [pid for pid in self.all_keepers(referee) if pid]
+
+    def all_keepers(self, referee: int) -> list[int]:
+        """By place, 0 where there is none; a referee's first is its library's, unless that died."""
+        return list(self.slot(referee)[_FIRST_KEEPER : _FIRST_KEEPER + _KEEPERS])
+
+    def set_going(self) -> None:
+        """Continue everything that is listed here, whoever stopped it. Only for who holds the lock."""
+        for referee in range(MAX_REFEREES):
+            self.go_on(referee)
+
+    def stopped(self, referee: int) -> None:
+        """Note that a referee stands still from now on."""
+        self.slot(referee)[_SINCE_NS] = time.monotonic_ns()
+
+    def go_on(self, referee: int) -> None:
+        """Continue a referee with its workers; the time that it lost is noted."""
+        words = self.slot(referee)
+        if words[_SINCE_NS]:
+            words[_STOPPED_NS] += time.monotonic_ns() - words[_SINCE_NS]
+            words[_SINCE_NS] = 0
+        for keeper in self.keepers(referee):
+            processes.signal_tree(keeper, signal.SIGCONT)
+        _signal(words[_PID], signal.SIGCONT)
+
+    @property
+    def timed_s(self) -> float:
+        """Seconds for which some referee of the device has had its turn so far."""
+        return self.words[_TURNS_NS] / 1e9
+
+    @property
+    def stopping_s(self) -> float:
+        """Of ``timed_s``, what it took until everybody else stood still."""
+        return self.words[_STOPPING_NS] / 1e9
+
+    @property
+    def quiet_us(self) -> float:
+        """The shortest flush of the cache seen on this device, in µs; 0 before the first."""
+        return self.words[_QUIET_NS] / 1e3
+
+    @quiet_us.setter
+    def quiet_us(self, value: float) -> None:
+        self.words[_QUIET_NS] = int(value * 1e3)
+
+    @property
+    def empty_us(self) -> float:
+        """The shortest window without calls seen on this device, in µs; 0 before the first. On a CPU alone."""
+        return self.words[_EMPTY_NS] / 1e3
+
+    @empty_us.setter
+    def empty_us(self, value: float) -> None:
+        self.words[_EMPTY_NS] = int(value * 1e3)
+
+
+class Turns:
+    """One referee's part in it."""
+
+    def __init__(self, page: Page, referee: int) -> None:
+        self.page = page
+        self.referee = referee
+        self._mine = page.slot(referee)
+        page.clear(referee)
+        self._mine[_STOPPED_NS] = 0
+        self._mine[_PID] = os.getpid()
+        self._waited_ns = 0
+
+    def now(self) -> float:
+        """Monotonic seconds without those in which this referee was stopped or waited for its turn."""
+        return (time.monotonic_ns() - self._mine[_STOPPED_NS] - self._waited_ns) / 1e9
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds so far in which this referee was stopped or waited for its turn."""
+        return (self._mine[_STOPPED_NS] + self._waited_ns) / 1e9
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """While a worker is being started and its keeper is not in the page yet, this referee is not stopped."""
+        self._mine[_STARTING] = 1
+        try:
+            yield
+        finally:
+            self._mine[_STARTING] = 0
+
+    def add(self, keeper: int) -> None:
+        """Raises RuntimeError when there are too many."""
+        for index in range(_FIRST_KEEPER, _FIRST_KEEPER + _KEEPERS):
+            if not self._mine[index]:
+                self._mine[index] = keeper
+                return
+        raise RuntimeError(f"more than {_KEEPERS} workers of one referee")
+
+    def remove(self, keeper: int) -> None:
+        for index in range(_FIRST_KEEPER, _FIRST_KEEPER + _KEEPERS):
+            if self._mine[index] == keeper:
+                self._mine[index] = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Everybody else of this device stands still inside the block."""
+        asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
+        with self.page.locked():
+            begun_ns = time.monotonic_ns()
+            # Part of the wait was spent stopped and is counted there.
+            self._waited_ns += begun_ns - asked_ns - (self._mine[_STOPPED_NS] - stopped_ns)
+            stopped: list[int] = []
+            try:
+                self._stop_others(stopped)
+                self.page.words[_STOPPING_NS] += time.monotonic_ns() - begun_ns
+                yield
+            finally:
+                for referee in stopped:
+                    self.page.go_on(referee)
+                self.page.words[_TURNS_NS] += time.monotonic_ns() - begun_ns
+
+    def _stop_others(self, stopped: list[int]) -> None:
+        """Stop all other referees, then their workers; adds who to ``stopped`` as it goes."""
+        deadline = time.monotonic() + _STARTING_DEADLINE_S
+        waiting = [each for each in range(MAX_REFEREES) if each != self.referee and self.page.slot(each)[_PID]]
+        while waiting:
+            for referee in waiting:
+                _signal(self.page.slot(referee)[_PID], signal.SIGSTOP)
+            processes.await_stopped([self.page.slot(referee)[_PID] for referee in waiting])
+            late = time.monotonic() > deadline
+            starting = [each for each in waiting if self.page.slot(each)[_STARTING] and not late]
+            for referee in set(waiting).difference(starting):
+                self.page.stopped(referee)
+                stopped.append(referee)
+            for referee in starting:
+                # Its new worker would run on, since nobody but it knows of it yet.
+                _signal(self.page.slot(referee)[_PID], signal.SIGCONT)
+            if starting:
+                time.sleep(0.0005)
+            waiting = starting
+        processes.stop_trees([keeper for referee in stopped for keeper in self.page.keepers(referee)])
+
+
+def _signal(pid: int, number: int) -> None:
+    if pid:  # 0 would mean this process and all of its group
+        processes.signal_one(pid, number)
+
+
+def _page_bytes() -> int:
+    size = 8 * (_HEADER + MAX_REFEREES * _WORDS)
+    return -(-size // mmap.PAGESIZE) * mmap.PAGESIZE

@@ -1,0 +1,401 @@
+"""What each standard mutant does: a problem's reference as its entry, with inputs or answers spoiled in one way.
+
+Runs in a trusted worker, in the candidate's place. ``kgbench/problem/mutants.py`` says in words what each breaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+
+from kgbench.harness.mutants import aten, blas
+from kgbench.harness.verdict.narrow_dtypes import bits, either
+from kgbench.harness.verdict.reference import Hints, ReferenceFunction, element, typed_outputs
+
+TILE: Final = 128
+WIDE: Final = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+_BYTE: Final = 0xFF
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a mutant, when the right answer is known and nothing is written yet."""
+
+    arguments: dict[str, Any]
+    """By name; tensors are logical views."""
+    hints: Hints
+    right: dict[str, torch.Tensor]
+    """Outputs by name, in the problem's dtypes."""
+    memory: dict[Any, dict[str, torch.Tensor]]
+    """What a mutant keeps between calls."""
+
+    def left(self, name: str) -> torch.Tensor:
+        """What an output holds that is not written: a written argument what it held, a returned tensor zeros, and where
+        these would be right a sentinel.
+        """
+        if name in self.hints.written:
+            held: torch.Tensor = element(self.arguments, name).clone(memory_format=torch.contiguous_format)
+            return held
+        right = self.right[name]
+        if right.numel() and not bool(right.to(torch.bool).any()):
+            return _sentinel(right)
+        return torch.zeros_like(right, memory_format=torch.contiguous_format)
+
+    def inputs(self) -> list[torch.Tensor]:
+        return [element(self.arguments, name) for name in self.readable()]
+
+    def readable(self) -> list[str]:
+        """Names of the tensors that are only read and have elements, in the signature's order."""
+        return [name for name, each in self.hints.stored.items() if name not in self.hints.written and each.numel()]
+
+
+def mutant_entry(name: str, function: ReferenceFunction, parameters: list[str]) -> Callable[..., Any]:
+    """The mutant behind the entry's own signature; ``Hints`` says what it is called with beside."""
+    spoil = SPOILERS[name]
+    memory: dict[Any, dict[str, torch.Tensor]] = {}
+
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        arguments = {**dict(zip(parameters, args, strict=False)), **kwargs}
+        hints = Hints.taken(arguments)
+        given = {key: _spoiled(spoil, value) for key, value in arguments.items()}
+        spoil.arguments(given, hints)
+        if hints.plain:
+            return spoil.plain(function.value(given))
+        try:
+            right = spoil.outputs(function, given, arguments, hints)
+            _check_shapes(right, arguments, hints)
+        except (IndexError, RuntimeError, ValueError):
+            if spoil.arguments is _all_as_given:
+                raise
+            # What it takes the arguments for makes no sense, so it leaves everything.
+            call = Call(arguments, hints, typed_outputs(function, arguments, arguments, hints), memory)
+            return _hand_out({key: call.left(key) for key in call.right}, call)
+        call = Call(arguments, hints, right, memory)
+        answers = {key: spoil.answer(value, key, call) for key, value in right.items()}
+        spoil.aside(call)
+        return _hand_out(answers, call)
+
+    return entry
+
+
+def _check_shapes(right: dict[str, torch.Tensor], arguments: dict[str, Any], hints: Hints) -> None:
+    """What is written fits where it is written; ValueError where a spoilt argument gave it another shape."""
+    for name in hints.written:
+        if right[name].shape != element(arguments, name).shape:
+            raise ValueError(f"{name} has shape {tuple(right[name].shape)}")
+
+
+def _spoiled(spoil: Spoiler, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_spoiled(spoil, each) for each in value]
+    return spoil.given(value) if _is_floating(value) else value
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def _hand_out(answers: dict[str, torch.Tensor], call: Call) -> Any:
+    if call.hints.alias:
+        answers = {name: _like_the_view(answer, call.right[name]) for name, answer in answers.items()}
+    return call.hints.hand_out(answers, call.arguments)
+
+
+def _like_the_view(answer: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """An answer with the strides of the right view, so that only what is spoilt is wrong about it."""
+    overlaps = any(stride == 0 and size > 1 for size, stride in zip(right.shape, right.stride(), strict=True))
+    shares = answer.untyped_storage().data_ptr() == right.untyped_storage().data_ptr()
+    if shares or overlaps or answer.shape != right.shape:
+        return answer
+    return torch.empty_strided(right.shape, right.stride(), dtype=right.dtype, device=right.device).copy_(answer)
+
+
+# --- what is done to an answer: (right, name of the output, call) -> what is answered ---
+
+
+def _right(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right
+
+
+def _zeros(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return torch.zeros_like(right, memory_format=torch.contiguous_format)
+
+
+def _constant(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    values = _widest(right)
+    finite = values[torch.isfinite(values)]
+    mean = finite.to(torch.complex128 if right.is_complex() else torch.float64).mean() if finite.numel() else 0.0
+    value = complex(mean) if right.is_complex() else float(mean)
+    return torch.full(right.shape, value, device=right.device).to(right.dtype)
+
+
+def _passthrough(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    """The first input of the output's shape, or the first, its elements repeated until there are enough."""
+    found = call.inputs()
+    if not found or not right.numel():
+        return right
+    if call.hints.alias:
+        return found[0]
+    same = [each for each in found if each.shape == right.shape]
+    flat = (same or found)[0].reshape(-1)
+    return flat.repeat(math.ceil(right.numel() / flat.numel()))[: right.numel()].reshape(right.shape).to(right.dtype)
+
+
+def _untouched(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    """Returned memory holds a sentinel, as freshly allocated memory may."""
+    return call.left(name) if name in call.hints.written else _sentinel(right)
+
+
+def _sentinel(right: torch.Tensor) -> torch.Tensor:
+    if right.dtype == torch.bool:
+        return torch.ones(right.shape, dtype=right.dtype, device=right.device)
+    poison = torch.full((right.numel() * right.element_size(),), _BYTE, dtype=torch.uint8, device=right.device)
+    return poison.view(right.dtype).reshape(right.shape)
+
+
+def _leaves(which: Callable[[int], slice]) -> Callable[[torch.Tensor, str, Call], torch.Tensor]:
+    """Leaves a part of the elements, counted in row-major order; ``which`` says from their number which."""
+
+    def answer(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+        flat = right.reshape(-1).clone()
+        part = which(flat.numel())
+        flat[part] = call.left(name).reshape(-1)[part]
+        return flat.reshape(right.shape)
+
+    return answer
+
+
+def _leaves_last(dimension: int) -> Callable[[torch.Tensor, str, Call], torch.Tensor]:
+    def answer(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+        if right.dim() < 2 or not right.numel():
+            return right
+        answered = right.clone(memory_format=torch.contiguous_format)
+        answered.select(dimension, -1).copy_(call.left(name).select(dimension, -1))
+        return answered
+
+    return answer
+
+
+def _shifted(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return bits(right.reshape(-1)).roll(1).view(right.dtype).reshape(right.shape)
+
+
+def _transposed(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.mT.reshape(right.shape) if right.dim() >= 2 else right
+
+
+def _negated(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return ~right if right.dtype == torch.bool else (-_widest(right)).to(right.dtype)
+
+
+def _drops_nan(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return either(torch.isnan(_widest(right)), torch.zeros_like(right), right)
+
+
+def _rounded_answer(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return bfloat16(right)
+
+
+def _stale(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    key = tuple((each, value.dtype, value.shape) for each, value in call.right.items())
+    kept = call.memory.setdefault(key, {})
+    return kept.setdefault(name, right.clone())
+
+
+def _returns_early(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return call.left(name) if call.arguments.get("k") == 0 else right
+
+
+def _first_only(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right if name == next(iter(call.right)) else call.left(name)
+
+
+def _flattened(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.reshape(-1).clone()
+
+
+def _other_dtype(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    if right.is_complex():
+        return right.to(torch.complex64 if right.dtype == torch.complex128 else torch.complex128)
+    return right.to(torch.float32 if right.dtype == torch.float64 else torch.float64)
+
+
+def _copy(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.clone(memory_format=torch.contiguous_format)
+
+
+def _storage_start(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
+    return right.as_strided(right.shape, right.stride(), 0)
+
+
+# --- what is done to an input: tensor -> what is computed with ---
+
+
+def _as_given(value: torch.Tensor) -> torch.Tensor:
+    return value
+
+
+def bfloat16(value: torch.Tensor) -> torch.Tensor:
+    """float32 and wider with the seven bits of mantissa that bfloat16 keeps."""
+    return _by_parts(value, lambda part: part.to(torch.bfloat16).to(part.dtype))
+
+
+def tf32(value: torch.Tensor) -> torch.Tensor:
+    """float32 and wider with the ten bits of mantissa that TF32 keeps."""
+    return _by_parts(value, _ten_bits)
+
+
+def float32(value: torch.Tensor) -> torch.Tensor:
+    """float64 and complex128 with the bits of float32."""
+    return _by_parts(value, lambda part: part.to(torch.float32).to(part.dtype))
+
+
+def as_row_major(value: torch.Tensor) -> torch.Tensor:
+    """What stands where the elements would be if there were no strides; past the end it begins anew."""
+    if value.is_contiguous() or not value.numel():
+        return value
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
+    flat = value.as_strided((extent,), (1,), value.storage_offset())
+    return flat[torch.arange(value.numel(), device=value.device) % extent].reshape(value.shape)
+
+
+def _by_parts(value: torch.Tensor, rounded: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    if value.dtype not in WIDE:
+        return value
+    if value.is_complex():
+        return torch.view_as_complex(rounded(torch.view_as_real(value)).contiguous())
+    return rounded(value)
+
+
+def _ten_bits(part: torch.Tensor) -> torch.Tensor:
+    integer, dropped = (torch.int32, 13) if part.dtype == torch.float32 else (torch.int64, 42)
+    bits = part.contiguous().view(integer)
+    nearest = ((bits + (1 << (dropped - 1))) & ~((1 << dropped) - 1)).view(part.dtype)
+    # The carry would turn a NaN into a number.
+    return torch.where(torch.isfinite(part), nearest, part)
+
+
+def _widest(value: torch.Tensor) -> torch.Tensor:
+    if value.is_complex():
+        return value.to(torch.complex128)
+    return value.to(torch.float64 if value.is_floating_point() else torch.int64)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+# --- what is done beside ---
+
+
+def _nothing(call: Call) -> None:
+    pass
+
+
+def _all_as_given(given: dict[str, Any], hints: Hints) -> None:
+    pass
+
+
+def _changes_input(call: Call) -> None:
+    for value in [call.hints.stored[name] for name in call.readable()][:1]:
+        stored = value.conj() if value.is_conj() else torch._neg_view(value) if value.is_neg() else value
+        first = stored.as_strided((1,), (1,), stored.storage_offset())
+        if value.dtype == torch.bool:
+            first.logical_not_()
+        else:
+            first.view(torch.uint8).bitwise_not_()
+
+
+def _writes_around(call: Call) -> None:
+    for name in call.hints.written:
+        view = call.hints.stored[name]
+        if not view.numel():
+            continue
+        extent = 1 + sum((size - 1) * stride for size, stride in zip(view.shape, view.stride(), strict=True))
+        around = torch.ones(extent, dtype=torch.bool, device=view.device)
+        live = call.hints.live(name, element(call.arguments, name))
+        around.as_strided(view.shape, view.stride(), 0)[call.hints.slots(name)] = ~live
+        flat = view.as_strided((extent,), (1,), view.storage_offset())
+        flat.copy_(either(around, torch.zeros_like(flat), flat))
+
+
+@dataclass(frozen=True)
+class Spoiler:
+    answer: Callable[[torch.Tensor, str, Call], torch.Tensor] = _right
+    given: Callable[[torch.Tensor], torch.Tensor] = _as_given
+    """For floating tensors."""
+    aside: Callable[[Call], None] = _nothing
+    arguments: blas.Change = _all_as_given
+    """For the arguments as a whole, in place."""
+    outputs: Callable[..., dict[str, torch.Tensor]] = typed_outputs
+    plain: Callable[[Any], Any] = _as_it_is
+    """For a Python value."""
+
+
+SPOILERS: Final[dict[str, Spoiler]] = {
+    "zeros": Spoiler(_zeros),
+    "constant": Spoiler(_constant),
+    "passthrough": Spoiler(_passthrough),
+    "untouched": Spoiler(_untouched),
+    "half": Spoiler(_leaves(lambda count: slice(count // 2, None))),
+    "last_element": Spoiler(_leaves(lambda count: slice(max(count - 1, 0), None))),
+    "last_row": Spoiler(_leaves_last(-2)),
+    "last_column": Spoiler(_leaves_last(-1)),
+    "last_tile": Spoiler(_leaves(lambda count: slice(count // TILE * TILE if count > TILE else count, None))),
+    "shifted": Spoiler(_shifted),
+    "transposed": Spoiler(_transposed),
+    "negated": Spoiler(_negated),
+    "drops_nan": Spoiler(_drops_nan),
+    "bfloat16_output": Spoiler(_rounded_answer),
+    "bfloat16_inputs": Spoiler(given=bfloat16),
+    "tf32_inputs": Spoiler(given=tf32),
+    "float32_inputs": Spoiler(given=float32),
+    "ignores_strides": Spoiler(given=as_row_major),
+    "stale": Spoiler(_stale),
+    "first_output_only": Spoiler(_first_only),
+    "changes_input": Spoiler(aside=_changes_input),
+    "writes_around": Spoiler(aside=_writes_around),
+    "flattened": Spoiler(_flattened),
+    "other_dtype": Spoiler(_other_dtype),
+    "copy": Spoiler(_copy),
+    "storage_start": Spoiler(_storage_start),
+    "ignores_alpha": Spoiler(arguments=blas.takes("alpha", 1.0)),
+    "ignores_keepdim": Spoiler(arguments=aten.ignores_keepdim),
+    "negative_dim": Spoiler(arguments=aten.counts_from_the_front),
+    "last_tensor": Spoiler(arguments=aten.forgets_the_last_tensor),
+    "storage_offset": Spoiler(given=aten.one_early),
+    "flat_broadcast": Spoiler(arguments=aten.reads_flat),
+    "rounds_to_zero": Spoiler(outputs=aten.rounds_to_zero),
+    "narrow_sums": Spoiler(outputs=aten.narrow_sums),
+    "begins_anew": Spoiler(outputs=aten.begins_anew),
+    "ignores_seed": Spoiler(outputs=aten.IgnoresSeed()),
+    "ignores_generator": Spoiler(outputs=aten.ignores_generator),
+    "biased": Spoiler(outputs=aten.drawn_by(aten.biased)),
+    "same_blocks": Spoiler(outputs=aten.drawn_by(aten.same_blocks)),
+    "like_neighbours": Spoiler(outputs=aten.drawn_by(aten.like_neighbours)),
+    "another_type": Spoiler(plain=aten.another_type),
+    "single_precision": Spoiler(plain=aten.in_single_precision),
+    "ignores_beta": Spoiler(arguments=blas.takes("beta", 0.0)),
+    "alpha_zero_reads": Spoiler(arguments=blas.multiplies_by_zero("alpha")),
+    "beta_zero_reads": Spoiler(arguments=blas.multiplies_by_zero("beta")),
+    "never_transposes": Spoiler(arguments=blas.transposes({"T": "N", "C": "N"})),
+    "always_transposes": Spoiler(arguments=blas.transposes({"N": "T"})),
+    "never_conjugates": Spoiler(arguments=blas.conjugates({"C": "T"})),
+    "always_conjugates": Spoiler(arguments=blas.conjugates({"T": "C"})),
+    "lower_only": Spoiler(arguments=blas.triangles({"U": "L"})),
+    "upper_only": Spoiler(arguments=blas.triangles({"L": "U"})),
+    "unit_only": Spoiler(arguments=blas.diagonals({"N": "U"})),
+    "unit_ignored": Spoiler(arguments=blas.diagonals({"U": "N"})),
+    "left_only": Spoiler(arguments=blas.sides({"R": "L"})),
+    "right_only": Spoiler(arguments=blas.sides({"L": "R"})),
+    "packed_columns": Spoiler(arguments=blas.packed_columns),
+    "packed_batch": Spoiler(arguments=blas.packed_batch),
+    "packed_vectors": Spoiler(arguments=blas.packed_vectors),
+    "walks_forward": Spoiler(arguments=blas.walks_forward),
+    "returns_early": Spoiler(_returns_early),
+    "half_sums": Spoiler(outputs=blas.half_sums),
+}

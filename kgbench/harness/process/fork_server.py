@@ -1,0 +1,191 @@
+"""The process that has torch and Triton imported and nothing run; it forks a keeper, and with it a worker, on demand.
+
+A fresh interpreter needs seconds to import torch; a fork of this one needs none. Its environment is final before
+Python starts (``TRITON_INTERPRET`` is read on import), it has exactly one thread and has never touched a device: a
+server that ran one parallel operation or one CUDA call would hang or break every child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from kgbench.harness import sandbox
+from kgbench.harness.machine import processes
+from kgbench.harness.process import supervisor
+from kgbench.harness.process.supervisor import folder_prefix
+from kgbench.harness.sandbox import cgroup
+from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
+
+PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.bindings.driver", "cupy")
+FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
+"""What Triton imports when it first compiles for a GPU."""
+END_S: Final = 1.0
+"""How long keepers may take to clear their workers once the coordinator is gone."""
+
+
+class ForkServer:
+    """Forks referees for the coordinator and keepers for referees, and sweeps what a killed keeper left behind."""
+
+    def __init__(self, coordinator: Channel, cgroup_folder: str) -> None:
+        self.coordinator = coordinator
+        self.cgroup_folder = cgroup_folder
+        self.token = secrets.token_hex(4)
+        """Tells its workers' folders from those of others who share the machine's temporary folder."""
+        self.channels: dict[Channel, int] = {coordinator: os.getpid()}
+        """Who asks, with its pid."""
+        self.keepers: set[int] = set()
+        self.referees: set[int] = set()
+
+    def serve(self) -> None:
+        """Until the coordinator is gone; then nothing that was forked here is left either."""
+        while self.coordinator in self.channels:
+            readable, _, _ = select.select(list(self.channels), [], [], 0.2)
+            self._reap()
+            for channel in readable:
+                try:
+                    message, fds = channel.receive_with_fds(5.0)
+                    channel.send(self._fork(message, fds))
+                except (ChannelClosed, ChannelTimeout, ProtocolError):
+                    channel.close()
+                    del self.channels[channel]
+        self._end_all()
+
+    def _fork(self, message: Message, fds: list[int]) -> Message:
+        problem = unfit_to_fork()
+        if problem:
+            return {"error": problem}
+        is_referee = message["op"] == "referee"
+        pid = os.fork()
+        if pid == 0:
+            for channel in self.channels:
+                channel.close()
+            os.setsid()
+            if is_referee:
+                _become_referee(message, fds)
+            spec = {**message["spec"], "server": self.token}
+            supervisor.run_keeper(Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1]), spec)
+        if is_referee:
+            self.channels[Channel(socket.socket(fileno=fds.pop(0)), accepts_fds=True)] = pid
+        for fd in fds:
+            os.close(fd)
+        (self.referees if is_referee else self.keepers).add(pid)
+        return {"pid": pid}
+
+    def _end_all(self) -> None:
+        """Referees first, so that nothing new is asked for; keepers end with their workers when those are gone."""
+        for pid in self.referees:
+            processes.signal_one(pid, signal.SIGKILL)
+        deadline = time.monotonic() + END_S
+        while self.keepers and time.monotonic() < deadline:
+            self._reap()
+            time.sleep(0.01)
+        processes.signal_tree(os.getpid(), signal.SIGKILL)
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                if pid in self.keepers and status:
+                    self._clear_after(pid)
+                self.keepers.discard(pid)
+                self.referees.discard(pid)
+        # A keeper that was killed from inside leaves orphans; they are this process's children now.
+        for child in processes.children(os.getpid()):
+            if child not in self.keepers and child not in self.referees:
+                processes.signal_tree(child, signal.SIGKILL)
+                processes.signal_one(child, signal.SIGKILL)
+
+    def _clear_after(self, keeper: int) -> None:
+        """Remove what a keeper that was killed could not."""
+        if self.cgroup_folder:
+            cgroup.remove(self.cgroup_folder, keeper)
+        for folder in Path(tempfile.gettempdir()).glob(f"{folder_prefix(self.token, keeper)}*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _become_referee(message: Message, fds: list[int]) -> NoReturn:
+    """The rest of a fork's life. ``fds``: the fork server's end (not its own), then the referee's own, then its log."""
+    try:
+        sandbox.die_with_parent()
+        os.close(fds[0])
+        if message["device_uuid"]:
+            os.environ["CUDA_VISIBLE_DEVICES"] = message["device_uuid"]
+        os.environ["PYTORCH_KERNEL_CACHE_PATH"] = message["cache"]
+        log = fds[4]
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.close(log)
+        # Imported in the fork alone: it knows answers, and the fork server's other children must not.
+        importlib.import_module("kgbench.harness.referee.process").main(fds[1], fds[2], fds[3])
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _prepare_to_compile() -> None:
+    """Once for all workers what each would do before its first kernel: imports, and a hash over Triton's own files."""
+    if os.environ.get("TRITON_INTERPRET") or "triton" not in sys.modules:
+        return
+    for name in FOR_COMPILING:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for name in ("triton.runtime.cache", "triton.compiler.compiler"):
+        function = getattr(sys.modules.get(name), "triton_key", None)
+        # Triton keeps the answer; where it is missing or has moved, each worker finds it out by itself.
+        if callable(function):
+            function()
+            return
+
+
+def unfit_to_fork() -> str:
+    """Why a fork now would be broken; empty when all is well."""
+    torch: Any = sys.modules["torch"]
+    if torch.cuda.is_initialized():
+        return "the fork server has initialised CUDA"
+    threads = len(os.listdir("/proc/self/task"))
+    return "" if threads == 1 else f"the fork server has {threads} threads"
+
+
+def main(fd: int) -> None:
+    """``python -m kgbench.harness.process.fork_server FD``: import, say so with the sandbox plan, then serve."""
+    sandbox.become_subreaper()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel(socket.socket(fileno=fd), accepts_fds=True)
+    versions = {}
+    for name in PRELOADED:
+        if importlib.util.find_spec(name.partition(".")[0]) is None:
+            continue
+        try:
+            module = importlib.import_module(name)
+        except ImportError as error:
+            channel.send({"missing": name, "reason": str(error)})
+            continue
+        if "." not in name:
+            versions[name] = str(getattr(module, "__version__", ""))
+    importlib.import_module("kgbench.harness.candidate.worker")
+    _prepare_to_compile()
+    chosen = sandbox.plan()
+    channel.send({"ready": True, "versions": versions, "plan": chosen.to_json(), "unfit": unfit_to_fork()})
+    ForkServer(channel, chosen.cgroup).serve()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,239 @@
+"""The trusted parent of one worker: starts it in the sandbox, drains its output, watches and kills its tree.
+
+A keeper holds a control channel to the referee. When that channel closes, for whatever reason, the worker's tree is
+killed and the keeper ends, so no worker outlives its run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from kgbench.harness import sandbox
+from kgbench.harness.candidate import worker
+from kgbench.harness.machine import processes
+from kgbench.harness.sandbox.cgroup import Group
+from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
+
+TICK_S: Final = 0.1
+TAIL_BYTES: Final = 64 << 10
+KILL_DEADLINE_S: Final = 10.0
+
+
+class Keeper:
+    """Owns one worker process and everything that descends from it."""
+
+    def __init__(self, control: Channel, spec: dict[str, Any]) -> None:
+        self.control = control
+        self.limits = spec["limits"]
+        self.spec = spec
+        self.folder = Path(tempfile.mkdtemp(prefix=folder_prefix(spec["server"], os.getpid()))).resolve()
+        self.group: Group | None = None
+        self.tail: deque[bytes] = deque()
+        self.tail_bytes = self.output_bytes = 0
+        self.peak_bytes = 0
+        self.killed_for = ""
+        self.worker_pid = 0
+
+    def start(self, worker_socket: socket.socket) -> None:
+        """Fork the worker. Raises OSError where the sandbox cannot be entered."""
+        chosen = sandbox.Plan.from_json(self.spec["plan"])
+        uid = sandbox.FIRST_UID + os.getpid() % 50_000 if chosen.own_uid else None
+        if uid is not None:
+            os.chown(self.folder, uid, uid)
+        entrance = self._make_group(chosen)
+        sandbox.enter_keeper(chosen)
+        self.log, log_end = os.pipe()
+        self.worker_pid = os.fork()
+        if self.worker_pid == 0:
+            if entrance is not None:
+                os.write(entrance, b"0")
+            _become_worker(worker_socket, log_end, self.folder, self.spec, chosen, uid)
+        if entrance is not None:
+            os.close(entrance)
+        os.close(log_end)
+        worker_socket.close()
+        self.pidfd = os.pidfd_open(self.worker_pid)
+
+    def _make_group(self, chosen: sandbox.Plan) -> int | None:
+        """A control group with the worker's limits; the descriptor by which it enters. Raises OSError."""
+        if not chosen.cgroup:
+            return None
+        self.group = Group.create(chosen.cgroup, os.getpid())
+        self.group.limit(self.limits["memory_bytes"], self.limits["processes"] * sandbox.THREADS_PER_PROCESS)
+        return self.group.entrance()
+
+    def watch(self) -> None:
+        """Serve the referee until the worker has ended or the channel closes; then the tree is gone."""
+        sources: list[Any] = [self.control, self.pidfd, self.log]
+        try:
+            while not self._ended():
+                readable, _, _ = select.select(sources, [], [], TICK_S)
+                if self.log in readable and not self._drain():
+                    sources.remove(self.log)
+                if self.control in readable:
+                    self.control.fill()
+                    while (message := self.control.pending()) is not None:
+                        self._obey(message)
+                self._check_limits()
+        except ChannelClosed:
+            self.killed_for = self.killed_for or "the referee let go of it"
+        if self.group is not None and self.group.ran_out_of_memory():
+            self.killed_for = self.killed_for or "memory"
+        status = self._kill_tree()
+        self._drain()
+        if self.group is not None:
+            self.group.remove()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.suppress(ChannelClosed):
+            self.control.send(
+                {
+                    "event": "exit",
+                    "returncode": None if status is None else os.waitstatus_to_exitcode(status),
+                    "killed_for": self.killed_for,
+                    "output_bytes": self.output_bytes,
+                    "tail": b"".join(self.tail)[-TAIL_BYTES:].decode(errors="replace"),
+                    "peak_mb": round(self.peak_bytes / 1e6, 1),
+                }
+            )
+
+    def _ended(self) -> bool:
+        return bool(select.select([self.pidfd], [], [], 0)[0]) or bool(self.killed_for)
+
+    def _obey(self, message: Message) -> None:
+        if message["op"] == "kill":
+            self.killed_for = message["reason"]
+
+    def _drain(self) -> bool:
+        """Keep the end of what the worker printed, so that it never blocks; False once all its writers are gone."""
+        os.set_blocking(self.log, False)
+        for _ in range(64):
+            try:
+                data = os.read(self.log, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            self.output_bytes += len(data)
+            self.tail.append(data)
+            self.tail_bytes += len(data)
+            while self.tail_bytes - len(self.tail[0]) > TAIL_BYTES:
+                self.tail_bytes -= len(self.tail.popleft())
+        return True
+
+    def _check_limits(self) -> None:
+        if self.output_bytes > self.limits["output_bytes"]:
+            self.killed_for = self.killed_for or "output"
+        pids = processes.descendants(os.getpid())
+        own, resident = processes.memory_bytes(pids)
+        self.peak_bytes = max(self.peak_bytes, resident)
+        if own > self.limits["memory_bytes"] and processes.unshared_bytes(pids) > self.limits["memory_bytes"]:
+            self.killed_for = self.killed_for or "memory"
+        if len(pids) > self.limits["processes"]:
+            self.killed_for = self.killed_for or "processes"
+
+    def _kill_tree(self) -> int | None:
+        """Kill until nothing is left; the worker's wait status."""
+        status: int | None = None
+        deadline = time.monotonic() + KILL_DEADLINE_S
+        if self._ended() and not self.killed_for:
+            status = os.waitpid(self.worker_pid, 0)[1]
+        if self.group is not None:
+            self.group.kill()
+        while time.monotonic() < deadline:
+            processes.signal_tree(os.getpid(), signal.SIGKILL)
+            try:
+                while True:
+                    pid, ended = os.waitpid(-1, os.WNOHANG)
+                    if pid == 0:
+                        break
+                    status = ended if pid == self.worker_pid else status
+            except ChildProcessError:
+                return status
+            time.sleep(0.002)
+        return status
+
+
+def folder_prefix(server: str, keeper: int) -> str:
+    """How the name of a worker's folder begins; by this the fork server finds it when the keeper was killed."""
+    return f"kgbench-worker-{server}-{keeper}-"
+
+
+def _become_worker(
+    channel: socket.socket,
+    log_end: int,
+    folder: Path,
+    spec: dict[str, Any],
+    chosen: sandbox.Plan,
+    uid: int | None,
+) -> NoReturn:
+    """The worker's first steps, in the order that leaves nothing open to the candidate."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(log_end, 1)
+        os.dup2(log_end, 2)
+        keep = os.dup2(channel.fileno(), 3)
+        channel.detach()
+        os.closerange(4, 65536)
+        _set_environment(folder, spec)
+        os.chdir(folder)
+        sandbox.enter_worker(chosen, str(folder), tuple(spec["hidden"]), uid, spec["limits"]["processes"])
+        end = Channel(socket.socket(fileno=keep), accepts_fds=True)
+        worker.run(_stub(spec["role"])(end, spec["device_kind"], folder))
+    except BaseException as error:
+        print(f"worker could not start: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    os._exit(70)
+
+
+def _set_environment(folder: Path, spec: dict[str, Any]) -> None:
+    """Private home and caches; what the fork server had beside that was an allow-list already."""
+    for name in ("HOME", "TMPDIR"):
+        os.environ[name] = str(folder)
+    caches = (
+        "TRITON_CACHE_DIR",
+        "TORCH_EXTENSIONS_DIR",
+        "CUDA_CACHE_PATH",
+        "CUPY_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+    )
+    for name in caches:
+        os.environ[name] = str(folder / name.lower())
+    tempfile.tempdir = None
+    if spec["device_uuid"]:
+        os.environ["CUDA_VISIBLE_DEVICES"] = spec["device_uuid"]
+
+
+def run_keeper(control: Channel, worker_socket: socket.socket, spec: dict[str, Any]) -> NoReturn:
+    """The whole life of a keeper, in a fresh fork of the fork server."""
+    keeper = Keeper(control, spec)
+    try:
+        keeper.start(worker_socket)
+        keeper.watch()
+    except BaseException as error:
+        with contextlib.suppress(ChannelClosed):
+            control.send({"event": "exit", "returncode": None, "killed_for": f"keeper: {error!r}", "tail": ""})
+    finally:
+        os._exit(0)
+
+
+def _stub(role: str) -> type[worker.Stub]:
+    """The stub that a worker of this role runs."""
+    if role == "candidate":
+        return worker.Stub
+    # Imported in the worker's own process: that of a candidate never has baselines and references in it.
+    from kgbench.harness.process.trusted_worker import TrustedStub
+
+    return TrustedStub

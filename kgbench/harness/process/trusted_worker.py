@@ -1,0 +1,62 @@
+"""The stub of a worker that runs trusted code: the library, its fallback, or the reference, spoiled or not.
+
+Same transport and same sandbox as a candidate's; only how the entries are found differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.harness.candidate.worker import Stub
+from kgbench.harness.mutants.standard import mutant_entry
+from kgbench.harness.verdict.reference import ReferenceFunction
+from kgbench.harness.wire.protocol import Message
+
+
+class TrustedStub(Stub):
+    """Loads entries by target instead of by source."""
+
+    def more_handlers(self) -> dict[str, Callable[[Message, list[int]], Message]]:
+        return {"probe": self.probe}
+
+    def probe(self, message: Message, fds: list[int]) -> Message:
+        """A plain sum on the device."""
+        return {"sum": int(torch.arange(1024, device=self.device_kind).sum().item())}
+
+    def load(self, message: Message, fds: list[int]) -> Message:
+        """``targets``: per overload the baseline to load; ``reference``: per overload its text and parameters, to be
+        run as it is, or spoiled as ``mutant`` says.
+        """
+        self.entries = {}
+        if "reference" in message:
+            # What a reference creates, it creates where the outputs are.
+            torch.set_default_device(self.device_kind)
+            named = partial(mutant_entry, message["mutant"]) if message["mutant"] else reference_entry
+            self.entries = {
+                key: named(ReferenceFunction(**spec["reference"]), spec["parameters"])
+                for key, spec in message["reference"].items()
+            }
+            return {"missing": [], "library": "the problem's own reference", "notes": {}}
+        library, notes = "", {}
+        try:
+            for key, target in message["targets"].items():
+                baseline = load_baseline(target, self.device_kind)
+                self.entries[key] = baseline.call
+                library, notes = baseline.library, dict(baseline.notes)
+        except Unavailable as error:
+            return {"unavailable": str(error)}
+        return {"missing": [], "library": library, "notes": notes}
+
+
+def reference_entry(function: ReferenceFunction, parameters: list[str]) -> Callable[..., Any]:
+    """The reference behind the entry's own signature; ``Hints`` says what it is called with beside."""
+
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        return function.as_entry({**dict(zip(parameters, args, strict=False)), **kwargs})
+
+    return entry

@@ -1,0 +1,102 @@
+"""A referee's process: it serves the coordinator, one candidate after another, until that closes the channel."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import time
+import traceback
+from typing import Any, Final
+
+import torch
+
+from kgbench.core.types import Outcome
+from kgbench.harness.clock.timing import LibraryTimes
+from kgbench.harness.machine.settings import Job, RefereeSettings
+from kgbench.harness.machine.timing_lock import Page, Turns
+from kgbench.harness.referee.referee import Referee, library_key
+from kgbench.harness.sandbox import Plan
+from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
+from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
+
+REPORT_EVERY_S: Final = 0.1
+
+
+def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
+    """Serve the coordinator until it closes the channel."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    coordinator = Channel(socket.socket(fileno=coordinator_fd))
+    server = Channel(socket.socket(fileno=server_fd))
+    torch.set_num_threads(1)
+    message = coordinator.receive(60.0)
+    settings = RefereeSettings.from_json(message["settings"])
+    turns = Turns(Page(page_fd), settings.number)
+    try:
+        referee = Referee(server, settings, Plan.from_json(message["plan"]), turns)
+    except (HarnessFailed, ChannelClosed, ChannelTimeout, RuntimeError, AssertionError) as error:
+        coordinator.send({"event": "failed", "reason": str(error) or repr(error)})
+        return
+    coordinator.send({"event": "ready", "facts": referee.facts()})
+    while True:
+        try:
+            message = coordinator.receive()
+        except ChannelClosed:
+            break
+        _serve(referee, coordinator, message)
+    with contextlib.suppress(HarnessFailed):
+        referee.close()
+
+
+def _lacks_memory(error: BaseException | None) -> bool:
+    """Whether memory ran out: ours, or that of a worker which we trust."""
+    if error is None or isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return error is not None
+    lacking = isinstance(error, WorkerFailed) and error.outcome is Outcome.OUT_OF_MEMORY
+    return lacking or _lacks_memory(error.__context__)
+
+
+def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> None:
+    last = 0.0
+
+    def report(phase: str, detail: str) -> None:
+        nonlocal last
+        if time.monotonic() > last + REPORT_EVERY_S:
+            last = time.monotonic()
+            coordinator.send({"event": "phase", "phase": phase, "detail": detail})
+
+    try:
+        result = referee.evaluate(Job(**message["job"]), report)
+        sick = referee.sickness(result)
+        if sick:
+            # What was found on a device that does not compute says nothing about the candidate.
+            coordinator.send({"event": "sick", "reason": sick})
+            raise SystemExit(0)
+    except ChannelClosed:
+        raise SystemExit(0) from None
+    except Exception as error:
+        # Whatever breaks here is ours; the coordinator records it as a harness error and starts us anew.
+        if _lacks_memory(error):
+            coordinator.send({"event": "no room", "reason": str(error)[:500]})
+            raise SystemExit(0) from None
+        coordinator.send({"event": "broken", "reason": traceback.format_exc()[-8000:]})
+        raise SystemExit(1) from None
+    library_times = {
+        library_key(case): times.to_json()
+        for case in result.cases
+        if case.timing is not None and (times := LibraryTimes.from_timing(case.timing)) is not None
+    }
+    coordinator.send({"event": "result", "result": _strict(result.to_json()), "library_times": library_times})
+
+
+def _strict(value: Any) -> Any:
+    """JSON without NaN and infinity: they become text."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return repr(value)
+    if isinstance(value, complex):
+        return repr(value)
+    if isinstance(value, dict):
+        return {str(key): _strict(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    return value

@@ -1,0 +1,77 @@
+"""Which folders a worker must see, which are nobody's business of it, and which are hidden from a candidate only."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pwd
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from kgbench.core import user_modules
+
+_HIDDEN_PACKAGES: Final = ("vllm",)
+"""A candidate that calls the library it is compared with has written nothing."""
+_LISTS: Final = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME")
+
+
+def covered() -> tuple[str, ...]:
+    """The user's home and the temporary folders: of them only what Python needs stays."""
+    homes = (pwd.getpwuid(os.getuid()).pw_dir, *(str(Path(name).resolve()) for name in ("/tmp", tempfile.gettempdir())))
+    found = {home for home in homes if home != "/" and os.path.isdir(home)}
+    return tuple(sorted(path for path in found if not any(path.startswith(other + "/") for other in found)))
+
+
+def python() -> tuple[str, ...]:
+    """Folders of this interpreter and its packages, and of the compilers and libraries the environment names."""
+    named = [path for name in _LISTS for path in os.environ.get(name, "").split(os.pathsep)]
+    inside = set(covered())
+    return _folders([*_interpreter(), *(path for path in named if path not in inside)])
+
+
+def modules() -> tuple[str, ...]:
+    """Where trusted code is imported from beside Python's own: the working directory, kgbench, own problems."""
+    return _folders([*sys.path, *user_modules.folders()])
+
+
+def hidden() -> tuple[str, ...]:
+    """kgbench itself and the libraries that are compared with, for candidates."""
+    places = _package("kgbench")
+    for name in _HIDDEN_PACKAGES:
+        places += _package(name)
+    return _folders(map(str, places))
+
+
+def closed_to_others() -> str | None:
+    """A folder of Python's that another uid cannot read; None when there is none."""
+    torch = [str(path) for path in _package("torch")]
+    return next((folder for folder in [*_interpreter(), *torch] if not _open_to_all(folder)), None)
+
+
+def _interpreter() -> list[str]:
+    own = {os.path.realpath(path) for path in (os.getcwd(), *(str(each.parent) for each in _package("kgbench")))}
+    prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix]
+    # kgbench may be installed among all other packages; the folder of a checkout is not Python's.
+    beside = [path for path in sys.path if "-packages" in path or os.path.realpath(path) not in own]
+    return [path for path in (*prefixes, *beside) if os.path.isdir(path)]
+
+
+def _package(name: str) -> list[Path]:
+    """Its folders, without importing it; empty where it is not installed."""
+    spec = importlib.util.find_spec(name)
+    return [Path(path).resolve() for path in (spec.submodule_search_locations or ())] if spec else []
+
+
+def _folders(paths: Iterable[str]) -> tuple[str, ...]:
+    """Those that exist, absolute, as they are called and as they are with links resolved."""
+    existing = [path for path in paths if path and os.path.isdir(path)]
+    return tuple(sorted({form(path) for path in existing for form in (os.path.abspath, os.path.realpath)}))
+
+
+def _open_to_all(folder: str) -> bool:
+    path = Path(folder).resolve()
+    return all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents))

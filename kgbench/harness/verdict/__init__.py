@@ -1,0 +1,4 @@
+"""Right or wrong: inputs, output specs, references, comparison.
+
+May import: `core`, `problem`, `baselines`, `harness.wire`, `harness.machine`, `harness.workers`.
+"""

@@ -1,0 +1,242 @@
+"""Decides whether an output is right: limits from the arithmetic of the operator, not from one flat number.
+
+With ``r`` the reference, ``m`` the magnitude a reference gives for rounding (``|r|`` where it gives none), ``eps`` the
+unit roundoff of the arithmetic and ``L`` the number of terms summed:
+
+- accumulate: ``|e| <= eps * max(96, 12 sqrt(L)) * max(m, |r|)`` per element, and
+  ``rms(e) <= eps * max(16, 2 sqrt(L)) * rms(max(m, |r|))`` over the output;
+- rounding: ``|e| <= 2 eps * ulps * max(m, |r|)``;
+- quantize: where the reference gives real numbers for an output of integers or fp8, any code that is nearest to a
+  number within ``2 eps * ulps * max(m, |r|)`` of ``r``, saturated; integers for integers are exact, the rest rounding;
+- exact: equal.
+
+An output of 16 or fewer bits is allowed one unit in its last place on top. Where the reference itself has no more
+precision than the output (float64, complex128) the limit is doubled. NaN must be where the reference has NaN,
+infinities must have its sign, and -0 equals 0. The factors are measured: honest float32 products, summed in any order,
+use at most 18 % of the limit on zero-mean data, and TF32 exceeds it 13 to 240 times.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from kgbench.baselines.expected import Expected
+from kgbench.core.types import Mismatch
+from kgbench.harness.verdict.narrow_dtypes import FP8, is_grid, nearest_codes, saturated, steps, stored_as, widened
+
+_NARROW: Final = (torch.float16, torch.bfloat16, *FP8)
+_RMS_NEEDS_ELEMENTS: Final = 64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A tolerance with the values of one case filled in."""
+
+    rule: str
+    length: float = 1.0
+    ulps: float = 4.0
+    compute: str | None = None
+    """dtype of the arithmetic; None is float32 for outputs of up to 32 bits, else the output's own."""
+    exact: bool = False
+
+    def element_factor(self) -> float:
+        """Multiples of eps allowed at one element."""
+        if self.rule == "accumulate":
+            return max(96.0, 12.0 * math.sqrt(self.length))
+        return 2.0 * self.ulps
+
+    def rms_factor(self) -> float | None:
+        """Multiples of eps allowed in the root mean square; None where the rule has no such test."""
+        return max(16.0, 2.0 * math.sqrt(self.length)) if self.rule == "accumulate" else None
+
+
+def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) -> Mismatch | None:
+    """The first wrong element of ``got`` or None. ``got``: the output in its own dtype, shape of the reference."""
+    value = expected.value
+    if got.numel() == 0:
+        return None
+    if _is_quantized(got, value, limits):
+        codes = _codes(got, expected, limits)
+        return _mismatch(name, got, value, codes.wrong, codes.limit)
+    if _is_exact(got, limits):
+        actual, wanted = widened(got), widened(stored_as(value, got.dtype))
+        wrong = ~((actual == wanted) | (_isnan(actual) & _isnan(wanted)))
+        return _mismatch(name, got, value, wrong, None)
+    errors = _errors(got, expected, limits)
+    mismatch = _mismatch(name, got, errors.value, errors.wrong, errors.limit)
+    return mismatch or _rms_mismatch(name, got, errors, limits)
+
+
+def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
+    """How much of the limit an output uses at its worst element or in the root mean square; infinite where wrong."""
+    if compare("", got, expected, limits) is not None:
+        return math.inf
+    if got.numel() == 0:
+        return 0.0
+    if _is_quantized(got, expected.value, limits):
+        return _codes(got, expected, limits).share
+    if _is_exact(got, limits):
+        return 0.0
+    errors = _errors(got, expected, limits)
+    usable = errors.finite & torch.isfinite(widened(got))
+    share = float((errors.error / errors.limit)[usable].max()) if bool(usable.any()) else 0.0
+    rms, allowed = _rms(errors, limits)
+    return max(share, rms / allowed if allowed else 0.0)
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Every element's error and limit."""
+
+    value: torch.Tensor
+    scale: torch.Tensor
+    finite: torch.Tensor
+    """Where a finite value is right that is not infinite in the output's type."""
+    error: torch.Tensor
+    rounding: torch.Tensor
+    limit: torch.Tensor
+    wrong: torch.Tensor
+    eps: float
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """Every code's limit, and how much of the slack for rounding the worst one uses."""
+
+    wrong: torch.Tensor
+    limit: torch.Tensor
+    share: float
+
+
+def _is_quantized(got: torch.Tensor, value: torch.Tensor, limits: Limits) -> bool:
+    codes = got.dtype in FP8 or is_grid(got.dtype)
+    return limits.rule == "quantize" and not limits.exact and codes and value.is_floating_point()
+
+
+def _codes(got: torch.Tensor, expected: Expected, limits: Limits) -> _Codes:
+    value, actual = expected.value.to(torch.float64), got.to(torch.float64)
+    finite = torch.isfinite(value)
+    slack = 2.0 * limits.ulps * _unit_roundoff(got.dtype, limits) * _scale(value, expected.magnitude, finite)
+    low, high = nearest_codes(value - slack, value + slack, got.dtype)
+    # What NaN becomes as an integer is undefined.
+    nan = torch.isnan(value) & (torch.isnan(actual) if got.is_floating_point() else True)
+    clamped = saturated(value, got.dtype)
+    half = steps(clamped, got.dtype) / 2
+    used = ((actual - clamped).abs() - half).clamp(min=0)[finite & (slack > 0)]
+    share = used / slack[finite & (slack > 0)]
+    return _Codes(
+        wrong=~(nan | ((actual >= low) & (actual <= high))),
+        limit=half + slack,
+        share=float(share.max().clamp(max=1)) if share.numel() else 0.0,
+    )
+
+
+def _is_exact(got: torch.Tensor, limits: Limits) -> bool:
+    return limits.exact or limits.rule == "exact" or not (got.is_floating_point() or got.is_complex())
+
+
+def _errors(got: torch.Tensor, expected: Expected, limits: Limits) -> _Errors:
+    wide = torch.complex128 if got.is_complex() else torch.float64
+    value, actual = expected.value.to(wide), got.to(wide)
+    finite = torch.isfinite(value)
+    scale = _scale(value, expected.magnitude, finite)
+    eps, rounding = _units(got.dtype, value, limits)
+    limit = eps * limits.element_factor() * scale + rounding
+    error = (actual - value).abs()
+    # A value that rounds to infinity in the output's type may be infinite there, or the largest where it saturates.
+    stored = stored_as(value, got.dtype).to(wide)
+    overflow = finite & (
+        ~torch.isfinite(stored) | (saturated(value, got.dtype) != value if got.dtype in FP8 else False)
+    )
+    same = (actual == value) | (_isnan(actual) & _isnan(value)) | (overflow & (actual == stored))
+    if got.is_floating_point() and got.dtype not in FP8:
+        # So may one that an error within the limit takes there.
+        same |= finite & torch.isinf(actual) & (actual == stored_as(value + limit * value.sign(), got.dtype).to(wide))
+    wrong = ~(same | (finite & torch.isfinite(actual) & (error <= limit)))
+    return _Errors(value, scale, finite & ~overflow, error, rounding, limit, wrong, eps)
+
+
+def _units(dtype: torch.dtype, value: torch.Tensor, limits: Limits) -> tuple[float, torch.Tensor]:
+    """Unit roundoff of the arithmetic, and what rounding to the output's type may add per element."""
+    info = torch.finfo(dtype)
+    eps = _unit_roundoff(dtype, limits)
+    # Below this the output's own spacing is the error.
+    tiny = info.smallest_normal * info.eps
+    rounding = torch.full_like(value.abs(), tiny)
+    if dtype in _NARROW:
+        rounding = rounding + info.eps * value.abs()
+    if dtype in (torch.float64, torch.complex128):
+        eps *= 2
+    return eps, rounding
+
+
+def _unit_roundoff(dtype: torch.dtype, limits: Limits) -> float:
+    """Of the arithmetic behind an output of this dtype."""
+    own = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
+    compute = getattr(torch, limits.compute) if limits.compute else torch.float32 if own in _NARROW else own
+    return float(torch.finfo(compute).eps) / 2
+
+
+def _scale(value: torch.Tensor, magnitude: torch.Tensor | None, finite: torch.Tensor) -> torch.Tensor:
+    """What an element's limit is a multiple of."""
+    scale = value.abs() if magnitude is None else torch.maximum(magnitude, value.abs())
+    return torch.where(torch.isfinite(scale), scale, torch.where(finite, value.abs(), torch.zeros_like(scale)))
+
+
+def _rms(errors: _Errors, limits: Limits) -> tuple[float, float]:
+    """Root mean square of the errors and what is allowed; the latter 0 where the rule has no such test."""
+    factor, usable = limits.rms_factor(), errors.finite
+    if factor is None or int(usable.sum()) < _RMS_NEEDS_ELEMENTS:
+        return 0.0, 0.0
+    rms = float(errors.error[usable].square().mean().sqrt())
+    allowed = errors.eps * factor * float(errors.scale[usable].square().mean().sqrt())
+    return rms, allowed + 0.6 * float(errors.rounding[usable].square().mean().sqrt())
+
+
+def _rms_mismatch(name: str, got: torch.Tensor, errors: _Errors, limits: Limits) -> Mismatch | None:
+    rms, allowed = _rms(errors, limits)
+    if rms <= allowed:
+        return None
+    return Mismatch(
+        output=name,
+        index=(),
+        got=f"root mean square error {rms:.3g}",
+        wanted="an error of rounding",
+        limit=f"{allowed:.3g}",
+        wrong_share=1.0,
+        shape=tuple(got.shape),
+        dtype=str(got.dtype).removeprefix("torch."),
+    )
+
+
+def _mismatch(
+    name: str, got: torch.Tensor, value: torch.Tensor, wrong: torch.Tensor, limit: torch.Tensor | None
+) -> Mismatch | None:
+    if not bool(wrong.any()):
+        return None
+    index = tuple(int(i) for i in wrong.nonzero()[0])
+    return Mismatch(
+        output=name,
+        index=index,
+        got=_show(got[index]),
+        wanted=_show(value[index]),
+        limit="exact" if limit is None else f"{float(limit[index]):.3g}",
+        wrong_share=float(wrong.double().mean()),
+        shape=tuple(got.shape),
+        dtype=str(got.dtype).removeprefix("torch."),
+    )
+
+
+def _isnan(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.is_floating_point() or tensor.is_complex():
+        return torch.isnan(tensor)
+    return torch.zeros_like(tensor, dtype=torch.bool)
+
+
+def _show(element: torch.Tensor) -> str:
+    value = element.item()
+    return f"{value:.9g}" if isinstance(value, (float, complex)) else str(value)

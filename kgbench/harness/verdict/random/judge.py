@@ -1,0 +1,221 @@
+"""Judges operators whose outputs chance decides: by distribution, by what seeds do, and against each other.
+
+Each case is four calls. After seed s come the outputs A, without a new seed B, after s again C, after another seed D.
+C must be A; A, B and D must differ, and together pass the battery of ``randomness.py``. Where a case gives a generator
+it is the generator that is seeded so, while the default one is seeded otherwise each time, which must not matter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import torch
+
+from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
+from kgbench.core.types import Outcome
+from kgbench.harness.verdict.compare import compare
+from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, mismatch_words, what
+from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_of, first_failure
+from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
+from kgbench.problem.cases import Case
+from kgbench.problem.model import Overload
+
+LOW_BITS: Final = 16
+"""The other seed has as many low bits in common with the first: a kernel that keeps only these is found out."""
+SEED_BITS: Final = 31
+"""As many as ATen's CPU generator takes, and no sign."""
+DIGESTED: Final = 1 << 16
+"""Elements by which outputs of different calls are compared; so many are alike by no chance."""
+
+Outputs = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Seeding:
+    """What is seeded before one of the four calls."""
+
+    default: int | None
+    """Of the default generators; None leaves them as they are."""
+    own: int | None
+    """Of the generator that is passed; None passes that of the call before, as it is now."""
+
+    @property
+    def again(self) -> bool:
+        return self.default is None and self.own is None
+
+
+def judge_for(overload: Overload, device: torch.device) -> OverloadJudge:
+    """The judge of an overload's kind."""
+    return (RandomJudge if overload.kind == "random" else OverloadJudge)(overload, device)
+
+
+class RandomJudge(OverloadJudge):
+    """Judges calls of one overload of kind random."""
+
+    def __init__(self, overload: Overload, device: torch.device) -> None:
+        super().__init__(overload, device)
+        self.referee = torch.Generator(device)
+        """Of numbers that the candidate never sees."""
+        self.referee.seed()
+        self.seen: set[bytes] = set()
+        """Digests of all outputs so far with enough random bits."""
+        self.timed: dict[str, list[Numbers]] = {}
+        """By output, what the timed calls of a case gave."""
+
+    def check(
+        self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float, reference: bool
+    ) -> Verdict:
+        """Four calls, judged one by one and together. Raises WorkerFailed."""
+        message = {"op": "call", **self.message(call, reference)}
+        passed = _takes_generator(call)
+        results: list[Outputs] = []
+        for seeding in _seedings(generator, passed):
+            self.fill(side, call)
+            self._synchronize()
+            reply = side.handle.request(_seeded(message, seeding), timeout_s, what(case))
+            verdict = self._claims(call, reply)
+            outputs = self.outputs(call, self.snapshot(side, call)) if verdict is PASSED else verdict
+            if isinstance(outputs, Verdict):
+                return outputs
+            verdict = self.values(call, outputs)
+            if verdict is not PASSED:
+                return verdict
+            results.append(outputs)
+        answers = self.answers(call)
+        sampled = {name: answer for name, answer in answers.items() if isinstance(answer, Sampled)}
+        words = self._by_seed(sampled, results, passed)
+        if not words:
+            a, b, _, d = results
+            words = self._together(sampled, [a, b, d], [*answers])
+        return Verdict(Outcome.WRONG_VALUE, words) if words else PASSED
+
+    def values(self, call: PlacedCall, outputs: Outputs) -> Verdict:
+        """Every value possible, and what chance does not decide right."""
+        for name, answer in self.answers(call).items():
+            got = outputs[name]
+            if isinstance(answer, Sampled):
+                if words := _impossible(name, got, answer):
+                    return Verdict(Outcome.WRONG_VALUE, words)
+                continue
+            limits = self.limits(call.inputs.bound.case)
+            if isinstance(answer, Follows):
+                exact = not (answer.rounded and got.dtype.itemsize == 2)
+                answer, limits = Expected(answer.value(outputs)), replace(limits, exact=exact)
+            mismatch = compare(name, got, answer, limits)
+            if mismatch is not None:
+                return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
+        return PASSED
+
+    def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
+        """A timed call by itself; ``conclude`` judges all of a case together."""
+        outputs = self.outputs(call, snapshot)
+        if isinstance(outputs, Verdict):
+            return outputs
+        verdict = self.values(call, outputs)
+        if verdict is not PASSED:
+            return verdict
+        sampled = {name: answer for name, answer in self.answers(call).items() if isinstance(answer, Sampled)}
+        for name, answer in sampled.items():
+            if words := self._new(name, answer, outputs[name]):
+                return Verdict(Outcome.WRONG_VALUE, words)
+            parts = self.timed.setdefault(name, [])
+            if sum(map(len, parts)) < MOST_SAMPLES[self.device.type]:
+                parts.append(numbers_of(answer, outputs[name], self.referee))
+        return PASSED
+
+    def conclude(self) -> Verdict:
+        timed, self.timed = self.timed, {}
+        for name, parts in timed.items():
+            if words := first_failure(joined(parts)):
+                return Verdict(Outcome.WRONG_VALUE, f"{name}: {words}")
+        return PASSED
+
+    def _by_seed(self, sampled: dict[str, Sampled], results: list[Outputs], passed: bool) -> str:
+        """Words where outputs do not depend on seeds as they must."""
+        a, b, c, d = results
+        whose = "the generator that is passed" if passed else "torch's default generator"
+        for name, answer in sampled.items():
+            if not _alike(a[name], c[name]):
+                return f"{name}: {whose} was seeded as before, and other numbers came: they are not its own alone"
+            if random_bits(answer, a[name].dtype) < UNALIKE_BITS:
+                continue
+            if _alike(a[name], b[name]):
+                return f"{name}: the next call gave the same numbers again: {whose} is not advanced"
+            if _alike(a[name], d[name]):
+                return f"{name}: {whose} was seeded with another number, and the same numbers came"
+        return ""
+
+    def _together(self, sampled: dict[str, Sampled], results: list[Outputs], order: list[str]) -> str:
+        """Words where outputs repeat what came before, or are not distributed as they should be."""
+        for name in order:
+            if name not in sampled:
+                continue
+            for outputs in results:
+                if words := self._new(name, sampled[name], outputs[name]):
+                    return words
+            numbers = joined([numbers_of(sampled[name], outputs[name], self.referee) for outputs in results])
+            if words := first_failure(numbers):
+                return f"{name}: {words}"
+        return ""
+
+    def _new(self, name: str, answer: Sampled, got: torch.Tensor) -> str:
+        """Words where an earlier call gave the same numbers."""
+        free = answer.free.expand(answer.shape).reshape(-1).nonzero()[:DIGESTED, 0]
+        bits = answer.bits(got.dtype).expand(answer.shape).reshape(-1)[free]
+        if float(bits.sum()) < UNALIKE_BITS:
+            return ""
+        codes = codes_of(got.reshape(-1)[free])
+        digest = hashlib.sha256(f"{name} {len(codes)}".encode() + codes.cpu().numpy().tobytes()).digest()
+        if digest in self.seen:
+            return f"{name}: gave the same numbers as an earlier call, with another seed or later in its sequence"
+        self.seen.add(digest)
+        return ""
+
+
+def _takes_generator(call: PlacedCall) -> bool:
+    """Whether a case passes a generator."""
+    return any(each.type.startswith("Generator") and each.value is not None for each in call.inputs.bound.arguments)
+
+
+def _seedings(generator: torch.Generator, passed: bool) -> tuple[Seeding, ...]:
+    """The four of a case, with seeds that are drawn."""
+    size = (4,)
+    first, drawn, before, after = torch.randint(
+        1 << SEED_BITS, size, generator=generator, device=generator.device
+    ).tolist()
+    other = first ^ ((1 + drawn % ((1 << (SEED_BITS - LOW_BITS)) - 1)) << LOW_BITS)
+    if passed:
+        return Seeding(before, first), Seeding(None, None), Seeding(after, first), Seeding(before, other)
+    return Seeding(first, None), Seeding(None, None), Seeding(first, None), Seeding(other, None)
+
+
+def _seeded(message: dict[str, Any], seeding: Seeding) -> dict[str, Any]:
+    if seeding.again:
+        return {**message, "again": True}
+    seeded = {**message, "seed": seeding.default}
+    if seeding.own is not None:
+        own = {"Generator": seeding.own}
+        seeded["args"] = [own if _is_generator(each) else each for each in message["args"]]
+        seeded["kwargs"] = {name: own if _is_generator(each) else each for name, each in message["kwargs"].items()}
+    return seeded
+
+
+def _is_generator(encoded: Any) -> bool:
+    return isinstance(encoded, dict) and "Generator" in encoded
+
+
+def _alike(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """To the last bit."""
+    return torch.equal(codes_of(first), codes_of(second))
+
+
+def _impossible(name: str, got: torch.Tensor, answer: Answer) -> str:
+    assert isinstance(answer, Sampled)
+    wrong = ~answer.possible(got)
+    if not bool(wrong.any()):
+        return ""
+    index = wrong.nonzero()[0].tolist()
+    share = f"{float(wrong.double().mean()):.1%} of {list(got.shape)}"
+    return f"{name}{index}: got {got[tuple(index)].item():.9g}, which cannot come out there; {share} so"

@@ -1,0 +1,58 @@
+"""The same call twice: both answers must be right, and whether they are the same bit for bit is a fact. Referee side.
+
+Sums whose order is left to the hardware (float atomics) differ in their last bits, and honest kernels use them; so
+different bits alone are no verdict. What is beyond the limit the second time is wrong, as it would be the first time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import torch
+
+from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict
+from kgbench.problem.cases import Case
+
+MOST_BYTES: Final = 128 << 20
+"""Of a call that is made twice: its answers are kept in float64 meanwhile, beside those of other referees."""
+
+
+def can_repeat(judge: OverloadJudge, call: PlacedCall) -> bool:
+    """The answer is tensors, all of which the input decides, and a second call leaves the first one's alone."""
+    if call.end > MOST_BYTES:
+        return False
+    decided = judge.overload.kind == "compute" and judge.overload.values_defined and not judge.plain
+    return decided and not any(promise.shares for promise in call.promises)
+
+
+def check_again(
+    judge: OverloadJudge, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float
+) -> tuple[Verdict, bool | None]:
+    """A call that was just right once more: its verdict, and whether all bits are as before. Raises WorkerFailed."""
+    before = judge.snapshot(side, call)
+    verdict = judge.check(side, case, call, generator, timeout_s, False)
+    if verdict is not PASSED:
+        return replace(verdict, reason=f"right, then with the same input wrong: {verdict.reason}"), None
+    return PASSED, _same_bits(judge, call, before, judge.snapshot(side, call))
+
+
+def _same_bits(judge: OverloadJudge, call: PlacedCall, before: torch.Tensor, after: torch.Tensor) -> bool | None:
+    """Of what is judged, in the form in which it is judged; None where one of them is no answer."""
+    found = [judge.outputs(call, snapshot) for snapshot in (before, after)]
+    answers = [judge.comparable(call, each)[0] for each in found if not isinstance(each, Verdict)]
+    if len(answers) < 2:
+        return None
+    first, second = answers
+    return all(_equal(first[name], second[name]) for name in first)
+
+
+def _equal(first: torch.Tensor, second: torch.Tensor) -> bool:
+    if first.shape != second.shape or first.dtype != second.dtype:
+        return False
+    return torch.equal(*(_bytes_of(each) for each in (first, second)))
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    # One element counts as contiguous whatever its stride, which PyTorch does not let pass for bytes.
+    return tensor.contiguous().as_strided((tensor.numel(),), (1,)).view(torch.uint8)

@@ -1,0 +1,251 @@
+"""The referee's hold on one worker: requests with deadlines, freezing, the end. Every failure becomes an Outcome."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import signal
+from typing import Any
+
+from kgbench.core.types import Outcome
+from kgbench.harness.machine import processes
+from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
+
+EXIT_NEWS_S = 15.0
+"""How long a keeper may take to clear its worker's tree and say so."""
+
+
+class WorkerFailed(Exception):
+    """The worker did not do what it was asked; the outcome says in which way."""
+
+    def __init__(self, side: WorkerHandle, outcome: Outcome, reason: str, log: str = "") -> None:
+        super().__init__(reason)
+        self.side = side
+        self.outcome = outcome
+        self.reason = reason
+        self.log = log
+
+
+class HarnessFailed(Exception):
+    """Our own part is broken: fork server, keeper or library. Never a candidate's fault."""
+
+
+class WorkerHandle:
+    """One worker, seen from the referee. Not usable after ``kill`` or a WorkerFailed that ended it."""
+
+    def __init__(self, server: Channel, spec: dict[str, Any], turns: Turns) -> None:
+        control_end, self_control = pair()
+        worker_end, self_worker = pair()
+        fds = [control_end.fileno(), worker_end.fileno()]
+        with turns.starting():
+            server.send({"op": "spawn", "spec": spec}, fds)
+            reply = server.receive(30.0)
+            if "pid" in reply:
+                turns.add(reply["pid"])
+        control_end.close()
+        worker_end.close()
+        if "error" in reply:
+            raise HarnessFailed(reply["error"])
+        self.channel = Channel(self_worker)
+        self.control = Channel(self_control)
+        self.role = spec["role"]
+        self.turns = turns
+        self.keeper_pid = int(reply["pid"])
+        self.exit: Message | None = None
+        self.is_frozen = False
+
+    def request(self, message: Message, timeout_s: float, what: str, fds: tuple[int, ...] = ()) -> Message:
+        """Ask and wait for the one reply. Raises WorkerFailed."""
+        number = secrets.randbits(62)
+        self.post({**message, "id": number}, what, fds)
+        return self.reply(number, timeout_s, what)
+
+    def post(self, message: Message, what: str, fds: tuple[int, ...] = ()) -> None:
+        """Send without waiting. Raises WorkerFailed."""
+        try:
+            self.channel.send(message, fds)
+        except (ChannelClosed, ChannelTimeout):
+            raise self._ended(what) from None
+
+    def reply(self, number: int, timeout_s: float, what: str) -> Message:
+        """The reply to a posted request. Raises WorkerFailed."""
+        deadline = self.turns.now() + timeout_s
+        while True:
+            try:
+                message = self.channel.pending()
+                if message is not None:
+                    return self._accept(message, number, what)
+                remaining = deadline - self.turns.now()
+                if remaining <= 0:
+                    self.kill("deadline")
+                    raise WorkerFailed(
+                        self, Outcome.TIMEOUT, f"{what}: no answer within {timeout_s:g} s", self.log_tail
+                    )
+                readable, _, _ = select.select([self.channel, self.control], [], [], remaining)
+                if self.channel in readable:
+                    self.channel.fill()
+                elif self.control in readable:
+                    self._read_control()
+                    if self.exit is not None:
+                        raise self._ended(what)
+            except ChannelClosed:
+                raise self._ended(what) from None
+            except ProtocolError as error:
+                self.kill("protocol")
+                raise WorkerFailed(
+                    self,
+                    Outcome.REJECTED,
+                    f"{what}: the worker wrote into the harness's channel: {error}",
+                    self.log_tail,
+                ) from None
+
+    def alive(self) -> bool:
+        """Whether no end has been announced so far; does not wait."""
+        if self.exit is None and select.select([self.control], [], [], 0)[0]:
+            try:
+                self._read_control()
+            except ChannelClosed:
+                self._await_exit()
+        return self.exit is None
+
+    def freeze(self) -> None:
+        """Stop every process of the worker's tree; time stopped counts against no deadline, since nobody waits."""
+        processes.stop_trees([self.keeper_pid])
+        self.is_frozen = True
+
+    def thaw(self) -> None:
+        processes.signal_tree(self.keeper_pid, signal.SIGCONT)
+        self.is_frozen = False
+
+    def kill(self, reason: str = "done") -> None:
+        """End the worker and all its descendants; ``exit`` has the keeper's report afterwards."""
+        if self.exit is None:
+            with contextlib.suppress(ChannelClosed, ChannelTimeout):
+                self.control.send({"op": "kill", "reason": reason})
+            self._await_exit()
+        self.turns.remove(self.keeper_pid)
+        self.channel.close()
+        self.control.close()
+
+    @property
+    def log_tail(self) -> str:
+        return str((self.exit or {}).get("tail", ""))
+
+    @property
+    def peak_mb(self) -> float:
+        return float((self.exit or {}).get("peak_mb", 0.0))
+
+    def _accept(self, message: Message, number: int, what: str) -> Message:
+        if message.get("id") != number:
+            self.kill("protocol")
+            words = f"{what}: the worker answered a question that was not asked"
+            raise WorkerFailed(self, Outcome.REJECTED, words, self.log_tail)
+        if "error" in message:
+            raise self._raised(message["error"], what)
+        return message
+
+    def _raised(self, error: Any, what: str) -> WorkerFailed:
+        try:
+            types = [str(name) for name in error["types"]]
+            words, log, kind = str(error["message"]), str(error["traceback"]), types[0].rpartition(".")[2]
+        except (KeyError, TypeError, IndexError):
+            return WorkerFailed(self, Outcome.REJECTED, f"{what}: malformed error frame", "")
+        reason = f"{what}: {kind}: {words}".strip()
+        return WorkerFailed(self, _outcome_of(types, words), reason, log)
+
+    def _read_control(self) -> None:
+        self.control.fill()
+        while (message := self.control.pending()) is not None:
+            if message.get("event") == "exit":
+                self.exit = message
+
+    def _await_exit(self) -> bool:
+        self._await_news(EXIT_NEWS_S)
+        if self.exit is None:
+            # The keeper itself is gone: killed from inside. The fork server sweeps its orphans.
+            self.exit = {"event": "exit", "returncode": None, "killed_for": "keeper", "tail": ""}
+            return False
+        return True
+
+    def _await_news(self, timeout_s: float) -> None:
+        """Wait for the keeper's report of the end, unless the keeper is gone, too."""
+        deadline = self.turns.now() + timeout_s
+        with contextlib.suppress(ChannelClosed):
+            while self.exit is None and (remaining := deadline - self.turns.now()) > 0:
+                with contextlib.suppress(ChannelTimeout):
+                    message = self.control.receive(remaining)
+                    if message.get("event") == "exit":
+                        self.exit = message
+
+    def _ended(self, what: str) -> WorkerFailed:
+        """Why the worker is no more, as an outcome."""
+        if self.exit is None:
+            # Its channel closed before its keeper's report came; a descendant may still hold things open.
+            self._await_news(2.0)
+            if self.exit is None:
+                self.kill("closed its channel")
+        return WorkerFailed(self, *_exit_outcome(self.exit or {}, what), self.log_tail)
+
+
+def _exit_outcome(report: Message, what: str) -> tuple[Outcome, str]:
+    reason = str(report.get("killed_for", ""))
+    if reason == "memory":
+        return Outcome.OUT_OF_MEMORY, f"{what}: host memory limit exceeded"
+    if reason == "output":
+        return Outcome.REJECTED, f"{what}: printed more than {report.get('output_bytes', 0) >> 20} MiB"
+    if reason == "processes":
+        return Outcome.REJECTED, f"{what}: started too many processes"
+    if reason == "keeper":
+        return Outcome.REJECTED, f"{what}: the process that supervises the worker was killed"
+    code = report.get("returncode")
+    if isinstance(code, int) and code < 0:
+        return Outcome.CRASHED, f"{what}: killed by {_signal_name(-code)}"
+    if reason:
+        return Outcome.CRASHED, f"{what}: {reason}"
+    return Outcome.CRASHED, f"{what}: exited with code {code} before answering"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _outcome_of(types: list[str], words: str) -> Outcome:
+    """Which outcome an exception is. All are failures, so a lie in the type names gains nothing."""
+    names = {name.rpartition(".")[2] for name in types}
+    if "OutOfMemoryError" in names or "MemoryError" in names:
+        return Outcome.OUT_OF_MEMORY
+    compile_names = {"SyntaxError", "CompilationError", "CompileException", "CompileTimeAssertionFailure", "PTXASError"}
+    if names & compile_names or any(name.startswith("triton.compiler.errors") for name in types):
+        return Outcome.COMPILE_ERROR
+    return Outcome.RUNTIME_ERROR
+
+
+def worker_spec(
+    role: str,
+    device_kind: str,
+    device_uuid: str,
+    plan: dict[str, Any],
+    hidden: list[str],
+    limits: dict[str, int],
+) -> dict[str, Any]:
+    """What a fork server needs to start a worker. Trusted roles see baselines, so nothing is hidden from them."""
+    return {
+        "role": role,
+        "device_kind": device_kind,
+        "device_uuid": device_uuid,
+        "plan": plan,
+        "hidden": hidden if role == "candidate" else [],
+        "limits": limits,
+    }
+
+
+def default_limits() -> dict[str, int]:
+    """Host memory: half of the machine's, at most 16 GiB; output 64 MiB; 256 processes."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {"memory_bytes": min(total // 2, 16 << 30), "output_bytes": 64 << 20, "processes": 256}

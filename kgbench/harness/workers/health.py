@@ -1,0 +1,37 @@
+"""Finds out whether a device still computes, after a candidate failed on it in a way that a broken one explains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+
+from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
+
+PROBE_S = 30.0
+
+
+class Started(Protocol):
+    """A worker with trusted code in it."""
+
+    @property
+    def handle(self) -> WorkerHandle: ...
+
+    def close(self) -> None: ...
+
+
+def probe(start: Callable[[], Started], device: torch.device) -> str:
+    """What is wrong, or an empty text. Asks a fresh worker, because a fault stays with the context that had it."""
+    try:
+        worker = start()
+    except HarnessFailed as error:
+        return f"no worker can be started on it any more: {error}"
+    try:
+        reply = worker.handle.request({"op": "probe"}, PROBE_S, "probing the device")
+    except WorkerFailed as failure:
+        return f"a plain sum on it failed: {failure.reason}"
+    finally:
+        worker.close()
+    wanted = sum(range(1024))
+    return "" if reply.get("sum") == wanted else f"a plain sum on it gave {reply.get('sum')} instead of {wanted}"

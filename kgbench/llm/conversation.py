@@ -1,0 +1,184 @@
+"""What is asked of a model and what comes back: Prompt, Question, Reply, and the two ways of getting no reply.
+
+Plain data and one protocol, no SDK and no network. A provider that asks is a module of ``models/`` whose
+``provider(argument)`` returns an ``Asker``; how many questions there are, in which order, and what becomes of the
+replies is ``generation.py``'s.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+from kgbench.core.types import Result
+from kgbench.problem.model import Problem
+
+RECORDED_USD: Final = "recorded_usd"
+RECORDED_PROMPT: Final = "recorded_prompt_sha256"
+"""Facts of a reply that somebody gave in an earlier run: what it cost then, and the prompt that it answered."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A conversation up to where the model is to answer; its last turn is the user's."""
+
+    system: str
+    """The part that is the same for every problem of a source and language, which providers cache."""
+    turns: tuple[Turn, ...]
+
+    @property
+    def sha256(self) -> str:
+        """Of everything that is sent."""
+        return hashlib.sha256(json.dumps(asdict(self), ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """As one text, for a person or an agent."""
+        return "\n\n".join((self.system, *(turn.text for turn in self.turns)))
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a reply is drawn. None leaves it to the provider."""
+
+    temperature: float | None = None
+    max_tokens: int = 16_384
+    """Upper bound of output tokens of one reply, thinking included."""
+    thinking: str | None = None
+    """``off``, ``low``, ``medium`` or ``high``; a provider that has no such thing refuses it with UsageError."""
+    timeout_s: float = 600.0
+    """For one reply; for an agent, the whole of its work on one problem."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request: a problem, which sample and round of it, and what is sent."""
+
+    problem: Problem
+    sample: int
+    round: int
+    """From 0; later ones carry the verdict of the one before in ``prompt``."""
+    prompt: Prompt
+    sampling: Sampling
+    judge: Callable[[str], Result] | None = None
+    """Asks the run's referee about a text with inputs of its own; None where nothing is judged (generate)."""
+    folder: Path | None = None
+    """Where a provider may keep what it wants of this question (an agent's log); made by whoever writes there."""
+    hidden: tuple[Path, ...] = ()
+    """What an agent must not see: the run's own folder, the user's problem folders."""
+    visible: tuple[Path, ...] = ()
+    """What an agent may see although it lies in the home (``--agent-sees``): its program, its credentials."""
+    checks: int = 50
+    """How often an agent may ask ``judge`` (``--agent-checks``)."""
+    peaks: Mapping[str, Any] | None = None
+    """What the device at work reaches at most, as sessions measure it; None where nothing is judged or measured."""
+
+
+class Stop(StrEnum):
+    """Why a reply ended."""
+
+    END = "end"
+    MAX_TOKENS = "max tokens"
+    REFUSED = "refused"
+    CUT_OFF = "cut off"
+    """The connection or the process ended in the middle; what had come is kept."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one reply; None where the provider did not say. The three kinds of input are disjoint."""
+
+    input_tokens: int | None = None
+    """Neither read from a cache nor written to one."""
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    """Thinking included."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model said, whole, before anything is read from it."""
+
+    text: str
+    model_id: str
+    """The exact id that answered, as the provider names it."""
+    stop: Stop = Stop.END
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+    """From sending the request to the last byte."""
+    batch: bool = False
+    """Asked through a provider's batch interface, at its price."""
+    detail: str = ""
+    """More about ``stop``, in the provider's words."""
+    code: str | None = None
+    """The kernel where it came apart from the text: an agent's ``kernel.py``."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What else is worth keeping: an agent's exit code, its checks, whether it was confined."""
+
+
+class NotAnswered(Exception):
+    """No reply to this one question, after retries: a rate limit, an overloaded server, a lost connection.
+
+    The model is not to blame: the sample stays unanswered and is asked again by ``--resume``.
+    """
+
+
+class Unanswerable(Exception):
+    """The provider refuses this one question for good (too long, not allowed): the sample's outcome is ``no code``."""
+
+
+@runtime_checkable
+class Asker(Protocol):
+    """A model that can be asked, from several threads at once."""
+
+    @property
+    def model(self) -> str:
+        """The name under which results are stored: what stood behind ``--model``."""
+
+    @property
+    def model_id(self) -> str:
+        """What is asked for, as the provider names it."""
+
+    @property
+    def timed(self) -> bool:
+        """Whether the clock runs on its kernels."""
+
+    @property
+    def endpoint(self) -> str:
+        """Whose prices count: ``anthropic``, ``openai``, a host name; empty where nothing is paid."""
+
+    @property
+    def batches(self) -> bool:
+        """Whether ``ask_many`` is there."""
+
+    def ready(self) -> None:
+        """Raises ModelError, within a second and without a request, when SDK, key or program is missing."""
+
+    def ask(self, question: Question) -> Reply:
+        """One reply.
+
+        Raises NotAnswered, Unanswerable, or ModelError when no question of this run can be answered (a wrong key, an
+        unknown model).
+        """
+
+    def ask_many(
+        self, questions: Sequence[Question], say: Callable[[str], None]
+    ) -> Iterator[tuple[Question, Reply | NotAnswered | Unanswerable]]:
+        """All of them through the batch interface, each as soon as it is known. Raises ModelError as ``ask`` does."""
+
+    def close(self) -> None:
+        """Ends what is under way: an ``ask`` of another thread raises NotAnswered soon."""

@@ -1,0 +1,417 @@
+"""Asking a model: samples, rounds, what a reply becomes, and what may be spent. A ``Feed`` for the coordinator.
+
+A *chain* is one sample of one problem. Its first question is the prompt; each further round carries the model's last
+kernel and the verdict on it. Every reply is stored whole before anything is read from it, so that a run that is ended
+in any way asks for nothing twice. No reply ends a run: what went wrong with one is that sample's outcome, or leaves it
+unanswered until ``--resume``; only what no question could be answered with (a wrong key) stops the asking.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kgbench.core.errors import KgbenchError
+from kgbench.core.text import number_of
+from kgbench.core.types import Generation, Key, Outcome, Result
+from kgbench.llm import prices
+from kgbench.llm.conversation import (
+    RECORDED_PROMPT,
+    RECORDED_USD,
+    Asker,
+    NotAnswered,
+    Prompt,
+    Question,
+    Reply,
+    Sampling,
+    Stop,
+    Turn,
+    Unanswerable,
+)
+from kgbench.models.candidate_queue import Judge, Watcher, Work
+from kgbench.models.provider import Candidate
+from kgbench.models.replies import code_of
+from kgbench.problem.model import Problem
+from kgbench.prompts.facts import TorchFacts
+from kgbench.prompts.feedback import feedback_turn
+from kgbench.prompts.render import PromptOptions, prompt_for
+from kgbench.prompts.tokens import estimated_tokens
+from kgbench.store.store import RUN_FILE, RunStore, StoredReply
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What the command line says about asking a model."""
+
+    samples: int = 1
+    rounds: int = 1
+    sampling: Sampling = field(default_factory=Sampling)
+    concurrency: int = 8
+    budget_usd: float | None = None
+    batch: bool = False
+    options: PromptOptions = field(default_factory=PromptOptions)
+    checks: int = 50
+    visible: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+
+    def requests(self, problems: int) -> int:
+        return problems * self.samples * self.rounds
+
+
+@dataclass(frozen=True)
+class ModelProvider:
+    """A model and how it is asked; stands where a provider of finished candidates would."""
+
+    asker: Asker
+    asking: Asking
+    facts: TorchFacts | None = None
+    """What PyTorch says about its operators."""
+    notes: Sequence[str] = ()
+    _prompts: dict[str, Prompt] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def model(self) -> str:
+        return self.asker.model
+
+    @property
+    def timed(self) -> bool:
+        return self.asker.timed
+
+    def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
+        return ids
+
+    def samples_of(self, problem_id: str) -> int:
+        return self.asking.samples
+
+    def prompt(self, problem: Problem) -> Prompt:
+        """What the first round of a problem is asked with."""
+        if problem.id not in self._prompts:
+            self._prompts[problem.id] = prompt_for(problem, self.asking.options, self.facts)
+        return self._prompts[problem.id]
+
+    @cached_property
+    def price(self) -> prices.Price | None:
+        return prices.price_of(self.asker.endpoint, self.asker.model_id)
+
+    def feed(self, problems: Sequence[Problem], done: Mapping[Key, Result], store: RunStore) -> Conversations:
+        return Conversations(self, problems, done, store)
+
+
+Chain = tuple[str, int]
+"""Problem and sample: one conversation of up to ``rounds`` questions."""
+
+
+class Conversations:
+    """Asks all chains of a run, several at a time, and hands out what they bring. A ``Feed``.
+
+    ``take``, ``judged``, ``finished`` and ``close`` are the coordinator's; threads of its own ask.
+    """
+
+    def __init__(
+        self, provider: ModelProvider, problems: Sequence[Problem], done: Mapping[Key, Result], store: RunStore
+    ) -> None:
+        self.provider = provider
+        self._problems = {problem.id: problem for problem in problems}
+        # The other runs beside it hold kernels, too.
+        self._runs = tuple(sorted(file.parent for file in store.path.parent.glob(f"*/{RUN_FILE}")))
+        self._done = done
+        self._store = store
+        self._ready: deque[Work] = deque()
+        self._under_way: set[Chain] = set()
+        """Of these a reply or a verdict is still to come."""
+        self._change = threading.Condition()
+        self._reserved_usd = self._spent_usd = 0.0
+        self._unanswered = 0
+        self._stopped = ""
+        self._error: BaseException | None = None
+        self._closed = False
+        self._judge: Judge | None = None
+        self._threads = ThreadPoolExecutor(max_workers=provider.asking.concurrency, thread_name_prefix="ask")
+
+    # --- the coordinator's side ---
+
+    def start(self, wake: Callable[[], None], watcher: Watcher, judge: Judge | None) -> None:
+        self._wake, self._watcher, self._judge = wake, watcher, judge
+        chains = [(each, sample) for each in self._problems for sample in range(self.provider.asking.samples)]
+        first = [question for chain in chains if (question := self._advance(chain, 0)) is not None]
+        if self.provider.asking.batch and first:
+            self._threads.submit(self._guarded, self._ask_batch, first)
+        else:
+            for question in first:
+                self._threads.submit(self._guarded, self._ask, [question])
+
+    def take(self) -> Work | None:
+        with self._change:
+            return self._ready.popleft() if self._ready else None
+
+    @property
+    def finished(self) -> bool:
+        with self._change:
+            return not self._under_way
+
+    @property
+    def left(self) -> str:
+        if not self._unanswered:
+            return ""
+        words = "1 question is" if self._unanswered == 1 else f"{self._unanswered} questions are"
+        return f"{words} without a reply" + (f": {self._stopped}" if self._stopped else "")
+
+    def judged(self, work: Work, result: Result) -> None:
+        candidate = work.candidate
+        chain = (work.problem.id, candidate.sample)
+        if candidate.outcome is Outcome.NO_CODE and candidate.generation is None:
+            with self._change:
+                self._under_way.discard(chain)  # the provider refuses this question for good
+            return
+        question = self._advance(chain, candidate.round + 1, result)
+        if question is not None:
+            self._threads.submit(self._guarded, self._ask, [question])
+
+    def dropped(self, work: Work) -> None:
+        """Nobody judges it here, so its chain ends."""
+        with self._change:
+            self._under_way.discard((work.problem.id, work.candidate.sample))
+
+    def close(self) -> None:
+        with self._change:
+            self._closed = True
+            self._change.notify_all()
+        self.provider.asker.close()
+        self._threads.shutdown(cancel_futures=True)
+        if isinstance(self._error, KgbenchError):
+            raise self._error
+        if self._error is not None:
+            raise RuntimeError("asking a model failed inside kgbench") from self._error
+
+    # --- from one round to the next ---
+
+    def _advance(self, chain: Chain, number: int, verdict: Result | None = None) -> Question | None:
+        """Goes on with a chain at a round, as far as replies and verdicts are there; the question that is to be asked.
+
+        A reply without a verdict is handed out. None where nothing is to be asked.
+        """
+        problem, sample = self._problems[chain[0]], chain[1]
+        while number < self.provider.asking.rounds:
+            stored = self._store.read_reply(problem.id, sample, number)
+            if stored is None:
+                with self._change:
+                    self._under_way.add(chain)
+                return self._question(problem, sample, number, verdict)
+            verdict = self._done.get((problem.id, self.provider.model, sample, number))
+            if verdict is None:
+                self._hand_out(problem, sample, number, stored)
+                return None
+            number += 1
+        with self._change:
+            self._under_way.discard(chain)
+        return None
+
+    def _question(self, problem: Problem, sample: int, number: int, verdict: Result | None) -> Question:
+        asking, judge = self.provider.asking, self._judge
+        prompt = self.provider.prompt(problem)
+        peaks = (self._store.info.get("device") or {}).get("peaks")
+        if verdict is not None:
+            last = self._store.read_reply(problem.id, sample, number - 1)
+            prompt = replace(prompt, turns=(*prompt.turns, *_told(problem, last, verdict, peaks)))
+        by = f"{self.provider.model}/practice/{sample}/{number}"
+        return Question(
+            problem,
+            sample,
+            number,
+            prompt,
+            asking.sampling,
+            judge=None if judge is None else lambda text: judge(problem, text, by),
+            folder=self._store.agent_dir(problem.id, sample, number),
+            hidden=(*asking.hidden, *self._runs),
+            visible=asking.visible,
+            checks=asking.checks,
+            peaks=peaks,
+        )
+
+    def _hand_out(self, problem: Problem, sample: int, number: int, stored: StoredReply) -> None:
+        generation = None if stored.reply is None else generation_of(stored.reply, stored.usd, stored.prompt_sha256)
+        candidate = Candidate(problem.id, self.provider.model, sample, round=number, generation=generation)
+        if stored.code is not None:
+            candidate = replace(candidate, source_text=stored.code)
+        else:
+            candidate = replace(candidate, outcome=Outcome.NO_CODE, reason=stored.why)
+        with self._change:
+            self._under_way.add((problem.id, sample))
+            self._ready.append(Work(problem, candidate))
+        self._wake()
+
+    # --- asking; in threads ---
+
+    def _guarded(self, ask: Callable[[list[Question]], None], questions: list[Question]) -> None:
+        """What rises in a thread stops the asking and is raised by ``close``."""
+        try:
+            ask(questions)
+        except BaseException as error:
+            with self._change:
+                self._error = self._error or error
+                self._stopped = self._stopped or str(error).partition("\n")[0]
+                self._closed = True
+                self._change.notify_all()
+
+    def _ask(self, questions: list[Question]) -> None:
+        """One question of a chain."""
+        [question] = questions
+        with self._paid_for(questions) as unanswered:
+            if not unanswered:
+                return
+            try:
+                self._keep(question, self.provider.asker.ask(question))
+            except Unanswerable as error:
+                self._keep(question, error)
+            except NotAnswered as error:
+                self._not_answered(question, error)
+                return
+            unanswered.clear()
+
+    def _ask_batch(self, questions: list[Question]) -> None:
+        with self._paid_for(questions) as unanswered:
+            if not unanswered:
+                return
+            for question, reply in self.provider.asker.ask_many(questions, self._watcher.note):
+                if isinstance(reply, NotAnswered):
+                    self._not_answered(question, reply)
+                else:
+                    self._keep(question, reply)
+                    unanswered.remove(question)
+
+    def _keep(self, question: Question, reply: Reply | Unanswerable) -> None:
+        """Stores a reply whole, reads the kernel from it and hands it out."""
+        if isinstance(reply, Unanswerable):
+            stored = StoredReply(None, None, str(reply), None, question.prompt.sha256)
+        else:
+            sha256 = str(reply.facts.get(RECORDED_PROMPT, question.prompt.sha256))
+            code, why = kernel_of(question.problem, reply, question.sampling)
+            stored = StoredReply(reply, code, why, self._usd(reply), sha256)
+        self._store.save_reply(question, stored)
+        with self._change:
+            self._spent_usd += stored.usd or 0.0
+        words = _reply_words(stored)
+        self._watcher.answered(question.problem.id, question.sample, question.round, words, stored.usd)
+        self._hand_out(question.problem, question.sample, question.round, stored)
+
+    def _not_answered(self, question: Question, error: NotAnswered) -> None:
+        if not self._closed:
+            self._watcher.note(f"{question.problem.id} sample {question.sample}: no reply: {error}")
+        with self._change:
+            self._stopped = self._stopped or str(error)
+
+    # --- what may be spent ---
+
+    @contextlib.contextmanager
+    def _paid_for(self, questions: Sequence[Question]) -> Iterator[list[Question]]:
+        """Sets aside what these can cost at most while they are under way. What is left in the list is unanswered."""
+        unanswered = list(questions)
+        most = self._reserve(questions)
+        try:
+            yield unanswered if most is not None else []
+        finally:
+            with self._change:
+                self._reserved_usd -= most or 0.0
+                for question in unanswered:
+                    self._unanswered += 1
+                    self._under_way.discard((question.problem.id, question.sample))
+                self._change.notify_all()
+            self._wake()
+
+    def _reserve(self, questions: Sequence[Question]) -> float | None:
+        """What is set aside; None where these may not be sent any more.
+
+        Waits while replies under way may yet cost less than they could, so that a budget is used up and never passed.
+        """
+        provider, budget = self.provider, self.provider.asking.budget_usd
+        most = 0.0
+        if budget is not None:
+            costs = [ceiling_usd(provider.price, question.prompt, provider.asking) for question in questions]
+            most = sum(cost or 0.0 for cost in costs)
+        with self._change:
+            while budget is not None and not self._closed and self._spent_usd + self._reserved_usd + most > budget:
+                if self._reserved_usd <= 1e-9:
+                    self._stopped = (
+                        f"${self._spent_usd:.2f} of --budget-usd {budget:g} are spent, "
+                        f"and a further request could cost ${most:.2f}"
+                    )
+                    return None
+                self._change.wait()
+            if self._closed:
+                return None
+            self._reserved_usd += most
+        for question in questions:
+            self._watcher.asked(question.problem.id)
+        return most
+
+    def _usd(self, reply: Reply) -> float | None:
+        if RECORDED_USD in reply.facts:
+            recorded: float | None = reply.facts[RECORDED_USD]
+            return recorded
+        price = prices.price_of(self.provider.asker.endpoint, reply.model_id) or self.provider.price
+        return prices.usd(price, reply.usage, batch=reply.batch)
+
+
+def kernel_of(problem: Problem, reply: Reply, sampling: Sampling) -> tuple[str | None, str]:
+    """(the kernel's text or None, how it was found or why there is none)."""
+    if reply.code:
+        return reply.code, "the file that the agent wrote"
+    # The bare name is an entry too: kgbench/problem/entry_names.py's entry_names has when.
+    found = code_of(reply.text, [*(overload.signature.name for overload in problem.overloads), problem.name])
+    why = found.why
+    if found.code is None and reply.stop is Stop.MAX_TOKENS:
+        why = f"the reply was cut off at {sampling.max_tokens} tokens (--max-tokens): {why}"
+    elif found.code is None and reply.stop is not Stop.END:
+        why = f"{reply.stop}{f' ({reply.detail})' if reply.detail else ''}: {why}"
+    return found.code, why
+
+
+def generation_of(reply: Reply, usd: float | None, prompt_sha256: str) -> Generation:
+    """What a result keeps of a reply."""
+    checks = reply.facts.get("checks")
+    return Generation(
+        model_id=reply.model_id,
+        **asdict(reply.usage),
+        seconds=reply.seconds,
+        usd=usd,
+        stop=str(reply.stop),
+        prompt_sha256=prompt_sha256,
+        batch=reply.batch,
+        checks=len(checks) if checks is not None else None,
+        confined=str(reply.facts.get("confined", "")),
+    )
+
+
+def ceiling_usd(price: prices.Price | None, prompt: Prompt, asking: Asking) -> float | None:
+    """What one question can cost at most; None where the price is unknown."""
+    tokens = estimated_tokens(prompt.text)
+    return prices.ceiling_usd(price, tokens, asking.sampling.max_tokens, 1, asking.batch)
+
+
+def _told(
+    problem: Problem, last: StoredReply | None, verdict: Result, peaks: Mapping[str, Any] | None
+) -> tuple[Turn, Turn]:
+    """What a further round is asked with: the model's last kernel, or what it said in its place, and the verdict."""
+    kernel = (last.code if last else None) or ""
+    said = last.reply.text if last and last.reply else ""
+    answer = f"```python\n{kernel.rstrip()}\n```" if kernel else said.strip()
+    return Turn("assistant", answer or "(nothing)"), Turn("user", feedback_turn(problem, kernel, verdict, peaks=peaks))
+
+
+def _reply_words(stored: StoredReply) -> str:
+    """``1,204 tokens, $0.018, 41 s``"""
+    if stored.reply is None:
+        return stored.why
+    tokens = stored.reply.usage.output_tokens
+    parts = [f"{tokens:,} tokens" if tokens is not None else "", f"${stored.usd:.3f}" if stored.usd else ""]
+    checks = stored.reply.facts.get("checks")
+    parts += [f"{stored.reply.seconds:.0f} s", number_of(len(checks), "check") if checks is not None else ""]
+    parts += ["" if stored.code else f"no code: {stored.why}"]
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,366 @@
+"""Calls in the trace format, ``((T([2, 3], f16), -1), {'dtype': torch.float32})``: read without eval and printed back.
+
+Torch-free. What a call's values mean to an overload is left to ``cases.py``.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.core import syntax
+
+DTYPES: Final[dict[str, str]] = {
+    "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "i8": "int8", "i16": "int16",
+    "i32": "int32", "i64": "int64", "u8": "uint8", "b8": "bool", "c32": "complex32", "c64": "complex64",
+    "c128": "complex128",
+}  # fmt: skip
+"""The format's short names within ``T(…)``, and torch's."""
+
+TORCH_WORDS: Final = frozenset(
+    {*DTYPES.values(), "strided", "sparse_coo", "contiguous_format", "channels_last", "channels_last_3d",
+     "preserve_format"}
+)  # fmt: skip
+"""Texts among a case's variables that mean ``torch.NAME``, not a text."""
+
+_SHORT: Final = {name: short for short, name in DTYPES.items()}
+_FLOATS: Final = {"inf": math.inf, "nan": math.nan}
+_IMAGINARY: Final = {"infj": math.inf, "nanj": math.nan}
+_TOKEN: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\$([A-Za-z_]\w*)?""", re.DOTALL)
+"""A text, or a placeholder: a ``$`` within a text is none."""
+
+
+class TraceError(ValueError):
+    """A text is not a call in the trace format. Whoever shows it says where the text stands."""
+
+    def __init__(self, position: int, message: str) -> None:
+        """``position`` counts characters from 0; ``message`` says what was expected."""
+        super().__init__(position, message)
+        self.position = position
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"character {self.position + 1}: {self.message}"
+
+
+@dataclass(frozen=True)
+class TensorLike:
+    """``T(shape, dtype[, strides])``: a tensor without its values."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    """Torch's name, ``float16``."""
+    strides: tuple[int, ...] | None = None
+    """In elements; None is contiguous."""
+    worded: bool = field(default=False, compare=False)
+    """Written ``stride=(3, 1)``, as PyTorch's own traces are; kept so that it is printed back the same."""
+
+    def __repr__(self) -> str:
+        shown = f"T({list(self.shape)!r}, {_SHORT[self.dtype]}"
+        if self.strides is not None:
+            shown += f", stride={self.strides!r}" if self.worded else f", {list(self.strides)!r}"
+        return f"{shown})"
+
+
+@dataclass(frozen=True)
+class TorchName:
+    """``torch.float16``, ``torch.strided``, ``torch.contiguous_format``."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of one call. Values are numbers, texts, None, TensorLike, TorchName, and lists and tuples."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"({self.args!r}, {self.kwargs!r})"
+
+
+@dataclass(frozen=True)
+class TracedCall:
+    """One ``cnt:`` line of a trace file."""
+
+    operator: str
+    """``aten.add.Tensor``."""
+    count: int
+    """How often the traced model made the call; 0 for one that somebody made up."""
+    call: str
+    line: int
+    """Counts from 1."""
+
+
+def parse_call(text: str) -> Call:
+    """What a text says. TraceError where it is no call, or has placeholders left."""
+    return _parse(text, {})
+
+
+def format_call(call: Call) -> str:
+    """The text of a call; ``parse_call`` gives an equal call back."""
+    return repr(call)
+
+
+def placeholders(text: str) -> tuple[str, ...]:
+    """Names of the ``$name`` of a text, each once, in order. TraceError at a ``$`` without a name."""
+    return tuple(dict.fromkeys(_placeholders(text).values()))
+
+
+def substitute(text: str, variables: Mapping[str, Any]) -> str:
+    """The text with values for its ``$name``; a dtype's name becomes ``f16`` within ``T(…)``, else ``torch.float16``.
+
+    TraceError where a variable is missing, a value does not fit its place, or the text is no call anyway.
+    """
+    return format_call(_parse(text, variables))
+
+
+def read_trace_file(path: Path) -> list[TracedCall]:
+    """The calls of a trace file: lines ``Operator: aten.add.Tensor`` and, below each, ``cnt: 156, ((…), {})``.
+
+    Empty lines and lines that begin with # say nothing. ValueError, with ``FILE:LINE: `` in front, where a line is
+    neither; OSError and UnicodeDecodeError rise.
+    """
+    calls: list[TracedCall] = []
+    operator = ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        word, _, rest = line.strip().partition(":")
+        if not line.strip() or word.startswith("#"):
+            continue
+        if word == "Operator" and _OPERATOR.match(rest.strip()):
+            operator = rest.strip()
+        elif word == "cnt" and operator:
+            calls.append(_traced(path, number, operator, rest))
+        else:
+            expected = "Operator: NAMESPACE.NAME.OVERLOAD" + (" or cnt: COUNT, ((…), {…})" if operator else "")
+            raise ValueError(f"{path}:{number}: expected '{expected}', got '{line.strip()[:60]}'")
+    return calls
+
+
+_OPERATOR: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}$")
+
+
+def _traced(path: Path, number: int, operator: str, rest: str) -> TracedCall:
+    count, comma, text = (part.strip() for part in rest.partition(","))
+    if not (comma and count.isdecimal() and count.isascii()):
+        raise ValueError(f"{path}:{number}: expected 'cnt: COUNT, ((…), {{…}})' with a whole number, 0 or more")
+    try:
+        parse_call(text)
+    except TraceError as error:
+        raise ValueError(f"{path}:{number}: the call's {error}") from None
+    return TracedCall(operator, int(count), text, number)
+
+
+# --- reading ---
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """One text on its way to a call."""
+
+    line: bytes
+    """As Python's parser saw it and counts in it: one line, a placeholder's ``$`` an underscore."""
+    text: str
+    """As written, of as many characters."""
+    places: dict[int, str]
+    """Placeholders' names by position."""
+    variables: Mapping[str, Any]
+
+    def position(self, node: ast.expr) -> int:
+        return len(self.line[: node.col_offset].decode())
+
+    def wrong(self, node: ast.expr, expected: str) -> TraceError:
+        shown = self.text[self.position(node) : len(self.line[: node.end_col_offset].decode())]
+        return TraceError(self.position(node), f"expected {expected}, got {_cut(shown)}")
+
+    def variable(self, node: ast.expr) -> Any:
+        """The placeholder's value; ``_NO_VALUE`` where the node is none."""
+        name = self.places.get(self.position(node)) if isinstance(node, ast.Name) else None
+        if name is None:
+            return _NO_VALUE
+        if name not in self.variables:
+            known = ", ".join(f"${each}" for each in self.variables) or "none"
+            raise TraceError(self.position(node), f"there is no variable ${name}; there is {known}")
+        return self.variables[name]
+
+
+_NO_VALUE: Final = object()
+
+
+def _parse(text: str, variables: Mapping[str, Any]) -> Call:
+    places = _placeholders(text)
+    line = "".join("_" if at in places else " " if mark in "\r\n" else mark for at, mark in enumerate(text)).rstrip()
+    indent = len(line) - len(line := line.lstrip())
+    try:
+        tree = syntax.parse(line, mode="eval").body
+    except SyntaxError as error:
+        raise TraceError(indent + max((error.offset or 1) - 1, 0), f"not a call: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise TraceError(0, f"not a call: {error or 'nested too deep'}") from None
+    inner = {at - indent: name for at, name in places.items()}
+    try:
+        return _call(_Reader(line.encode(), text[indent:], inner, variables), tree)
+    except TraceError as error:
+        raise TraceError(indent + error.position, error.message) from None
+    except RecursionError:
+        raise TraceError(0, "not a call: nested too deep") from None
+
+
+def _placeholders(text: str) -> dict[int, str]:
+    """Names by the position of their ``$``."""
+    found = {}
+    for match in _TOKEN.finditer(text):
+        if match.group().startswith("$"):
+            if match.group(1) is None:
+                raise TraceError(match.start(), "expected a variable's name after $")
+            found[match.start()] = match.group(1)
+    return found
+
+
+def _call(reader: _Reader, tree: ast.expr) -> Call:
+    if not (isinstance(tree, ast.Tuple) and len(tree.elts) == 2):
+        raise reader.wrong(tree, "((ARGUMENTS,), {KEYWORDS})")
+    args, kwargs = tree.elts
+    if not isinstance(args, ast.Tuple):
+        raise reader.wrong(args, "a tuple of arguments (one alone is written (ARGUMENT,))")
+    if not isinstance(kwargs, ast.Dict):
+        raise reader.wrong(kwargs, "a dict of keyword arguments, {} for none")
+    values = tuple(_value(reader, node) for node in args.elts)
+    named: dict[str, Any] = {}
+    for key, node in zip(kwargs.keys, kwargs.values, strict=True):
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()):
+            raise reader.wrong(key or node, "a keyword argument's name as a text")
+        if key.value in named:
+            raise reader.wrong(key, "each keyword argument once")
+        named[key.value] = _value(reader, node)
+    return Call(values, named)
+
+
+def _value(reader: _Reader, node: ast.expr) -> Any:
+    handler = _VALUES.get(type(node))
+    value = _NO_VALUE if handler is None else handler(reader, node)
+    if value is _NO_VALUE:
+        raise reader.wrong(node, _EXPECTED)
+    return value
+
+
+_EXPECTED: Final = "a number, a text, True, False, None, a list, a tuple, torch.NAME or T(SHAPE, DTYPE)"
+
+
+def _constant(reader: _Reader, node: Any) -> Any:
+    return node.value if node.value is None or isinstance(node.value, (int, float, complex, str)) else _NO_VALUE
+
+
+def _list(reader: _Reader, node: Any) -> list[Any]:
+    return [_value(reader, part) for part in node.elts]
+
+
+def _tuple(reader: _Reader, node: Any) -> tuple[Any, ...]:
+    return tuple(_value(reader, part) for part in node.elts)
+
+
+def _name(reader: _Reader, node: Any) -> Any:
+    given = reader.variable(node)
+    if given is not _NO_VALUE:
+        return _given(reader, node, given)
+    if node.id in _IMAGINARY:
+        return complex(0.0, _IMAGINARY[node.id])
+    return _FLOATS.get(node.id, _NO_VALUE)
+
+
+def _given(reader: _Reader, node: ast.expr, value: Any) -> Any:
+    """A variable's value as the format has it."""
+    if isinstance(value, str):
+        return TorchName(value) if value in TORCH_WORDS else value
+    if isinstance(value, (list, tuple)):
+        parts = [_given(reader, node, part) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    if value is None or isinstance(value, (bool, int, float, complex, TensorLike, TorchName)):
+        return value
+    raise TraceError(reader.position(node), f"a variable of type {type(value).__name__} cannot stand in a call")
+
+
+def _minus(reader: _Reader, node: Any) -> Any:
+    if not isinstance(node.op, ast.USub):
+        return _NO_VALUE
+    value = _value(reader, node.operand)
+    if isinstance(value, bool) or not isinstance(value, (int, float, complex)):
+        return _NO_VALUE
+    # As Python prints it: '-2j' has the real part 0, which the number -(2j) has not.
+    return complex(0.0, -value.imag) if isinstance(value, complex) else -value
+
+
+def _sum(reader: _Reader, node: Any) -> Any:
+    """``1+2j``, part by part, so that the signs of zeros stay."""
+    if not isinstance(node.op, (ast.Add, ast.Sub)):
+        return _NO_VALUE
+    left = node.left
+    negative = isinstance(left, ast.UnaryOp) and isinstance(left.op, ast.USub)
+    real = _value(reader, left.operand if isinstance(left, ast.UnaryOp) and negative else left)
+    imaginary = _value(reader, node.right)
+    plain = isinstance(real, (int, float)) and not isinstance(real, bool)
+    if not (plain and isinstance(imaginary, complex) and isinstance(node.right, (ast.Constant, ast.Name))):
+        return _NO_VALUE
+    sign = -1 if isinstance(node.op, ast.Sub) else 1
+    try:
+        return complex(-float(real) if negative else float(real), math.copysign(1, sign) * imaginary.imag)
+    except OverflowError:
+        return _NO_VALUE
+
+
+def _torch(reader: _Reader, node: Any) -> Any:
+    of_torch = isinstance(node.value, ast.Name) and node.value.id == "torch" and not node.attr.startswith("_")
+    return TorchName(node.attr) if of_torch else _NO_VALUE
+
+
+def _tensor(reader: _Reader, node: Any) -> Any:
+    if not (isinstance(node.func, ast.Name) and node.func.id == "T"):
+        return _NO_VALUE
+    worded = [keyword.value for keyword in node.keywords if keyword.arg in ("stride", "strides")]
+    parts = [*node.args, *worded]
+    if len(parts) not in (2, 3) or len(worded) != len(node.keywords) or len(node.args) < 2:
+        raise reader.wrong(node, "T(SHAPE, DTYPE) or T(SHAPE, DTYPE, STRIDES)")
+    shape = _sizes(reader, parts[0], "a list of sizes")
+    strides = _sizes(reader, parts[2], "a list of strides") if len(parts) == 3 else None
+    if strides is not None and len(strides) != len(shape):
+        raise reader.wrong(parts[2], f"{len(shape)} strides for {len(shape)} sizes")
+    return TensorLike(shape, _dtype(reader, parts[1]), strides, worded=bool(worded))
+
+
+def _sizes(reader: _Reader, node: ast.expr, expected: str) -> tuple[int, ...]:
+    value = _value(reader, node)
+    whole = isinstance(value, (list, tuple)) and all(type(size) is int and size >= 0 for size in value)
+    if not whole:
+        raise reader.wrong(node, f"{expected}, whole numbers from 0 on")
+    return tuple(value)
+
+
+def _dtype(reader: _Reader, node: ast.expr) -> str:
+    given = reader.variable(node)
+    if given is _NO_VALUE:
+        name = DTYPES.get(node.id) if isinstance(node, ast.Name) else None
+    else:
+        name = given.name if isinstance(given, TorchName) else given
+        name = DTYPES.get(name, name) if isinstance(name, str) else None
+    if name not in _SHORT:
+        raise reader.wrong(node, f"a dtype, one of {' '.join(DTYPES)}")
+    return name
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_VALUES: Final[dict[type[ast.expr], Callable[[_Reader, Any], Any]]] = {
+    ast.Constant: _constant, ast.List: _list, ast.Tuple: _tuple, ast.Name: _name, ast.UnaryOp: _minus,
+    ast.BinOp: _sum, ast.Attribute: _torch, ast.Call: _tensor,
+}  # fmt: skip

@@ -1,0 +1,253 @@
+"""What a problem file says, as frozen data. ``loader.py`` reads files into this; ``cases.py`` makes it concrete.
+
+Everything here is free of torch. Expressions stay as parsed ``Expr`` objects until a case gives values to their
+variables.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.problem.expressions import Expr
+
+KINDS: Final = ("compute", "view", "creation", "random", "sync")
+SOURCES: Final = ("aten", "vllm", "cublas")
+"""The benchmark's. A user's folder may hold others, named as SOURCE_NAME says."""
+SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
+RULES: Final = ("accumulate", "rounding", "quantize", "exact")
+PHASES: Final = ("check", "opinfo", "fuzz", "bench")
+PRESETS: Final = ("cpu", "gpu24", "gpu80", "gpu140")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an entry's signature, as written in the problem file."""
+
+    name: str
+    type: str
+    """One of ``problemfile.TYPES``, or ``X | None``."""
+    keyword_only: bool = False
+    default: Any = None
+    """What a call that leaves it out means, as a Python value."""
+    has_default: bool = False
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The function a candidate defines: ``name(parameters) -> returns``."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    returns: str
+    """``None``, ``Tensor``, ``tuple[Tensor, Tensor]``, ``list[Tensor]``, ``Scalar`` …"""
+    text: str
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What the problem file promises about one returned tensor beyond what the reference or ATen says."""
+
+    dtype: Expr | None = None
+    shape: Expr | None = None
+    strides: Expr | None = None
+    """In elements, judged only where given; None is not judged unless ``as_aten``."""
+    as_aten: bool = False
+    """Strides as ATen gives them."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How the elements of a tensor are drawn: a name from the table in
+    ``harness/verdict/inputs.py`` and its arguments."""
+
+    name: str
+    arguments: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A tensor the referee makes: its logical view into storage, its values, and who may write where."""
+
+    name: str
+    access: str
+    """``read``, ``write`` or ``readwrite``."""
+    shape: Expr | None
+    """Shape of the logical view, a tuple; None where only calls give it."""
+    dtype: Expr
+    """A dtype's name as text; by default the case's ``dtype``."""
+    strides: Expr | None = None
+    """In elements; None is contiguous."""
+    offset: Expr | None = None
+    """Elements of storage before the view's first; None is 0."""
+    passed: str = "view"
+    """``view``: the candidate gets the view; ``storage``: the whole storage as one 1-D tensor (cuBLAS); ``pointers``:
+    an int64 tensor with the address of each ``view[b]``."""
+    live: Expr | None = None
+    """Mask over the index tensors ``i, j, k, l`` of the view. Elements outside are poison and must stay as they are."""
+    draw: dict[str, Draw] = field(default_factory=dict)
+    """Per value set of the case (``default``, ``integers``, ``special`` …) how values are drawn."""
+    none_when: Expr | None = None
+    shuffled: Expr | None = None
+    """Pointers only: where true, the addresses are in no order."""
+    count: Expr | None = None
+    """Lists only: how many tensors."""
+    host: bool = False
+    """The candidate gets it in the memory of the host, wherever it runs."""
+
+
+@dataclass(frozen=True)
+class ScalarArgument:
+    """An argument that is a Python value: an expression over the case's variables."""
+
+    name: str
+    value: Expr
+    is_default: bool = False
+    """The file says nothing of it: a call gives it, or the entry's default stands."""
+
+
+Argument = TensorArgument | ScalarArgument
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The arithmetic from which limits follow; ``harness/verdict/compare.py`` has the formulas."""
+
+    rule: str
+    """One of RULES."""
+    length: Expr | None = None
+    """accumulate: number of terms summed for one output element."""
+    ulps: float = 4.0
+    """rounding and quantize: units in the last place of the compute dtype."""
+    compute: Expr | None = None
+    """dtype of the arithmetic, an expression; default float32 for 16-bit and float32, else the dtype itself."""
+
+
+@dataclass(frozen=True)
+class CaseTemplate:
+    """A case as written: values for variables, before defaults and dtypes are filled in."""
+
+    variables: dict[str, Any]
+    line: int
+
+
+@dataclass(frozen=True)
+class Fuzz:
+    """Ranges from which every run draws fresh cases from its secret seed."""
+
+    count: int
+    draw: dict[str, Any]
+    """Per variable ``{"range": [low, high]}`` (inclusive), ``{"choice": [...]}`` or a plain constant."""
+    dtypes: tuple[str, ...] = ()
+    call: str = ""
+    """In the trace format with ``$name`` for what is drawn; empty where expressions make the arguments."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    flops: Expr
+    bytes: Expr
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a device must have for an overload to be judged on it. A CPU always has it."""
+
+    lowest: int
+    """Compute capability, 90 for 9.0."""
+    highest: int | None = None
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        """``needs compute capability 9.0 or newer: reason``"""
+        ends = f"{_dotted(self.lowest)} or newer"
+        if self.highest is not None:
+            ends = (
+                _dotted(self.lowest)
+                if self.highest == self.lowest
+                else f"{_dotted(self.lowest)} to {_dotted(self.highest)}"
+            )
+        return f"needs compute capability {ends}" + (f": {self.reason}" if self.reason else "")
+
+    def lacking(self, capability: int | None) -> str:
+        """What a device of this capability, None for a CPU, lacks; empty where it has all."""
+        if capability is None or self.lowest <= capability <= (self.highest or capability):
+            return ""
+        return f"{self.words}; this GPU has {_dotted(capability)}"
+
+
+def _dotted(capability: int) -> str:
+    return f"{capability // 10}.{capability % 10}"
+
+
+@dataclass(frozen=True)
+class Overload:
+    """One signature of a problem with cases and verdict of its own."""
+
+    name: str
+    """``Tensor`` of ``add.Tensor``; empty for the only one."""
+    required: bool
+    reason: str
+    """Why it is not required; empty otherwise."""
+    signature: Signature
+    arguments: tuple[Argument, ...]
+    """In the signature's order, one per parameter."""
+    variables: dict[str, Expr]
+    """Derived variables, evaluated in order after the case's own."""
+    defaults: dict[str, Any]
+    """Values of case variables that a case may leave out."""
+    dtypes: tuple[str, ...]
+    optional_dtypes: tuple[str, ...]
+    check: tuple[CaseTemplate, ...]
+    fuzz: Fuzz | None
+    bench: dict[str, tuple[CaseTemplate, ...]]
+    """By preset."""
+    baseline: dict[str, str]
+    """Per device kind (``cuda``, ``cpu``) a target such as ``cublas:cublasSgemm_v2``."""
+    fallback: str | None
+    reference: str
+    """An expression, a dotted path ``kgbench.baselines.references.cublas:gemm``, or a ``def reference(...)`` text."""
+    prepare: str | None
+    """Dotted path of a function that finishes drawn inputs (structure between tensors), or None."""
+    tolerance: Tolerance
+    cost: Cost | None
+    alias: str | None
+    """kind view: name of the argument whose storage the returned tensor must share."""
+    equivalent: dict[str, str]
+    """Standard mutants that give right answers by what the operator is, with the reason."""
+    opinfo: tuple[CaseTemplate, ...] = ()
+    """Calls with the shapes of PyTorch's own samples, judged as check cases are."""
+    returned_argument: str = ""
+    """Name of the written argument that the entry returns, as ATen's in-place functions do; empty where it does not."""
+    returns: tuple[Returned, ...] = ()
+    """Per returned tensor what the file promises; empty where it adds nothing."""
+    values_defined: bool = True
+    """False where no value of the result is defined: ``empty_strided``."""
+    kind: str = "compute"
+    """The problem's."""
+    canonical: str | None = None
+    """Dotted path of a function that maps every right answer to the same one, or None."""
+    needs: Needs | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    id: str
+    """``<source>/<name>``."""
+    source: str
+    name: str
+    summary: str
+    category: str
+    kind: str
+    doc: str
+    overloads: tuple[Overload, ...]
+    path: Path
+    sha256: str
+
+    @property
+    def judged(self) -> list[Overload]:
+        """The overloads that have cases; an optional one without is only named in its file."""
+        return [overload for overload in self.overloads if overload.check]

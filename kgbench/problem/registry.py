@@ -1,0 +1,183 @@
+"""Problem files to ``Problem``: reads YAML, refuses what it does not know, and names file, line and key when it does.
+
+Also the cheap read of a file's head for ``kgbench list``, and the registry of problem folders. Making cases
+concrete is left to ``cases.py``; spelling of ids to ``names.py``.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kgbench.core.errors import ProblemFileError, UsageError, shown_path
+from kgbench.core.names import Name, hint, resolve
+from kgbench.core.paths import problems_dir
+from kgbench.problem.model import SOURCE_NAME, SOURCES
+
+if TYPE_CHECKING:
+    from kgbench.problem.model import Problem
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The head of a problem file."""
+
+    id: str
+    source: str
+    name: str
+    summary: str
+    kind: str
+    category: str
+    path: Path
+
+
+_HEAD_KEYS: Final = ("summary", "kind", "category")
+_HEAD_LINE: Final = re.compile(r"(summary|kind|category):[ \t]+(.*)$")
+
+
+def load_problem(path: Path) -> Problem:
+    """The problem in ``path``, ``<source>/<name>.yaml``; ProblemFileError when the file says anything wrong."""
+    from kgbench.problem.validate import read_problem
+
+    return read_problem(Path(path))
+
+
+def load_summary(path: Path) -> Summary:
+    """Summary, kind and category of ``path``, from its first lines alone."""
+    found: dict[str, str] = {}
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            match = _HEAD_LINE.match(line)
+            if match:
+                found[match[1]] = _plain_scalar(match[2])
+            if len(found) == len(_HEAD_KEYS):
+                return Summary(problem_id(path), path.parent.name, path.stem, path=path, **found)
+            if not match and line.strip() and not line.startswith("#"):
+                break
+    missing = next(key for key in _HEAD_KEYS if key not in found)
+    step = f"begin the file with {', '.join(_HEAD_KEYS)}, one line each"
+    raise ProblemFileError("KGB205", path, 1, missing, "is missing at the head of the file", step)
+
+
+def categories() -> dict[str, str]:
+    """Category by id of the problems that ship with the package."""
+    registry = Registry()
+    return {name: load_summary(path).category for name, path in registry.paths.items()}
+
+
+def problem_id(path: Path) -> str:
+    """``<source>/<name>`` of a problem file."""
+    return f"{path.parent.name}/{path.stem}"
+
+
+def _plain_scalar(written: str) -> str:
+    """A one-line YAML scalar without a YAML parser; the loader checks that the two agree."""
+    written = written.strip()
+    if written.startswith('"'):
+        try:
+            return str(json.loads(written[: written.rfind('"') + 1]))
+        except ValueError:
+            return written  # YAML knows more escapes than JSON; `kgbench validate` asks for a line without
+    if written.startswith("'"):
+        return written[1 : written.rfind("'")].replace("''", "'")
+    return re.sub(r"\s+#.*$", "", written)
+
+
+class Registry:
+    """All problems of one or several folders. Reads folder listings first, and a file only when it is asked for."""
+
+    def __init__(self, problem_dirs: Sequence[Path] | None = None) -> None:
+        """``problem_dirs`` hold ``<source>/<name>.yaml``; None is the folder that ships with the package."""
+        self.problem_dirs = tuple(Path(each) for each in problem_dirs) if problem_dirs else (problems_dir(),)
+
+    @cached_property
+    def paths(self) -> dict[str, Path]:
+        """File of every problem by id, sorted by source and name. UsageError on a folder that holds none."""
+        found: dict[str, Path] = {}
+        for folder in self.problem_dirs:
+            for path in _problem_files(folder):
+                problem = problem_id(path)
+                if problem in found:
+                    both = f"{shown_path(found[problem])} and {shown_path(path)}"
+                    raise UsageError("KGB201", f"two files define {problem}: {both}; rename one")
+                found[problem] = path
+        order = {source: number for number, source in enumerate(SOURCES)}
+        return dict(sorted(found.items(), key=lambda item: (order.get(item[0].partition("/")[0], len(order)), item[0])))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The benchmark's own, then those of the user's folders."""
+        return tuple(dict.fromkeys((*SOURCES, *(each.partition("/")[0] for each in self.paths))))
+
+    def ids(self) -> list[str]:
+        """Ids of all problems, by source and then by name."""
+        return list(self.paths)
+
+    def summaries(self) -> list[Summary]:
+        return [load_summary(path) for path in self.paths.values()]
+
+    def resolve(self, spelling: str) -> Name:
+        """The id that any spelling means, with the overload where it names one."""
+        return resolve(spelling, self.ids())
+
+    def find(self, spelling: str) -> Problem:
+        """The problem that any spelling means; UsageError with the closest ids when there is none."""
+        return load_problem(self.paths[self.resolve(spelling).id])
+
+    def select(self, sources: Iterable[str] = (), globs: Iterable[str] = ()) -> list[str]:
+        """Ids of the given sources that match any glob; nothing given means all.
+
+        A source may be a comma list or ``all``; a glob without a wildcard may be any spelling of an id. UsageError
+        with the closest ids for whatever matches nothing.
+        """
+        wanted = _sources(sources, self.sources)
+        ids = [each for each in self.ids() if each.partition("/")[0] in wanted]
+        patterns = [part for glob in globs for part in glob.split(",") if part]
+        if not patterns:
+            return ids
+        chosen: set[str] = set()
+        for pattern in patterns:
+            chosen.update(self._matches(pattern, ids))
+        return [each for each in ids if each in chosen]
+
+    def _matches(self, pattern: str, ids: list[str]) -> list[str]:
+        if not any(sign in pattern for sign in "*?["):
+            return [resolve(pattern, ids).id]
+        wanted = pattern.replace("::", "/")
+        found = [each for each in ids if fnmatch.fnmatchcase(each if "/" in wanted else each.partition("/")[2], wanted)]
+        if not found:
+            near = hint(pattern.strip("*?"), ids)
+            raise UsageError("KGB115", f"--problems '{pattern}' matches none of the {len(ids)} problems; {near}")
+        return found
+
+
+def _sources(sources: Iterable[str], known: Sequence[str]) -> Sequence[str]:
+    words = [word for source in sources for word in source.split(",") if word]
+    for word in words:
+        if word not in (*known, "all"):
+            raise UsageError("KGB116", f"there is no source '{word}'; there are {', '.join(known)} and all")
+    return known if not words or "all" in words else tuple(words)
+
+
+def _problem_files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise UsageError("KGB202", f"{folder} is no folder; a problem folder holds <source>/<name>.yaml")
+    found = sorted(folder.glob("*/*.yaml"))
+    strange = next((path for path in found if not SOURCE_NAME.match(path.parent.name)), None)
+    if strange is not None:
+        raise UsageError(
+            "KGB203",
+            f"{shown_path(strange)} lies in no source's folder; move it to one of {', '.join(SOURCES)} below {folder}, "
+            "or to one of your own, whose name has lower case, digits and _",
+        )
+    if not found and any(folder.glob("*.yaml")):
+        raise UsageError(
+            "KGB204", f"{folder} holds problem files itself; give the folder above, with <source>/<name>.yaml in it"
+        )
+    return found

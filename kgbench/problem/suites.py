@@ -1,0 +1,241 @@
+"""Suites: what a run judges in place of the cases in the problems' files. ``kgbench run --suite`` names one.
+
+``opinfo`` and ``trace:FILE`` give calls in the trace format, by problem and overload; ``smoke`` only picks problems.
+Torch-free: what PyTorch's sample inputs are is asked of ``kgbench/torchtools/opinfo.py`` in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.core.errors import ExpressionError, UsageError
+from kgbench.core.torch_process import NoAnswer, ask
+from kgbench.problem.calls import DTYPES, read_trace_file
+from kgbench.problem.cases import bind, expand_cases
+from kgbench.problem.model import CaseTemplate, Overload, Problem
+
+SUITE_FILE: Final = "suite.json"
+"""Name of the file of a run that holds what its suite asks."""
+TRACE: Final = "trace:"
+SMOKE: Final = ("aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
+"""Of each source the operator that is judged fastest."""
+_OPINFO_S: Final = 900.0
+
+
+@dataclass(frozen=True)
+class SuiteCall:
+    """One call, with how often the suite has it: samples that make it, or calls of a traced model."""
+
+    call: str
+    lazy: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a suite has for one problem."""
+
+    problem: str
+    samples: int
+    """Samples, or lines of a trace file, that are calls of it."""
+    used: int
+    """Of those, how many are judged."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Of the others, how many for which reason."""
+    calls: dict[str, tuple[SuiteCall, ...]] = field(default_factory=dict)
+    """By the overload's name in the problem's file, each call once."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Which calls of which problems are judged."""
+
+    name: str
+    shares: tuple[Share, ...] = ()
+    missing: dict[str, int] = field(default_factory=dict)
+    """Operators of a trace file that no problem is, with their lines."""
+
+    def judged(self) -> frozenset[str]:
+        """Problems that have calls."""
+        return frozenset(share.problem for share in self.shares if any(share.calls.values()))
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Suite:
+        shares = (
+            Share(**{**each, "calls": {name: tuple(SuiteCall(**call) for call in calls)
+                                       for name, calls in each["calls"].items()}})
+            for each in data["shares"]
+        )  # fmt: skip
+        return cls(data["name"], tuple(shares), dict(data["missing"]))
+
+
+def check_name(name: str) -> str:
+    """The name, if it is a suite's. Raises UsageError."""
+    if name not in ("opinfo", "smoke") and not (name.startswith(TRACE) and name != TRACE):
+        raise UsageError("KGB131", f"there is no suite '{name}'; there are opinfo, smoke and trace:FILE")
+    return name
+
+
+def narrowed(name: str, ids: Sequence[str]) -> list[str]:
+    """Of the problems selected those that the suite is about."""
+    if name == "smoke":
+        sources = dict.fromkeys(each.partition("/")[0] for each in ids)
+        own = {source: [each for each in ids if each.startswith(f"{source}/")] for source in sources}
+        return [next((each for each in SMOKE if each in of_source), of_source[0]) for of_source in own.values()]
+    return [each for each in ids if each.startswith("aten/")]
+
+
+def make_suite(name: str, problems: Sequence[Problem], device_kind: str) -> Suite:
+    """The calls that a suite has for the problems. Raises UsageError where it has none."""
+    if name == "smoke":
+        return Suite(name)
+    suite = of_opinfo(problems, device_kind) if name == "opinfo" else of_trace(name, problems)
+    if not suite.judged():
+        reasons = Counter({reason: count for share in suite.shares for reason, count in share.refused.items()})
+        why = f"; of what it has nothing fits: {reasons.most_common(1)[0][0]}" if reasons else ""
+        raise UsageError(
+            "KGB134", f"suite {name} has no call of the problems selected{why}; kgbench list --source aten"
+        )
+    return suite
+
+
+def read_suite(run: Path) -> Suite | None:
+    """The suite of a stored run; None where it has none. Raises UsageError where its file is damaged."""
+    path = run / SUITE_FILE
+    if not path.exists():
+        return None
+    try:
+        return Suite.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError("KGB135", f"{path}: cannot be read: {error}; start a new run") from None
+
+
+def of_opinfo(problems: Sequence[Problem], device_kind: str) -> Suite:
+    """PyTorch's sample inputs for these operators, in each dtype that their files name. Raises UsageError."""
+    asked = [
+        {
+            "operator": problem.name,
+            "overloads": list(_by_aten_name(problem)),
+            "dtypes": [
+                dtype for dtype in DTYPES.values() if any(dtype in _dtypes(each) for each in problem.judged)
+            ],
+        }
+        for problem in problems
+    ]  # fmt: skip
+    try:
+        answers = ask("kgbench.torchtools.opinfo", {"device_kind": device_kind, "operators": asked}, _OPINFO_S)
+    except NoAnswer as error:
+        answers = [{"failed": str(error)}]
+    if "failed" in answers[-1]:
+        raise UsageError("KGB133", f"PyTorch's sample inputs cannot be listed: {answers[-1]['failed']}")
+    return Suite("opinfo", tuple(_share_of(problem, answer) for problem, answer in zip(problems, answers, strict=True)))
+
+
+def _share_of(problem: Problem, answer: Mapping[str, Any]) -> Share:
+    refused = Counter(answer["refused"])
+    calls: dict[str, tuple[SuiteCall, ...]] = {}
+    for name, overload in _by_aten_name(problem).items():
+        given = [SuiteCall(each["text"], each["lazy"], each["count"]) for each in answer["calls"][name]]
+        calls[overload.name], complaints = _sorted_out(overload, given)
+        # What has out has the calls of another overload; a sample counts there.
+        refused.update({} if name in answer["derived"] else complaints)
+    return Share(problem.id, answer["samples"], answer["samples"] - refused.total(), dict(refused), calls)
+
+
+def of_trace(name: str, problems: Sequence[Problem]) -> Suite:
+    """The calls of a trace file. Raises UsageError where it cannot be read."""
+    path = Path(name.removeprefix(TRACE))
+    try:
+        traced = read_trace_file(path)
+    except OSError as error:
+        raise UsageError("KGB132", f"{path}: cannot be read: {error.strerror}; give --suite trace:FILE") from None
+    except UnicodeDecodeError:
+        raise UsageError("KGB132", f"{path}: cannot be read: it is not UTF-8") from None
+    except ValueError as error:
+        raise UsageError("KGB132", str(error)) from None
+    known = {f"aten.{problem.name}.{name}": (problem, overload) for problem in problems
+             for name, overload in _by_aten_name(problem).items()}  # fmt: skip
+    lines: dict[str, dict[str, list[SuiteCall]]] = {}
+    missing: Counter[str] = Counter()
+    for each in traced:
+        operator = each.operator if each.operator.count(".") > 1 else f"{each.operator}.default"
+        if operator in known:
+            problem, overload = known[operator]
+            own = lines.setdefault(problem.id, {}).setdefault(overload.name, [])
+            own.append(SuiteCall(each.call, "", each.count))
+        else:
+            missing[operator] += 1
+    shares = tuple(_traced(problem, lines[problem.id]) for problem in problems if problem.id in lines)
+    return Suite(name, shares, dict(missing))
+
+
+def _traced(problem: Problem, lines: Mapping[str, list[SuiteCall]]) -> Share:
+    calls: dict[str, tuple[SuiteCall, ...]] = {}
+    refused: Counter[str] = Counter()
+    for overload in problem.overloads:
+        own = lines.get(overload.name, [])
+        counts: Counter[str] = Counter()
+        for each in own:
+            counts[each.call] += each.count
+        calls[overload.name], complaints = _sorted_out(overload, [SuiteCall(text, "", n) for text, n in counts.items()])
+        kept = {each.call for each in calls[overload.name]}
+        reasons = list(complaints) or [""]
+        refused.update({reasons[0]: sum(each.call not in kept for each in own)} if complaints else {})
+    samples = sum(map(len, lines.values()))
+    return Share(problem.id, samples, samples - refused.total(), dict(refused), calls)
+
+
+def _sorted_out(overload: Overload, calls: Iterable[SuiteCall]) -> tuple[tuple[SuiteCall, ...], Counter[str]]:
+    """The calls that the problem's file takes, and why it does not take the others, by how often these stand."""
+    kept, complaints = [], Counter[str]()
+    for call in calls:
+        try:
+            for case in expand_cases(_with_templates(overload, [call]), "cpu", None, ""):
+                bind(overload, case)
+                for needed in (overload.tolerance.length, overload.tolerance.compute):
+                    if needed is not None:
+                        needed.evaluate(case.variables)
+            kept.append(call)
+        except ExpressionError as error:
+            complaints[str(error)] += call.count
+    return tuple(kept), complaints
+
+
+# --- in place of a file's cases ---
+
+
+def with_suite(problem: Problem, suite: Suite) -> Problem:
+    """The problem with the suite's calls for its cases. An overload without any is not judged."""
+    share = next(each for each in suite.shares if each.problem == problem.id)
+    overloads = tuple(_with_templates(each, share.calls.get(each.name, ())) for each in problem.overloads)
+    return replace(problem, overloads=overloads)
+
+
+def _with_templates(overload: Overload, calls: Sequence[SuiteCall]) -> Overload:
+    templates = tuple(
+        CaseTemplate({"call": each.call, **({"lazy": each.lazy} if each.lazy else {})}, 0) for each in calls
+    )
+    return replace(
+        overload, check=templates, opinfo=(), fuzz=None, bench={}, required=overload.required and bool(templates)
+    )
+
+
+def aten_overload(problem: Problem, overload: Overload) -> str:
+    """ATen's name for an overload of a problem file: ``default`` for the plain one."""
+    return overload.name or overload.signature.name.removeprefix(problem.name).removeprefix("_") or "default"
+
+
+def _by_aten_name(problem: Problem) -> dict[str, Overload]:
+    return {aten_overload(problem, overload): overload for overload in problem.judged}
+
+
+def _dtypes(overload: Overload) -> tuple[str, ...]:
+    return overload.dtypes + overload.optional_dtypes

@@ -1,0 +1,176 @@
+"""Guesses what is wrong with a kernel from its first wrong element and from the cases that were right before.
+
+Pure. A guess is said only where the data fit it, and begins with "perhaps": one element and a share are all there is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kgbench.core.types import CaseResult, Mismatch, Outcome
+
+_NOT_TOLD: Final = ("dtype", "itemsize")
+_ENOUGH: Final = 5
+"""Right cases that it takes to say that something is new in the failing one."""
+_SMALL: Final = 0.005
+"""Relative error of arithmetic in too few bits: bfloat16 keeps 2^-9 of a value."""
+_SHAPES: Final = re.compile(r"returned shape \[([\d, ]*)\], \[([\d, ]*)\] is right")
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    case: CaseResult
+    wrong: Mismatch
+    passed: Sequence[CaseResult]
+    access: str
+    """Of the output, as the problem file says; empty for a returned tensor."""
+
+    @property
+    def count(self) -> int:
+        """Wrong elements."""
+        return round(self.wrong.wrong_share * math.prod(self.wrong.shape))
+
+
+def guess(failing: CaseResult, cases: Sequence[CaseResult], access: Mapping[str, str]) -> str | None:
+    """What perhaps is wrong, in one sentence; None where nothing fits.
+
+    ``cases``: all that were judged. ``access``: per written argument ``write`` or ``readwrite``.
+    """
+    if failing.outcome is Outcome.WRONG_SHAPE:
+        return _transposed_shape(failing.reason)
+    if failing.mismatch is None:
+        return None
+    passed = [each for each in cases if each.overload == failing.overload and each.outcome is Outcome.PASSED]
+    evidence = _Evidence(failing, failing.mismatch, passed, access.get(failing.mismatch.output, ""))
+    return next((words for rule in _RULES if (words := rule(evidence))), None)
+
+
+def _transposed_shape(reason: str) -> str | None:
+    found = _SHAPES.search(reason)
+    if found is None:
+        return None
+    got, right = ([part.strip() for part in text.split(",")] for text in found.groups())
+    return "perhaps the result is transposed" if got != right and got == right[::-1] else None
+
+
+def _together(evidence: _Evidence) -> str | None:
+    if not evidence.wrong.got.startswith("root mean square"):
+        return None
+    return "each element is within its limit and all together are not: perhaps products or sums are kept in fewer bits"
+
+
+def _nan(evidence: _Evidence) -> str | None:
+    """NaN on one side only. What a kernel must not read, and outputs before they are written, are NaN."""
+    got, wanted = ("nan" in text for text in (evidence.wrong.got, evidence.wrong.wanted))
+    variables, output = evidence.case.variables, evidence.wrong.output
+    if wanted and not got:
+        return "NaN is right here: perhaps a comparison, a maximum or a mask drops it"
+    if wanted or not got:
+        return None
+    if evidence.access == "write":
+        return f"{output} holds NaN before the call: perhaps this is never written, or something that is NaN is read"
+    if variables.get("pad") and evidence.wrong.wrong_share > 0.5:
+        return f"padding holds NaN and pad is {variables['pad']}: perhaps it is read"
+    if evidence.access and variables.get("beta") == 0:
+        return f"beta is 0 and {output} may hold NaN before the call: perhaps it is read all the same"
+    return "perhaps an intermediate result overflows (inf - inf, inf / inf), or something that is NaN is read"
+
+
+def _infinite(evidence: _Evidence) -> str | None:
+    if "inf" in evidence.wrong.got and "inf" not in evidence.wrong.wanted:
+        return "perhaps an intermediate result overflows"
+    return None
+
+
+def _precision(evidence: _Evidence) -> str | None:
+    """A small relative error."""
+    error = _relative_error(evidence.wrong)
+    if error is None or not 0 < error < _SMALL:
+        return None
+    return f"it is off by only {100 * error:.2g} %: perhaps something is kept in too few bits, or rounded too early"
+
+
+def _relative_error(wrong: Mismatch) -> float | None:
+    try:
+        got, wanted = complex(wrong.got), complex(wrong.wanted)
+    except ValueError:
+        return None
+    return abs(got - wanted) / abs(wanted) if wanted else None
+
+
+def _transposed(evidence: _Evidence) -> str | None:
+    """Transposing leaves ``gcd(m - 1, mn - 1) + 1`` elements of row-major storage where they are."""
+    shape, index = evidence.wrong.shape, evidence.wrong.index
+    if len(shape) != 2 or min(shape) < 2 or math.prod(shape) < 9 or index != (0, 1):
+        return None
+    total = math.prod(shape)
+    staying = math.gcd(shape[0] - 1, total - 1) + 1
+    if evidence.count != total - staying:
+        return None
+    return "only the elements that transposing leaves in their place are right: perhaps the result is transposed"
+
+
+def _tail(evidence: _Evidence) -> str | None:
+    """The wrong elements begin where a dimension's last part does, and are about as many as it has."""
+    shape, index = evidence.wrong.shape, evidence.wrong.index
+    for axis, begin in enumerate(index):
+        others = index[:axis] + index[axis + 1 :]
+        block = math.prod(shape) * (shape[axis] - begin) / shape[axis]
+        late = begin > shape[axis] / 2 or (begin and begin == shape[axis] - 1)
+        if late and not any(others) and block / 2 < evidence.count <= block + 0.5:
+            return _tail_words(shape, axis, begin)
+    if len(shape) == 2 and shape[0] > 1 and index and index[0] == shape[0] - 1:
+        return "every row but the last is right: perhaps a mask or a grid is short at the edge"
+    return None
+
+
+def _tail_words(shape: tuple[int, ...], axis: int, begin: int) -> str:
+    line = ("row", "column")[axis] if len(shape) == 2 else "element" if len(shape) == 1 else ""
+    last = begin == shape[axis] - 1
+    if line:
+        return (
+            f"perhaps the last {line} is left out"
+            if last
+            else f"perhaps the last tile, {line}s from {begin} on, is left out"
+        )
+    return f"perhaps the last {'index' if last else 'tile'} of dimension {axis}, from {begin} on, is left out"
+
+
+def _beta(evidence: _Evidence) -> str | None:
+    beta = evidence.case.variables.get("beta")
+    before = {_key(each.variables.get("beta")) for each in evidence.passed}
+    if not beta or before != {_key(0)}:
+        return None
+    return f"beta is {beta} and was 0 in every case that is right: perhaps beta is ignored"
+
+
+def _zero(evidence: _Evidence) -> str | None:
+    if _relative_error(evidence.wrong) != 1.0 or complex(evidence.wrong.got) != 0:
+        return None
+    return "it is exactly 0: perhaps nothing is computed or stored here"
+
+
+def _new(evidence: _Evidence) -> str | None:
+    """The one thing that no right case had, where all of those agreed."""
+    new = []
+    for name, value in evidence.case.variables.items():
+        before = {_key(each.variables.get(name)) for each in evidence.passed}
+        if name not in _NOT_TOLD and len(before) == 1 and _key(value) not in before:
+            new.append(f"{name} = {value}")
+    if len(new) != 1 or len(evidence.passed) < _ENOUGH:
+        return None
+    return f"no case that is right has {new[0]}: perhaps that is not handled"
+
+
+def _key(value: Any) -> str:
+    """Equal for equal values; 0 and 0.0 are one, lists and tuples too."""
+    return repr(float(value)) if isinstance(value, (int, float)) else str(value).replace("(", "[").replace(")", "]")
+
+
+_RULES: Final[tuple[Callable[[_Evidence], str | None], ...]] = (
+    _together, _transposed, _tail, _nan, _infinite, _precision, _beta, _zero, _new,
+)  # fmt: skip

@@ -1,0 +1,77 @@
+"""JUnit's XML, as Jenkins and GitLab read it: a suite per source, a test per problem and sample."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import Final, TextIO
+from xml.etree import ElementTree as Xml
+
+from kgbench.core.text import plain
+from kgbench.core.types import Outcome, Result
+from kgbench.reports.export.folder import why
+from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
+from kgbench.reports.report import Report, device_words, failure_words, last_words, problem_set_words, result_line
+
+_TAGS: Final = {Outcome.SKIPPED: "skipped", Outcome.HARNESS_ERROR: "error"}
+"""Every other outcome that is not right is a failure, a missing candidate and a missing result, too."""
+
+
+def print_junit(report: Report, stream: TextIO) -> None:
+    """Well-formed whatever a candidate says: characters that XML does not know are replaced."""
+    root = Xml.Element("testsuites", name="kgbench")
+    by_source: dict[str, list[Row]] = {}
+    for row in one_per_sample(report):
+        by_source.setdefault(row.problem.partition("/")[0], []).append(row)
+    for source, rows in by_source.items():
+        root.append(_suite(report, source, rows))
+    for name in ("tests", "failures", "errors"):
+        root.set(name, str(sum(int(suite.get(name, 0)) for suite in root)))
+    Xml.indent(root)
+    text = io.BytesIO()
+    Xml.ElementTree(root).write(text, encoding="utf-8", xml_declaration=True)
+    stream.write(text.getvalue().decode() + "\n")
+
+
+def _suite(report: Report, source: str, rows: Sequence[Row]) -> Xml.Element:
+    suite = Xml.Element("testsuite", name=plain(source), tests=str(len(rows)))
+    properties = Xml.SubElement(suite, "properties")
+    for name, value in _facts(report):
+        Xml.SubElement(properties, "property", name=name, value=plain(value))
+    for row in rows:
+        suite.append(_case(row))
+    for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(name, str(len(suite.findall(f"testcase/{tag}"))))
+    suite.set("time", f"{sum(float(case.get('time', 0)) for case in suite.iter('testcase')):.3f}")
+    if started := report.info.get("started"):
+        suite.set("timestamp", plain(str(started)))
+    return suite
+
+
+def _facts(report: Report) -> Iterable[tuple[str, str]]:
+    info = report.info
+    named = (("run", info.get("id")), ("model", info.get("model")), ("kgbench", info.get("kgbench")))
+    yield from ((name, str(value)) for name, value in named if value)
+    yield "device", device_words(info.get("device") or {})
+    yield "problem set", problem_set_words(report).removeprefix("problem set: ")
+
+
+def _case(row: Row) -> Xml.Element:
+    seconds = row.result.seconds.get("total", 0.0) if row.result else 0.0
+    source = row.problem.partition("/")[0]
+    case = Xml.Element(
+        "testcase", classname=plain(f"kgbench.{source}"), name=plain(sample_name(row)), time=f"{seconds:.3f}"
+    )
+    if row.result is None:
+        Xml.SubElement(case, "failure", type="not evaluated", message="not evaluated: the run has no result of it")
+    elif row.result.outcome is not Outcome.PASSED:
+        tag = _TAGS.get(row.result.outcome, "failure")
+        bad = Xml.SubElement(case, tag, type=str(row.result.outcome), message=plain(why(row.result)))
+        bad.text = _words(row.result)
+    else:
+        Xml.SubElement(case, "system-out").text = plain(result_line(row.result))
+    return case
+
+
+def _words(result: Result) -> str:
+    return plain("\n".join([*failure_words(result), *last_words(result.log_tail)]))

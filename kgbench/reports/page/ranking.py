@@ -1,0 +1,54 @@
+"""The leaderboard as one file of HTML: tables alone, so it needs no script. Whatever a run says is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, StrictUndefined
+
+from kgbench.core.figures import ABSENT
+from kgbench.reports.leaderboard import Board, Entry
+from kgbench.reports.page.document import asset, hash_of, write_files
+from kgbench.reports.page.source import shown
+from kgbench.reports.table import headline_cells
+
+_SCORES: Final = ("fast_1", "right", "speedup")
+_HEADS: Final = ("#", "model", "problems", *_SCORES, "begun", "policy", "run")
+_TEXTS: Final = (1, 6, 7, 8)
+"""Columns of text."""
+
+
+def write_leaderboard(boards: Iterable[Board], path: Path) -> int:
+    """Bytes of the file that it writes. Raises UsageError."""
+    style = asset("page.css")
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    text = environment.from_string(asset("leaderboard.html.j2")).render(
+        policy=f"default-src 'none'; style-src {hash_of(style)}; base-uri 'none'; form-action 'none'",
+        style=style,
+        heads=_HEADS,
+        texts=_TEXTS,
+        boards=[_board(board) for board in boards],
+    )
+    return write_files({path: text.encode()}, path)
+
+
+def _board(board: Board) -> dict[str, Any]:
+    return {
+        "device": shown(board.device),
+        "source": shown(board.source),
+        "library": shown(board.library),
+        "problem_set": shown(str(board.problem_set)),
+        "rows": [_row(entry) for entry in board.entries],
+    }
+
+
+def _row(entry: Entry) -> Sequence[Sequence[str]]:
+    """Cells, each as lines."""
+    row = entry.row
+    problems = [str(row.problems), *[f"of {row.declared}"] * row.is_subset()]
+    scores = [cell.split("\n") for cell in headline_cells(row, _SCORES)]
+    run = [shown(entry.run), *[entry.unfinished] * bool(entry.unfinished)]
+    rest = ([entry.date], [entry.policy or ABSENT], run)
+    return [[str(entry.rank or ABSENT)], [shown(entry.model)], problems, *scores, *rest]

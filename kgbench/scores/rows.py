@@ -1,0 +1,331 @@
+"""Scores as pure functions of stored results: one row per source. Nothing here is ever stored.
+
+What a result is stands in ``types.py``, how fast one kernel is in ``speedups.py``, which samples of a problem count in
+``samples.py``; how rows are printed in ``report.py``.
+
+* fast_p is the share of *all selected problems* whose candidate is right and whose interval lies above p.
+  ``fast_p (point)`` takes the point estimate instead. fast_0 is the share that is right, with or without a library.
+  A problem without a library on this machine counts in fast_0 only: it stays in the denominator of every other fast_p
+  and is fast at none, so that shares of one source mean the same on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kgbench.core.types import Outcome, Result
+from kgbench.scores.costs import Cost, cost_of, unconfined
+from kgbench.scores.samples import (
+    OfProblem,
+    Selected,
+    any_interpreted,
+    by_problem,
+    is_handed_in,
+    ks,
+    latest,
+    library_ran,
+    newest,
+    samples_of,
+    scored_problems,
+)
+from kgbench.scores.speedups import Estimate, mean_estimate, timed_cases
+
+DECLARED_SIZE: Final = {"aten": 110, "vllm": 50, "cublas": 50}
+"""Problems of each source of the benchmark; with fewer selected the row is a subset and says so."""
+
+THRESHOLDS: Final = (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)
+
+
+@dataclass(frozen=True)
+class FastP:
+    """Shares (0 to 1) of all problems of a row; None where speed means nothing on this device."""
+
+    p: float
+    interval: float | None
+    point: float | None
+
+
+@dataclass(frozen=True)
+class AtK:
+    """Shares of all problems of a row of which one of k samples is right, and right and fast."""
+
+    k: int
+    right: float
+    """pass@k."""
+    fast: tuple[FastP, ...]
+    """fast_p@k."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: the problems of a source, of kind compute or of all kinds."""
+
+    source: str
+    """Its name; the group's, where rows are by something else than source."""
+    kinds: str
+    """``compute`` or ``all kinds``."""
+    problems: int
+    """The denominator of every share in this row."""
+    declared: int | None
+    """Problems the benchmark declares for this source, all kinds; None for a source of the user's."""
+    selected: int
+    """Of the declared ones, those selected, all kinds."""
+    own: int
+    """Selected ones from the user's own folders, all kinds."""
+    handed_in: int
+    right: float
+    """Problems that are right; with several samples the mean over them."""
+    fast: tuple[FastP, ...]
+    speedup: Estimate | None
+    """Over the right ones that ran against the library."""
+    fallback_speedup: Estimate | None
+    """Over the right ones that have only a plain torch expression to compare with; never part of fast_p."""
+    against_library: int
+    no_library: dict[str, str]
+    """Why the library did not run, by problem."""
+    outcomes: dict[str, int]
+    """Results by outcome, in the order of ``Outcome``; harness errors included."""
+    not_evaluated: int
+    """Problems without any result: the run was ended before them."""
+    overloads_right: float
+    """Required overloads that are right, of problems right and not; with several samples the mean over them."""
+    overloads: int
+    interpreted: int
+    """Right results that ran in Triton's interpreter."""
+    launch_bound: int
+    """Right problems all of whose bench cases are launch-bound."""
+    flagged: tuple[str, ...]
+    clamped: tuple[str, ...]
+    untimed: dict[str, int]
+    """Right problems of which some bench cases carry no time although others do, with their number."""
+    samples: int
+    """Samples of the problem that has the fewest; one that was asked for and has no result counts."""
+    missing_samples: int
+    """Samples asked for that have no result, problems without any result included."""
+    at_k: tuple[AtK, ...]
+    """For k = 1, 2, 5, 10, … and ``samples``; empty with one sample."""
+    cost: Cost | None
+    """What the asking took; None where no model was asked."""
+    unconfined: dict[str, int]
+    """Results from agents that were not confined, by why."""
+    compiled: float = 0.0
+    """Problems that came as far as being called; with several samples the mean over them."""
+    rejected: float = 0.0
+    """Problems whose kernel the policy or the sandbox turned down; with several samples the mean over them."""
+    speedup_over_all: float | None = None
+    """Geometric mean over all problems, where what is not right or has no speedup counts as ``CLAMP[0]``. None where
+    speed means nothing, or where problems are not of kind compute and so never timed."""
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Bootstrap intervals over problems and samples by the score's name, such as ``right`` and ``fast_1``
+    (``intervals.py``); shares from 0 to 1. Empty where none were asked for."""
+
+    def share_right(self) -> float:
+        return self.right / self.problems if self.problems else 0.0
+
+    def is_subset(self) -> bool:
+        return self.declared is not None and self.selected < self.declared
+
+    def fast_at(self, p: float) -> FastP | None:
+        return next((fast for fast in self.fast if fast.p == p), None)
+
+
+def share_fast(selected: Sequence[Selected], results: Iterable[Result], p: float) -> float | None:
+    """Share of the selected problems that are right and more than p times as fast as the library; p = 0: right.
+
+    None where none is selected, or where speed means nothing on this device.
+    """
+    scored = scored_problems(selected, results)
+    return _fast_p(scored, p, meaningful=not any_interpreted(scored)).interval if scored else None
+
+
+def rows(
+    selected: Sequence[Selected],
+    results: Iterable[Result],
+    thresholds: Sequence[float] = THRESHOLDS,
+    *,
+    by: str = "source",
+    seed: str | None = None,
+) -> list[Row]:
+    """The table: per source a row for kind compute and, where it has others, one for all kinds. Or by one of ``BY``.
+
+    The denominator is ``selected``; a result of a problem that was not selected is ignored. All rounds of a sample go
+    in: what they cost is counted, and the best one scored. Rows have bootstrap intervals where there is a ``seed``:
+    the run's id.
+    """
+    attempts = newest(results)
+    table = []
+    for name, problems, found in _groups(selected, attempts, by):
+        compute = [problem for problem in problems if problem.kind == "compute"]
+        if compute:
+            table.append(_row(name, "compute", compute, problems, found, thresholds, seed))
+        if len(compute) < len(problems):
+            table.append(_row(name, "all kinds", problems, problems, found, thresholds, seed))
+    return table
+
+
+def _groups(
+    selected: Sequence[Selected], attempts: Sequence[Result], by: str
+) -> Iterable[tuple[str, list[Selected], _Found]]:
+    """(name, problems, results) of each group, in the run's order; categories by name, since sources share them."""
+    if by == "model":
+        for model in dict.fromkeys(result.model for result in attempts):
+            yield model, list(selected), _Found.of([result for result in attempts if result.model == model])
+        return
+    found, groups = _Found.of(attempts), defaultdict[str, list[Selected]](list)
+    for problem in selected:
+        groups[_KEYS[by](problem)].append(problem)
+    for name in sorted(groups) if by == "category" else groups:
+        yield name, groups[name], found
+
+
+_KEYS: Final[dict[str, Callable[[Selected], str]]] = {
+    "source": lambda problem: problem.source,
+    "category": lambda problem: problem.category or "category unknown",
+    "problem": lambda problem: problem.id,
+    "kind": lambda problem: problem.kind,
+    "all": lambda problem: "all problems",
+}
+
+BY: Final = ("source", "category", "problem", "kind", "model")
+"""What rows can be made by; ``all`` makes one of all problems."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Results by problem: of every round, and of each sample's best."""
+
+    attempts: dict[str, list[Result]]
+    best: dict[str, list[Result]]
+
+    @classmethod
+    def of(cls, attempts: Sequence[Result]) -> _Found:
+        return cls(by_problem(attempts), by_problem(latest(attempts)))
+
+
+def _row(
+    source: str,
+    kinds: str,
+    problems: Sequence[Selected],
+    of_source: Sequence[Selected],
+    found: _Found,
+    thresholds: Sequence[float],
+    seed: str | None,
+) -> Row:
+    samples = [found.best.get(problem.id, []) for problem in problems]
+    attempts = [result for problem in problems for result in found.attempts.get(problem.id, [])]
+    results = [result for of_problem in samples for result in of_problem]
+    right = [result for result in results if result.outcome is Outcome.PASSED]
+    interpreted = sum(result.interpreted for result in right)
+    counts = Counter(result.outcome for result in results)
+    own = sum(problem.own for problem in of_source)
+    scored = list(map(samples_of, problems, samples))
+    speedup_over_all = over_all(problems, scored)
+    fewest = min(each.asked for each in scored)
+    estimates = {
+        problem.id: each.library
+        for problem, of_problem in zip(problems, scored, strict=True)
+        for each in of_problem.samples
+        if each.library
+    }
+    return Row(
+        source=source,
+        kinds=kinds,
+        problems=len(problems),
+        declared=DECLARED_SIZE.get(source),
+        selected=len(of_source) - own,
+        own=own,
+        handed_in=sum(any(map(is_handed_in, of_problem)) for of_problem in samples),
+        right=sum(of_problem.share(0) for of_problem in scored),
+        fast=tuple(_fast_p(scored, p, meaningful=not interpreted) for p in thresholds),
+        speedup=None
+        if interpreted
+        else _over_problems([[each.library for each in of_problem.samples] for of_problem in scored]),
+        fallback_speedup=None
+        if interpreted
+        else _over_problems([[each.fallback for each in of_problem.samples] for of_problem in scored]),
+        against_library=sum(any(map(library_ran, of_problem)) for of_problem in samples),
+        no_library=_no_library(samples),
+        outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
+        not_evaluated=sum(not of_problem for of_problem in samples),
+        overloads_right=sum(map(_overloads_right, problems, samples)),
+        overloads=sum(len(problem.overloads) for problem in problems),
+        interpreted=interpreted,
+        launch_bound=sum(estimate.launch_bound for estimate in estimates.values()),
+        flagged=tuple(problem for problem, estimate in estimates.items() if estimate.flagged),
+        clamped=tuple(problem for problem, estimate in estimates.items() if estimate.clamped),
+        untimed={result.problem: missing for result in right if (missing := _untimed(result))},
+        samples=fewest,
+        missing_samples=sum(each.asked - len(each.samples) for each in scored),
+        at_k=tuple(_at_k(scored, k, thresholds, meaningful=not interpreted) for k in ks(fewest)),
+        cost=cost_of(attempts),
+        unconfined=unconfined(attempts),
+        compiled=sum(each.mean("compiled") for each in scored),
+        rejected=sum(each.mean("rejected") for each in scored),
+        speedup_over_all=speedup_over_all,
+        intervals=_intervals(problems, scored, thresholds, seed) if seed is not None else {},
+    )
+
+
+def _intervals(
+    problems: Sequence[Selected], scored: Sequence[OfProblem], thresholds: Sequence[float], seed: str
+) -> dict[str, tuple[float, float]]:
+    from kgbench.scores.intervals import (
+        intervals,  # numpy takes longer to import than a table without intervals to compute
+    )
+
+    return intervals(problems, scored, thresholds, seed)
+
+
+def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float | None:
+    """``Row.speedup_over_all``."""
+    right = [each for of_problem in scored for each in of_problem.samples if each.right]
+    never_timed = bool(right) and all(each.library is None for each in right)
+    if never_timed or any_interpreted(scored) or any(problem.kind != "compute" for problem in problems):
+        return None
+    return math.exp(math.fsum(math.fsum(each.logs_over_all()) / each.asked for each in scored) / len(scored))
+
+
+def _at_k(scored: Sequence[OfProblem], k: int, thresholds: Sequence[float], *, meaningful: bool) -> AtK:
+    fast = tuple(_fast_p(scored, p, k, meaningful=meaningful) for p in thresholds)
+    return AtK(k, sum(each.share(0, k) for each in scored) / len(scored), fast)
+
+
+def _fast_p(scored: Sequence[OfProblem], p: float, k: int = 1, *, meaningful: bool) -> FastP:
+    if p > 0 and not meaningful:
+        return FastP(p, None, None)
+    by_interval, by_point = (
+        sum(of_problem.share(p, k, by_point=by_point) for of_problem in scored) / len(scored)
+        for by_point in (False, True)
+    )
+    return FastP(p, by_interval, by_point)
+
+
+def _over_problems(samples: Sequence[Sequence[Estimate | None]]) -> Estimate | None:
+    """Geometric mean over problems, each of equal weight: a problem's right samples are averaged first."""
+    per_problem = []
+    for of_problem in samples:
+        estimates = [estimate for estimate in of_problem if estimate]
+        if estimates:
+            per_problem.append(mean_estimate(estimates))
+    return mean_estimate(per_problem) if per_problem else None
+
+
+def _overloads_right(problem: Selected, of_problem: Sequence[Result]) -> float:
+    right = sum(r.overloads.get(name) == Outcome.PASSED for r in of_problem for name in problem.overloads)
+    return right / max(problem.samples, len(of_problem))
+
+
+def _no_library(samples: Sequence[Sequence[Result]]) -> dict[str, str]:
+    """Why, by problem; of one that had it beside another sample there is nothing to say."""
+    without = [of_problem for of_problem in samples if not any(map(library_ran, of_problem))]
+    return {r.problem: r.library.reason for of_problem in without for r in of_problem if r.library and r.library.reason}
+
+
+def _untimed(result: Result) -> int:
+    bench = [case for case in result.cases if case.phase == "bench"]
+    timed = len(timed_cases(result))
+    return len(bench) - timed if timed else 0

@@ -1,0 +1,184 @@
+"""A problem's samples: which results count, and how many of them are right, and fast.
+
+* A sample of several rounds counts as its best one: right before not right; of right ones the one with the higher lower
+  end of its interval, else the earlier; of the others the last.
+* A share of a problem with several samples is the mean over the samples *asked for*: one without a result counts as
+  not right. pass@k is the chance that of k samples drawn without replacement one is right, 1 - C(n-c, k) / C(n, k) with
+  c of n samples right (Chen et al., 2021, arXiv:2107.03374), averaged over problems; fast_p@k the same with c samples
+  fast at p. k goes up to the smallest n of the row's problems. Shares without a k are those at k = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kgbench.core.types import Outcome, Result
+from kgbench.scores.speedups import CLAMP, Estimate, speedup
+
+NOT_HANDED_IN: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A problem the run was asked for: the unit of the denominator."""
+
+    id: str
+    kind: str
+    own: bool = False
+    """From the user's own folder, so not one of the benchmark's declared problems."""
+    overloads: tuple[str, ...] = ()
+    """Names of the required ones."""
+    samples: int = 1
+    """Candidates asked for."""
+    category: str = ""
+    """As the problem file says; empty where that is not known."""
+
+    @property
+    def source(self) -> str:
+        return self.id.split("/", 1)[0]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What of a result enters shares and means, computed once for all p."""
+
+    right: bool
+    compiled: bool
+    rejected: bool
+    interpreted: bool
+    library: Estimate | None
+    fallback: Estimate | None
+
+    @classmethod
+    def of(cls, result: Result) -> Scored:
+        right = result.outcome is Outcome.PASSED
+        rejected = result.outcome is Outcome.REJECTED
+        library, fallback = speedup(result), speedup(result, "fallback")
+        return cls(right, is_compiled(result), rejected, result.interpreted, library, fallback)
+
+    def log_over_all(self) -> float:
+        """Logarithm of the speedup; the lowest there is where it is not right or has none."""
+        return math.log(self.library.point if self.library and not self.interpreted else CLAMP[0])
+
+    def is_fast(self, p: float, *, by_point: bool = False) -> bool:
+        if not self.right or p == 0:
+            return self.right
+        if self.library is None or self.interpreted:
+            return False
+        return (self.library.point if by_point else self.library.low) > p
+
+
+@dataclass(frozen=True)
+class OfProblem:
+    """A problem's samples: how many there should be, and those that have a result."""
+
+    id: str
+    asked: int
+    samples: tuple[Scored, ...]
+    counts: dict[tuple[float, bool], int] = field(default_factory=dict, compare=False)
+    """How many are fast, by p and whether the point estimate counts; filled as it is asked for."""
+
+    def share(self, p: float, k: int = 1, *, by_point: bool = False) -> float:
+        """fast_p@k of this problem alone; p = 0 is pass@k."""
+        key = (p, by_point)
+        if key not in self.counts:
+            self.counts[key] = sum(each.is_fast(p, by_point=by_point) for each in self.samples)
+        return self.counts[key] / self.asked if k == 1 else pass_at_k(self.asked, self.counts[key], k)
+
+    def mean(self, name: str) -> float:
+        """Of ``right``, ``compiled`` or ``rejected``."""
+        return sum(bool(getattr(each, name)) for each in self.samples) / self.asked
+
+    def logs_over_all(self) -> list[float]:
+        """Of every sample asked for; one without a result is a failure."""
+        logs = [each.log_over_all() for each in self.samples]
+        return logs + [math.log(CLAMP[0])] * (self.asked - len(logs))
+
+
+def is_fast(result: Result, p: float, *, by_point: bool = False) -> bool:
+    """Right and faster than p times the library; p = 0 asks for right alone."""
+    return Scored.of(result).is_fast(p, by_point=by_point)
+
+
+def is_compiled(result: Result) -> bool:
+    """It came as far as being called: a case of it has a verdict, and none is that it cannot be compiled."""
+    called = any(case.outcome not in (Outcome.SKIPPED, Outcome.COMPILE_ERROR) for case in result.cases)
+    return result.outcome is Outcome.PASSED or (called and result.outcome is not Outcome.COMPILE_ERROR)
+
+
+def is_handed_in(result: Result) -> bool:
+    """There was code to judge."""
+    return result.outcome not in NOT_HANDED_IN
+
+
+def library_ran(result: Result) -> bool:
+    return result.library is not None and bool(result.library.name) and not result.library.reason
+
+
+def newest(results: Iterable[Result]) -> list[Result]:
+    """One result per problem, model, sample and round: the last one, since a later line replaces an earlier one."""
+    return list({result.key: result for result in results}.values())
+
+
+def latest(results: Iterable[Result]) -> list[Result]:
+    """One result per problem, model and sample: that of its best round."""
+    by_key: dict[tuple[str, str, int], list[Result]] = {}
+    for result in newest(results):
+        by_key.setdefault((result.problem, result.model, result.sample), []).append(result)
+    return [_best(rounds) for rounds in by_key.values()]
+
+
+def after_round(results: Iterable[Result], round: int) -> list[Result]:
+    """As ``latest``, had the run ended after that round; rounds count from 0."""
+    return latest(result for result in results if result.round <= round)
+
+
+def _best(rounds: Sequence[Result]) -> Result:
+    """Of one sample's results, by the rule of the module's text."""
+    if len(rounds) == 1:
+        return rounds[0]
+    ordered = sorted(rounds, key=lambda result: result.round)
+    right = [result for result in ordered if result.outcome is Outcome.PASSED]
+    return max(right, key=_speed_order) if right else ordered[-1]  # max takes the first of equals
+
+
+def _speed_order(result: Result) -> tuple[float, float]:
+    """Lower ends against library and fallback; speed in Triton's interpreter means nothing."""
+    ends = (speedup(result, against) for against in ("library", "fallback"))
+    library, fallback = (end.low if end and not result.interpreted else 0.0 for end in ends)
+    return library, fallback
+
+
+def scored_problems(selected: Sequence[Selected], results: Iterable[Result]) -> list[OfProblem]:
+    """The samples of each selected problem, in their order."""
+    found = by_problem(latest(results))
+    return [samples_of(problem, found.get(problem.id, [])) for problem in selected]
+
+
+def samples_of(problem: Selected, of_problem: Sequence[Result]) -> OfProblem:
+    return OfProblem(problem.id, max(problem.samples, len(of_problem)), tuple(map(Scored.of, of_problem)))
+
+
+def by_problem(results: Iterable[Result]) -> dict[str, list[Result]]:
+    by_problem: dict[str, list[Result]] = {}
+    for result in results:
+        by_problem.setdefault(result.problem, []).append(result)
+    return by_problem
+
+
+def any_interpreted(scored: Iterable[OfProblem]) -> bool:
+    return any(each.right and each.interpreted for of_problem in scored for each in of_problem.samples)
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Chance that k of n samples, drawn without replacement, hold one of the c right ones."""
+    return 1 - math.comb(n - c, k) / math.comb(n, k)
+
+
+def ks(samples: int) -> tuple[int, ...]:
+    """1, 2, 5, 10, … up to the number of samples, and that itself; none for one sample."""
+    steps = (digit * 10**power for power in range(len(str(samples))) for digit in (1, 2, 5))
+    return tuple(sorted({k for k in steps if k <= samples} | {samples})) if samples > 1 else ()

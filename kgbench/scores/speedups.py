@@ -1,0 +1,100 @@
+"""How fast one kernel is: its speedup over the library, with the clock's interval.
+
+* It is the geometric mean of library / candidate over the timed bench cases, each clamped to ``CLAMP``. Cases whose
+  library time is under 10 µs (launch-bound) are left out unless all are.
+* The ends of its interval are the geometric means of the cases' ends. Half-widths are so averaged in the logarithm and
+  never shrink with the number of cases: the noise of one process pair on one machine is shared by its cases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kgbench.core.types import CaseResult, Outcome, Result, Timing
+
+CLAMP: Final = (1 / 1000, 100.0)
+
+FLAG_ABOVE: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A speedup, library / candidate, with the ends of its 95 % interval."""
+
+    point: float
+    low: float
+    high: float
+    count: int
+    """Cases, or for a row problems, that went into it."""
+    launch_bound: bool = False
+    """All cases are launch-bound, so their times are mostly the cost of a launch."""
+    clamped: bool = False
+    flagged: bool = False
+    """A case was more than ``FLAG_ABOVE`` times as fast as the library, which asks for a second look."""
+
+
+def speedup(result: Result, against: str = "library") -> Estimate | None:
+    """Speedup of one candidate over its bench cases; None when it is not right, was not timed, or has no such side.
+
+    ``against`` is ``library`` or ``fallback``. Whether the figure means anything (interpreter) is not judged here.
+    """
+    if result.outcome is not Outcome.PASSED:
+        return None
+    timings = [case.timing for case in timed_cases(result) if case.timing and case.timing.against == against]
+    launch_bound = bool(timings) and all(timing.launch_bound for timing in timings)
+    scored = timings if launch_bound else [timing for timing in timings if not timing.launch_bound]
+    if not scored:
+        return None
+    point, low, high = (geometric_mean(values) for values in zip(*map(_clamped, scored), strict=True))
+    return Estimate(
+        point,
+        low,
+        high,
+        count=len(scored),
+        launch_bound=launch_bound,
+        clamped=any(not CLAMP[0] <= timing.ratio <= CLAMP[1] for timing in scored),
+        flagged=any(timing.ratio > FLAG_ABOVE for timing in scored),
+    )
+
+
+def timed_cases(result: Result) -> list[CaseResult]:
+    """Bench cases that passed and carry a usable ratio."""
+    return [
+        case
+        for case in result.cases
+        if case.phase == "bench" and case.outcome is Outcome.PASSED and case.timing and _usable(case.timing.ratio)
+    ]
+
+
+def mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
+    return Estimate(
+        point=geometric_mean([estimate.point for estimate in estimates]),
+        low=geometric_mean([estimate.low for estimate in estimates]),
+        high=geometric_mean([estimate.high for estimate in estimates]),
+        count=len(estimates),
+        launch_bound=all(estimate.launch_bound for estimate in estimates),
+        clamped=any(estimate.clamped for estimate in estimates),
+        flagged=any(estimate.flagged for estimate in estimates),
+    )
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def _clamped(timing: Timing) -> tuple[float, float, float]:
+    """(ratio, low, high) inside ``CLAMP``; an end that is not a number is as wide as can be."""
+    low = timing.low if math.isfinite(timing.low) else CLAMP[0]
+    high = timing.high if math.isfinite(timing.high) else CLAMP[1]
+    return _clamp(timing.ratio), _clamp(low), _clamp(high)
+
+
+def _clamp(ratio: float) -> float:
+    return min(max(ratio, CLAMP[0]), CLAMP[1])
+
+
+def _usable(ratio: float) -> bool:
+    return math.isfinite(ratio) and ratio > 0

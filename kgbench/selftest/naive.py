@@ -1,0 +1,60 @@
+"""A judge as others have it: candidate, reference, comparison and timer in one process. A test of the harness alone.
+
+``kgbench selftest exploits`` hands it the exploits that the trust split stops, to show that they do work where there is
+none. It is no caricature: everything it does has been seen in benchmarks that are in use. Nothing else runs it. What it
+does stands in ``naive_judge.py``, which loads torch and runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kgbench.harness.machine.environment import environment
+
+DEADLINE_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class NaiveVerdict:
+    """What such a judge says."""
+
+    passed: bool
+    speedup: float | None
+    words: str
+
+
+def judged(
+    source: str, problem_path: Path, device_kind: str, root: str, deadline_s: float = DEADLINE_S
+) -> NaiveVerdict:
+    """Run the judge on a candidate's text in a process of its own. ``root``: the folder that has ``kgbench`` in it."""
+    env = environment(device_kind)
+    # What is given back to the allocator stays there, as it does with a GPU's.
+    env |= {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, (root, env.get("PYTHONPATH", ""))))
+    with tempfile.TemporaryDirectory(prefix="kgbench-naive-") as folder:
+        env |= {"TORCH_EXTENSIONS_DIR": folder, "TRITON_CACHE_DIR": folder}
+        kernel = Path(folder, "candidate.py")
+        kernel.write_text(source, encoding="utf-8")
+        command = [sys.executable, "-m", "kgbench.selftest.naive_judge", str(kernel), str(problem_path), device_kind]
+        try:
+            ended = subprocess.run(
+                command, env=env, cwd=folder, capture_output=True, text=True, timeout=deadline_s, errors="replace"
+            )
+        except subprocess.TimeoutExpired:
+            return NaiveVerdict(True, None, "never ended, and with it the whole batch")
+    for line in ended.stdout.splitlines():
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(said, dict) and "passed" in said:
+            return NaiveVerdict(bool(said["passed"]), said.get("speedup"), str(said.get("words", "")))
+    words = f"said nothing and ended with {ended.returncode}: {ended.stderr[-300:]}"
+    return NaiveVerdict(ended.returncode == 0, None, words)

@@ -1,0 +1,167 @@
+"""The null test: each library against itself. What is left is the harness's own noise. No torch.
+
+``kgbench selftest null`` runs it; what it shows of a device is kept for later sessions (``devicefacts.py``), whose
+intervals are at least as wide.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.core.device_facts import NOISE, device_key, keep, noise_of
+from kgbench.core.types import Outcome, Result
+from kgbench.harness.clock.statistics import DIRECT, LEAST_RATIOS, measured_noise, time_range
+from kgbench.harness.machine.devices import Device
+from kgbench.harness.machine.settings import Job
+from kgbench.scores.speedups import speedup, timed_cases
+
+MOST_KEPT: Final = 0.5
+"""A range noisier than that was measured beside other work. Kept, it would say of every kernel that it is no faster."""
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """One bench case of a library against itself."""
+
+    problem: str
+    case: str
+    run: int
+    device: str
+    library_us: float
+    ratio: float
+    low: float
+    high: float
+    queued: bool
+
+
+@dataclass(frozen=True)
+class ProblemRow:
+    """One problem in one run, as it would be scored."""
+
+    problem: str
+    run: int
+    ratio: float
+    low: float
+    high: float
+    launch_bound: bool
+
+
+@dataclass(frozen=True)
+class NullTest:
+    """What all runs showed."""
+
+    cases: tuple[CaseRow, ...]
+    problems: tuple[ProblemRow, ...]
+    not_timed: dict[str, str]
+    """By problem, why there is no time."""
+    changing: tuple[str, ...] = ()
+    """Problems whose library gave other bits when it was called twice with the same input."""
+
+    def faster(self, *, by_point: bool = False) -> list[ProblemRow]:
+        """Problems that noise alone would call faster than the library."""
+        return [row for row in self.problems if (row.ratio if by_point else row.low) > 1]
+
+    def holds(self) -> bool:
+        """At most one in three runs of everything, and as few in fewer."""
+        runs = len({row.run for row in self.problems})
+        return len(self.faster()) <= max(1, runs // 3)
+
+    def by_range(self) -> dict[str, list[float]]:
+        """Log ratios by range of the library's time."""
+        found: dict[str, list[float]] = {}
+        for row in self.cases:
+            key = time_range(row.device, row.library_us, row.queued)
+            found.setdefault(key, []).append(math.log(row.ratio))
+        return found
+
+    def noise(self) -> dict[str, float]:
+        """Half-width by range, of those with enough ratios."""
+        return {key: measured_noise(logs) for key, logs in self.by_range().items() if len(logs) >= LEAST_RATIOS}
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "summary": self.summary(), "noise": self.noise()}
+
+    def summary(self) -> dict[str, Any]:
+        """The counts that are printed."""
+        long, short = ([r for r in self.cases if (r.library_us > 20) is longer] for longer in (True, False))
+        return {
+            "problems": len(self.problems),
+            "runs": len({row.run for row in self.problems}),
+            "faster_by_interval": len(self.faster()),
+            "faster_by_point": len(self.faster(by_point=True)),
+            "cases": len(self.cases),
+            "intervals_with_1": sum(row.low <= 1 <= row.high for row in self.cases),
+            "over_20_us": [sum(abs(row.ratio - 1) <= 0.01 for row in long), len(long)],
+            "20_us_and_below": [sum(abs(row.ratio - 1) <= 0.03 for row in short), len(short)],
+            "geometric_mean": math.exp(statistics.fmean(math.log(r.ratio) for r in self.cases)) if self.cases else None,
+        }
+
+
+def job_of(path: Path, problem_id: str, run: int) -> Job:
+    """The library in the candidate's place; each run is a sample, with inputs of its own."""
+    return Job(str(path), problem_id, "baseline", sample=run, trusted="baseline")
+
+
+def of_results(results: Sequence[Result]) -> NullTest:
+    """From what was found of each job."""
+    cases: list[CaseRow] = []
+    problems: list[ProblemRow] = []
+    not_timed: dict[str, str] = {}
+    for result in results:
+        cases += _cases(result)
+        estimate = speedup(result)
+        if estimate is not None:
+            ends = (estimate.point, estimate.low, estimate.high, estimate.launch_bound)
+            problems.append(ProblemRow(result.problem, result.sample, *ends))
+        elif result.kind in ("compute", "creation", "random"):
+            not_timed[result.problem] = _why(result)
+    changing = dict.fromkeys(result.problem for result in results if result.deterministic is False)
+    return NullTest(tuple(cases), tuple(problems), not_timed, tuple(changing))
+
+
+def _cases(result: Result) -> list[CaseRow]:
+    return [
+        CaseRow(
+            result.problem, f"{case.overload} {case.id}".strip(), result.sample, result.device,
+            case.timing.library_us, case.timing.ratio, case.timing.low, case.timing.high, case.timing.queued,
+        )
+        for case in timed_cases(result)
+        if case.timing is not None and case.timing.against == "library"
+    ]  # fmt: skip
+
+
+def _why(result: Result) -> str:
+    if result.outcome is not Outcome.PASSED:
+        return f"{result.outcome}: {result.reason.strip().partition(chr(10))[0]}".removesuffix(": ")
+    return result.library.reason if result.library and result.library.reason else "the clock saw no time"
+
+
+def range_words(key: str) -> str:
+    """``up to 30 µs``"""
+    return {DIRECT: "launched directly", "inf": "longer"}.get(key, f"up to {key} µs")
+
+
+# --- kept for later sessions ---
+
+
+def keep_noise(device: Device, found: NullTest) -> Path | None:
+    """Where it is kept now; ranges of which this test says nothing, or too much, stay as they are. None where it cannot
+    be kept, or nothing is to be."""
+    measured = {key: width for key, width in found.noise().items() if width <= MOST_KEPT}
+    if not measured:
+        return None
+    counts = {key: len(logs) for key, logs in found.by_range().items()}
+    data = {
+        "device": device.name,
+        "driver": device.driver,
+        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "half_widths": noise_of(device.kind, device.name) | {key: round(value, 5) for key, value in measured.items()},
+        "ratios": {key: counts[key] for key in measured},
+    }
+    return keep(NOISE, device_key(device.kind, device.name), data)

@@ -1,0 +1,4 @@
+"""Programs of their own that ask the installed torch: sample inputs, schemas, drafts, checks.
+
+May import: everything but `cli`.
+"""

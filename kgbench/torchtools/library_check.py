@@ -1,0 +1,37 @@
+"""``python -m kgbench.torchtools.library_check``: which libraries load here, under which name and version.
+
+Standard input is JSON ``{"device_kind", "targets"}``; standard output gets one JSON line ``{"target", "library",
+"reason"}`` per target, when it is known. ``kgbench doctor`` starts it, so that a library that crashes takes nobody with
+it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.harness.machine.processes import own_lines
+
+
+def main() -> None:
+    # What a library prints must not be taken for our lines.
+    lines = own_lines()
+    asked = json.loads(sys.stdin.read())
+    for target in asked["targets"]:
+        library, reason = _load(target, asked["device_kind"])
+        print(json.dumps({"target": target, "library": library, "reason": reason}), file=lines, flush=True)
+
+
+def _load(target: str, device_kind: str) -> tuple[str, str]:
+    """(library, ""), or ("", why not)."""
+    try:
+        return load_baseline(target, device_kind).library, ""
+    except (Unavailable, ValueError) as error:
+        return "", str(error)
+    except (OSError, RuntimeError, ImportError) as error:
+        return "", f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    main()

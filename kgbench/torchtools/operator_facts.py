@@ -1,0 +1,77 @@
+"""Schemas and documentation of ATen's operators, from the torch that is installed.
+
+``python -m kgbench.torchtools.operator_facts``: standard input is JSON, a problem id to the names of its overloads;
+standard output gets one JSON line with torch's version and one per problem.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from typing import Any, Final
+
+import torch
+
+from kgbench.harness.machine.processes import own_lines
+
+_PLACES: Final = ("torch", "torch.Tensor", "torch.nn.functional", "torch.special", "torch.linalg")
+"""Where torch documents its operators, the first of these with a text."""
+_POINTER: Final = re.compile(
+    r"(?:Alias for|See|In-place version of|Out-of-place version of)\s+:\w+:`~?([\w.]+)(?:\(\))?`"
+)
+"""A documentation that only names another one."""
+_POINTERS: Final = 240
+"""Characters below which a documentation may be a pointer alone."""
+_MOST: Final = 6000
+"""Characters of a documentation; what is longer is examples at the end."""
+
+
+def facts(problem: str, overloads: list[str]) -> dict[str, Any]:
+    """The answer about one problem, ``aten/NAME``."""
+    name = problem.partition("/")[2]
+    packet = getattr(torch.ops.aten, name)
+    schemas = [str(getattr(packet, each)._schema) for each in overloads if each in packet.overloads()]
+    documented_as, text = documentation(name)
+    return {"problem": problem, "schemas": schemas, "documented_as": documented_as, "documentation": text}
+
+
+def documentation(name: str) -> tuple[str, str]:
+    """Where torch documents an operator and what it says there; both empty where it says nothing."""
+    for place in _PLACES:
+        dotted = f"{place}.{name.removeprefix('special_')}"
+        text = _text(dotted)
+        pointer = _POINTER.search(text) if len(text) < _POINTERS else None
+        other = f"torch.{pointer[1].removeprefix('torch.')}" if pointer else ""
+        # An alias says where its text is; the text that it names is worth more than the alias.
+        if _text(other):
+            return other, _shortened(_text(other))
+        if text:
+            return dotted, _shortened(text)
+    return "", ""
+
+
+def _text(dotted: str) -> str:
+    found: Any = torch if dotted else None
+    for part in dotted.split(".")[1:]:
+        found = getattr(found, part, None)
+    return inspect.cleandoc(found.__doc__ or "") if callable(found) else ""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST else text[: text.rfind("\n", 0, _MOST)] + "\n…"
+
+
+def main() -> None:
+    # What torch prints must not be taken for our lines.
+    lines = own_lines()
+    request = json.loads(sys.stdin.read())
+    print(json.dumps({"torch": torch.__version__}), file=lines, flush=True)
+    for problem, overloads in request.items():
+        if hasattr(torch.ops.aten, problem.partition("/")[2]):  # a user's own problem may be called anything
+            print(json.dumps(facts(problem, overloads)), file=lines, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""``python -m kgbench.torchtools.reference_check``: runs each problem's references on a small case, on the CPU.
+
+Standard input is a JSON list of problem files; standard output gets one JSON line ``{"path", "complaint"}`` when a file
+is begun and one when it is done. ``kgbench validate`` starts it, so that a reference that crashes takes nobody with it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import torch
+
+from kgbench.baselines.expected import Answer
+from kgbench.core.errors import KgbenchError, ProblemFileError
+from kgbench.harness.machine.processes import own_lines
+from kgbench.harness.verdict.canonical import in_one_form
+from kgbench.harness.verdict.inputs import CallInputs, make_inputs
+from kgbench.harness.verdict.judge import OverloadJudge, written_names
+from kgbench.harness.verdict.reference import values_only
+from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
+from kgbench.problem.format import key_line
+from kgbench.problem.model import Overload
+from kgbench.problem.registry import load_problem
+
+
+def main() -> None:
+    # What a reference prints must not be taken for our lines.
+    lines = own_lines()
+    for path in json.loads(sys.stdin.read()):
+        _say(lines, path, "")
+        _say(lines, path, _complaint(Path(path)))
+
+
+def _say(lines: TextIO, path: str, complaint: str) -> None:
+    print(json.dumps({"path": path, "complaint": complaint}), file=lines, flush=True)
+
+
+def _complaint(path: Path) -> str:
+    """What is wrong with the first overload whose reference does not work; empty when all do."""
+    try:
+        for overload in load_problem(path).judged:
+            _run(path, overload)
+    except KgbenchError as error:
+        return error.printed
+    return ""
+
+
+def _run(path: Path, overload: Overload) -> None:
+    """The reference's answers must be as many as promised and of the shape that the entry gives."""
+    bound = smallest(overload)
+    try:
+        judge = OverloadJudge(overload, torch.device("cpu"))
+        inputs = make_inputs(overload, bound, torch.Generator("cpu").manual_seed(0))
+        if judge.plain:
+            judge.reference.value(inputs.arguments())
+            return
+        call = judge.place_inputs(inputs)
+        answers = judge.expected(inputs)
+        wanted = {name: tuple(inputs.chunks[name].spec.shape) for name in written_names(bound)}
+        wanted |= {name: each.shape for name, each in zip(call.outputs, call.promises, strict=True)}
+        missing = sorted(set(wanted) - set(answers))
+        if missing:
+            raise ValueError(f"it gives {', '.join(answers)} and not {missing[0]}")
+    except Exception as error:  # whatever a reference raises is a complaint about its file
+        what = f"fails in case {bound.case.id}: {type(error).__name__}: {error}"
+        raise _wrong("KGB270", path, overload, what) from error
+    _check_canonical(path, overload, judge, inputs, answers)
+    for name, shape in wanted.items():
+        got = tuple(answers[name].shape)
+        if got != shape:
+            raise _wrong("KGB271", path, overload, f"{name} has shape {got} in case {bound.case.id}, not {shape}")
+
+
+def _check_canonical(
+    path: Path, overload: Overload, judge: OverloadJudge, inputs: CallInputs, answers: dict[str, Answer]
+) -> None:
+    """The right answer has a canonical form."""
+    if judge.canonical is None:
+        return
+    try:
+        expected = values_only(answers)
+        in_one_form(
+            judge.canonical, {name: each.value for name, each in expected.items()}, expected, inputs.arguments()
+        )
+    except Exception as error:  # as above
+        what = f"fails in case {inputs.bound.case.id}: {type(error).__name__}: {error}"
+        raise ProblemFileError("KGB273", path, key_line(path, overload.name, "canonical"), "canonical", what) from error
+
+
+def _wrong(number: str, path: Path, overload: Overload, what: str) -> ProblemFileError:
+    return ProblemFileError(number, path, key_line(path, overload.name, "reference"), "reference", what)
+
+
+def smallest(overload: Overload) -> BoundCase:
+    """The check case with the fewest bytes among those without an empty tensor, or of all."""
+    cases = [case for case in expand_cases(overload, "cpu", None, "validate") if case.phase == "check"]
+    bound = [bind(overload, case) for case in cases]
+    return min(bound, key=lambda each: (_has_empty(each), case_bytes(each)))
+
+
+def _has_empty(bound: BoundCase) -> bool:
+    return any(0 in spec.shape for spec in bound.specs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""An import contract that import-linter has no type for: a package imports what is listed, and nothing else of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importlinter import Contract, ContractCheck, fields, output
+
+
+class AllowedContract(Contract):
+    """``source`` imports of kgbench only itself and what lies in ``allowed``."""
+
+    type_name = "allowed"
+    source = fields.StringField()
+    allowed = fields.ListField(subfield=fields.StringField())
+
+    def check(self, graph: Any, verbose: bool) -> ContractCheck:
+        within = (str(self.source), *map(str, self.allowed))  # type: ignore[call-overload]
+        modules = {self.source, *graph.find_descendants(self.source)}
+        found = sorted(
+            (module, imported)
+            for module in modules
+            for imported in graph.find_modules_directly_imported_by(module)
+            if _below(imported, "kgbench") and not any(_below(imported, each) for each in within)
+        )
+        return ContractCheck(kept=not found, metadata={"found": found})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        for module, imported in check.metadata["found"]:
+            output.print_error(f"{module} imports {imported}")
+
+
+def _below(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
