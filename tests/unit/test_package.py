@@ -1,15 +1,12 @@
-"""What lands in site-packages, and what may not stand in the tree."""
+"""What pyproject.toml promises, and what may not stand in the tree."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
 import os
 import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -36,69 +33,6 @@ def tracked_files() -> list[Path]:
 
 
 # --- the package -----------------------------------------------------------------------------------------------------
-
-
-def build_wheel(folder: Path) -> list[str]:
-    """Names in a wheel built from the tree with what is installed; skips where setuptools is missing or too old."""
-    try:
-        version = importlib.metadata.version("setuptools")
-    except importlib.metadata.PackageNotFoundError:
-        version = "0"
-    if int(version.split(".")[0]) < 77:
-        pytest.skip(f"building a wheel needs setuptools 77 or newer, found {version}: make test installs it")
-    # Not find_spec, at which setuptools turns its stand-in for distutils off for the rest of this process.
-    if not any(importlib.metadata.distributions(name="pip")):
-        pytest.skip("building a wheel needs pip: make test installs it")
-    flags = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "-q", "-w", str(folder)]
-    source = folder / "source"
-    copy_tree(source)
-    command = [sys.executable, "-m", "pip", "wheel", *flags, str(source)]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        return [name for name in archive.namelist() if not name.endswith("/")]
-
-
-def copy_tree(target: Path) -> None:
-    """The files that git knows, without the links at the top, so that a build leaves nothing in the tree."""
-    target.mkdir()
-    for path in tracked_files():
-        copy = target / path.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(path.read_bytes())
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
-
-
-@pytest.mark.timeout(180)
-def test_only_kgbench_lands_in_site_packages(wheel: list[str]) -> None:
-    assert {name.split("/")[0] for name in wheel} == {"kgbench", f"kgbench-{kgbench.__version__}.dist-info"}
-
-
-@pytest.mark.timeout(180)
-def test_wheel_carries_every_module_problem_and_example(wheel: list[str]) -> None:
-    folders = {"kgbench": "kgbench", "problems": "kgbench/problems"}
-    wanted = {
-        f"{packed_as}/{path.relative_to(ROOT / folder).as_posix()}"
-        for path in tracked_files()
-        for folder, packed_as in folders.items()
-        if path.is_relative_to(ROOT / folder)
-    }
-    packed = set(wheel)
-    assert {name for name in wanted if name.endswith((".py", ".yaml", ".toml", ".j2", "py.typed"))} - packed == set()
-    assert [name for name in packed if "/problems/" in name and name.endswith(".yaml")]
-    assert not [name for name in packed if "__pycache__" in name or "/tests/" in name]
-
-
-@pytest.mark.timeout(180)
-def test_wheel_has_the_licence_and_the_command(wheel: list[str]) -> None:
-    assert [name for name in wheel if name.endswith("LICENSE")]
-    assert [name for name in wheel if name.endswith("entry_points.txt")]
-    assert PYPROJECT["project"]["scripts"] == {"kgbench": "kgbench.cli:main"}
 
 
 @pytest.mark.parametrize("name", LINKS)
