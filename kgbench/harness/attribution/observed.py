@@ -24,8 +24,8 @@ from kgbench.core.types import Evidence, Timing
 from kgbench.harness.attribution import text_pages
 from kgbench.harness.clock.timing import Bench, BenchFailed
 from kgbench.harness.machine import processes
-from kgbench.harness.verdict.judge import Side
 from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.harness.workers.started import Side, Worker
 from kgbench.policy.rules import (
     GROUPS,
     HARMLESS_KERNELS,
@@ -424,7 +424,7 @@ def drawn(cases: Sequence[Case], suspects: Sequence[Case], choose: random.Random
     return list({case.id: case for case in found}.values())
 
 
-def tracer_works(start: Callable[[], Any], kernels: bool) -> bool:
+def tracer_works(start: Callable[[], Worker], kernels: bool) -> bool:
     """Whether a fresh worker's observer sees anything. ``start`` starts one. Raises HarnessFailed."""
     worker = start()
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kgbench.core.types import Library
-from kgbench.harness.clock.timing import Worker
 from kgbench.harness.machine.settings import LIBRARY_FAILED
 from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
 
 

@@ -32,9 +32,10 @@ from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, half_width, interv
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
 from kgbench.harness.verdict import defences
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict
+from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
+from kgbench.harness.workers.started import Clock, Side
 from kgbench.problem.cases import Case, in_other_values
 
 MAX_CALLS: Final = 128
@@ -81,27 +82,6 @@ class Budget:
     """Of the referee's turn."""
     memory_bytes: int
     window_deadline_s: float
-
-
-@dataclass
-class Clock:
-    """The control page of one side and the number of its last window."""
-
-    page: ControlPage
-    epoch: int = 0
-
-
-@dataclass
-class Worker:
-    """A started worker with its clock and arena."""
-
-    handle: WorkerHandle
-    side: Side
-    clock: Clock
-
-    def close(self) -> None:
-        self.handle.kill()
-        self.side.release()
 
 
 @dataclass(frozen=True)

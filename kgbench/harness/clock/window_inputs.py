@@ -22,7 +22,8 @@ from kgbench.harness.verdict.inputs import (
     itemsize,
     poisoned,
 )
-from kgbench.harness.verdict.judge import OverloadJudge, PlacedCall, Side
+from kgbench.harness.verdict.judge import OverloadJudge, PlacedCall
+from kgbench.harness.workers.started import Side
 from kgbench.problem.model import Overload
 
 TOGETHER_BYTES: Final = 256 << 20

@@ -32,11 +32,9 @@ from kgbench.harness.clock.timing import (
     Bench,
     BenchFailed,
     Budget,
-    Clock,
     DeviceBusy,
     LibraryTimes,
     Unmeasurable,
-    Worker,
 )
 from kgbench.harness.clock.work_estimate import work_of
 from kgbench.harness.machine.languages import deadlines_for, lacking, machine_of, uses_of
@@ -46,13 +44,14 @@ from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.sandbox import NOTHING, Plan
 from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.defences import FLOOR
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, warm_up
+from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict, warm_up
 from kgbench.harness.verdict.random.judge import judge_for
 from kgbench.harness.verdict.reference import reference_spec
 from kgbench.harness.verdict.repeat import can_repeat, check_again
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
+from kgbench.harness.workers.started import Clock, Side, Worker
 from kgbench.policy.evidence import words
 from kgbench.problem.cases import Case, choose_preset, expand_cases, in_other_values
 from kgbench.problem.entry_names import entry_names

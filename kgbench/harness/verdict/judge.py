@@ -18,9 +18,9 @@ from kgbench.harness.verdict.loose_compare import compare_as_others
 from kgbench.harness.verdict.narrow_dtypes import either
 from kgbench.harness.verdict.output_specs import Promise, aten_function, aten_promises
 from kgbench.harness.verdict.reference import ReferenceFunction, values_only
-from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, Arena, create_arena, encode_tensor, round_up
+from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, encode_tensor, round_up
 from kgbench.harness.wire.protocol import decode_scalar
-from kgbench.harness.workers.handle import WorkerHandle
+from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import BoundCase, Case, bind
 from kgbench.problem.model import Overload
 
@@ -61,43 +61,6 @@ class PlacedCall:
     @property
     def end(self) -> int:
         return self.out_offset + self.out_bytes
-
-
-@dataclass
-class Side:
-    """A worker together with the arena it shares with the referee."""
-
-    handle: WorkerHandle
-    device_kind: str
-    device_index: int = 0
-    arena: Arena | None = None
-    base: int = 0
-    """Where the worker says it has the arena: arrays of pointers count from there. A lie harms its own call alone."""
-    warm: set[str] = field(default_factory=set)
-    """Classes of calls that have been through compilation."""
-
-    def ensure_arena(self, nbytes: int) -> Arena:
-        """An arena of at least ``nbytes``, mapped on both sides. Raises WorkerFailed."""
-        if self.arena is None or self.arena.nbytes < nbytes:
-            self.release()
-            self.arena = create_arena(self.device_kind, nbytes, self.device_index)
-            message = {"op": "map", "nbytes": self.arena.nbytes}
-            reply = self.handle.request(message, 60.0, "mapping memory", (self.arena.fd,))
-            address = reply.get("address")
-            self.base = address if type(address) is int and 0 <= address < 2**62 else 0
-        return self.arena
-
-    def unmap(self) -> None:
-        """Unmap both halves; the next call maps anew. Raises WorkerFailed."""
-        if self.arena is not None:
-            self.handle.request({"op": "unmap"}, 60.0, "unmapping memory")
-            self.release()
-
-    def release(self) -> None:
-        """Unmap the referee's half."""
-        arena, self.arena = self.arena, None
-        if arena is not None:
-            arena.release()
 
 
 class OverloadJudge:

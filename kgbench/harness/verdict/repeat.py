@@ -11,7 +11,8 @@ from typing import Final
 
 import torch
 
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict
+from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict
+from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 
 MOST_BYTES: Final = 128 << 20

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 
-from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
+from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
+from kgbench.harness.workers.started import Worker
 
 PROBE_S = 30.0
 
 
-class Started(Protocol):
-    """A worker with trusted code in it."""
-
-    @property
-    def handle(self) -> WorkerHandle: ...
-
-    def close(self) -> None: ...
-
-
-def probe(start: Callable[[], Started], device: torch.device) -> str:
+def probe(start: Callable[[], Worker], device: torch.device) -> str:
     """What is wrong, or an empty text. Asks a fresh worker, because a fault stays with the context that had it."""
     try:
         worker = start()

@@ -16,9 +16,10 @@ import torch
 from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
 from kgbench.core.types import Outcome
 from kgbench.harness.verdict.compare import compare
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Side, Verdict, mismatch_words, what
+from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict, mismatch_words, what
 from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_of, first_failure
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
+from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
 
