@@ -1,23 +1,66 @@
-# Two commands: `make demo` and `make test`. The work is done by scripts/bootstrap.py; nothing but Python is needed.
+# Everything runs in .venv, which scripts/environment.py makes. Nothing but make and Python is needed beforehand.
 
 PYTHON ?= python3
 # For instance KGBENCH_TORCH='torch==2.13.0+cpu': install this torch instead of choosing one.
 export KGBENCH_TORCH
+# The Python below an activated .venv.
+export PATH := $(subst $(CURDIR)/.venv/bin:,,$(PATH))
 
-.PHONY: help demo test lint clean
+RUN = .venv/bin/python -m
+# Two processes, as CI has two cores. Tests of one group, such as those that need the GPU, stay in one of them.
+PYTEST = $(RUN) pytest -n 2 --dist loadgroup $(if $(CI),-q --durations=50)
+LINTERS = ruff importlinter mypy
+ruff = $(RUN) ruff check .
+importlinter = .venv/bin/python -c "from importlinter.cli import lint_imports_command as lint; lint(['--no-logo'])"
+mypy = $(RUN) mypy
+
+.PHONY: help demo test test-all test-timing lint clean environment-demo environment-dev $(LINTERS)
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo    install into .venv, judge the kernels that ship with kgbench, print the table per source'
-	@echo 'make test    install into .venv, lint, run the whole test suite'
-	@echo 'make lint    ruff, mypy and import-linter only'
-	@echo 'make clean   remove .venv, caches and build outputs; runs/ stays'
+	@echo 'make demo         install into .venv, judge the kernels that ship with kgbench, print the table per source'
+	@echo 'make test         install into .venv, run the linters and the tests'
+	@echo 'make test-all     the same with all data: every mutant, reference and exploit'
+	@echo 'make test-timing  tests about times; nothing else should run on the machine'
+	@echo 'make lint         ruff, import-linter and mypy'
+	@echo 'make clean        remove .venv, caches and build outputs; runs/ stays'
 	@echo ''
 	@echo 'make demo PYTHON=python3.12 takes another Python (3.11 or newer)'
 
-demo test lint:
-	@command -v "$(PYTHON)" >/dev/null || { echo 'kgbench: no $(PYTHON) here: apt install python3 python3-venv' >&2; exit 3; }
-	@"$(PYTHON)" scripts/bootstrap.py $@
+demo: environment-demo
+	@$(RUN) kgbench run --source all --model examples
+
+# pytest's closing line is the last one on standard output.
+test: environment-dev
+	@$(MAKE) --no-print-directory -k -j3 $(LINTERS) >.venv/lint.log 2>&1 & linters=$$!; \
+	$(PYTEST); tests=$$?; \
+	wait $$linters; lint=$$?; cat .venv/lint.log >&2; \
+	exit $$((tests ? tests : lint))
+
+test-all: export KGBENCH_TEST_ALL = 1
+test-all: test
+
+test-timing: environment-dev
+	@$(RUN) pytest -m timing
+
+lint: environment-dev
+	@$(MAKE) --no-print-directory -k -j3 $(LINTERS)
+
+# A machine with a GPU, often one without a network, may lack a linter; CI may not.
+$(LINTERS):
+	@if [ -z "$$CI" ] && ! .venv/bin/python -c 'import $@' 2>/dev/null; then echo '$@: skipped, not on this machine'; \
+	elif output=$$($($@) 2>&1); then echo '$@: passed'; \
+	else echo "$$output"; echo '$@: failed'; exit 1; fi
+
+environment-demo environment-dev:
+	@for python in "$(PYTHON)" python3.11 python3.12 python3.13 python3.14; do \
+	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    [ "$$python" = "$(PYTHON)" ] || echo "kgbench: $(PYTHON) is missing or older than 3.11, using $$python" >&2; \
+	    exec "$$python" scripts/environment.py $(@:environment-%=%); \
+	  fi; \
+	done; \
+	echo 'kgbench: no Python 3.11 or newer: apt install python3.11 python3.11-venv (macOS: brew install python),' \
+	  'or name one: make demo PYTHON=/path/to/python3' >&2; exit 3
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
