@@ -70,7 +70,7 @@ def install(*requirements: str, by_uv_alone: bool = False) -> None:
         if BORROWED.exists() or ".index-url=" in run(*PIP, "config", "list"):
             raise RuntimeError("pip alone knows the index or the packages of this machine")
         uv = shutil.which("uv") or (run(*PIP, "install", "uv") and str(VENV / "bin/uv"))
-        run(uv, "pip", "install", "--python", PYTHON, *requirements)
+        run(uv, "pip", "install", "--compile-bytecode", "--python", PYTHON, *requirements)
     except RuntimeError as error:
         if by_uv_alone:
             raise
