@@ -138,8 +138,8 @@ def make_from_nothing(torch: str) -> None:
 def install_all(pyproject: dict[str, Any], dev: bool) -> None:
     """kgbench and what it needs. A machine with a driver, often one without a network, does without what is wished."""
     project, groups = pyproject["project"], pyproject["dependency-groups"]
-    wished = project["dependencies"] + (groups["dev"] if dev else [])
     needed = [text for text in project["dependencies"] if "openblas" not in text] + (groups["test"] if dev else [])
+    wished = [text for text in project["dependencies"] if text not in needed] + (groups["dev"] if dev else [])
     for name in (*EXTRAS, "models") if dev else EXTRAS:
         wished += project["optional-dependencies"][name]
     try:
@@ -148,7 +148,7 @@ def install_all(pyproject: dict[str, Any], dev: bool) -> None:
         if not has_nvidia_driver():
             raise
         run(*PIP, "install", *needed)
-        say(f"some packages are missing; `kgbench doctor` says what that costs: {error}")
+        say(f"some packages are missing, `kgbench doctor` says what that costs: {str(error).splitlines()[-1].strip()}")
     run(*PIP, "install", "--no-build-isolation", "--no-deps", "--editable", str(ROOT))
 
 
