@@ -17,7 +17,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 GPU_REASON = "needs an NVIDIA GPU: run on a machine with one"
 TORCH_REASON = "needs torch: pip install torch (its CPU build is enough), or make test"
-BROWSER_REASON = "needs Chromium and playwright: apt install chromium; pip install --group browser"
+BROWSER_REASON = "needs Chromium and playwright: apt install chromium, and make test installs playwright"
 
 FOLDER_MARKERS = {"gpu": ("gpu", "torch"), "browser": ("browser",)}
 """Markers that every test of a folder below tests/ has."""

@@ -70,13 +70,6 @@ def test_extras_of_the_readme_exist() -> None:
     assert set(PYPROJECT["project"]["optional-dependencies"]) == extras
 
 
-def test_the_sdks_that_are_tested_are_those_of_the_extra() -> None:
-    assert PYPROJECT["dependency-groups"]["sdks"] == PYPROJECT["project"]["optional-dependencies"]["models"]
-    assert set(PYPROJECT["project"]["optional-dependencies"]["parquet"]) <= set(
-        PYPROJECT["dependency-groups"]["formats"]
-    )
-
-
 def test_changelog_top_version_is_the_packages() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[?([^\]\s]+)", changelog, re.MULTILINE)
