@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Final
 
 from kgbench.core import paths
-from kgbench.harness import sandbox
 from kgbench.harness.sandbox import landlock, linux, mounts, seccomp, surroundings
+from kgbench.harness.sandbox.namespaces import below, unshare
 
 _SCRATCH: Final = ("/tmp", "/var/tmp")
 _RUN: Final = "/run"
@@ -139,10 +139,10 @@ class Confinement:
 
     def enter_launcher(self) -> None:
         """In the process that will fork the agent's first process. Raises OSError."""
-        sandbox.become_subreaper()
+        linux.become_subreaper()
         if self.way is not None:
             # Mounts are made by the first process of the agent's own PID namespace, whose /proc it needs.
-            sandbox.unshare(tuple(name for name in self.way.namespaces if name != "mount"), self.user_namespace)
+            unshare(tuple(name for name in self.way.namespaces if name != "mount"), self.user_namespace)
 
     def enter_files(self) -> None:
         """In the agent's first process, which stays above the agent. Raises OSError."""
@@ -256,7 +256,7 @@ def _rehearse(attempt: Confinement) -> None:
             raise OSError(0, "a program could not be started")
 
     attempt.enter_launcher()
-    sandbox.below(True, enter)
+    below(True, enter)
 
 
 def _package() -> Iterator[str]:

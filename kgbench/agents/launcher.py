@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from kgbench.agents.confinement import Confinement, Places, plan
-from kgbench.harness import sandbox
 from kgbench.harness.machine import processes
+from kgbench.harness.sandbox import linux
 
 KILL_DEADLINE_S: Final = 10.0
 
@@ -69,7 +69,7 @@ def _kill_all() -> None:
 def _become_first(chosen: Confinement, spec: dict[str, Any], fd: int) -> NoReturn:
     """The first process of the agent's PID namespace: takes in orphans, and with it all of them end."""
     try:
-        sandbox.die_with_parent()
+        linux.die_with_parent()
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.closerange(3, fd)

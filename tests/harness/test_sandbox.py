@@ -20,7 +20,8 @@ from kgbench.core.errors import MachineError
 from kgbench.core.paths import answer_dirs, problems_dir
 from kgbench.core.types import Outcome
 from kgbench.harness.machine.settings import SANDBOX_LEVELS
-from kgbench.harness.sandbox import Plan, cgroup, landlock, linux, seccomp
+from kgbench.harness.sandbox import cgroup, landlock, linux, seccomp
+from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.session.session import Job, Session, Settings
 
 EVERYTHING: Final = Plan(

@@ -486,7 +486,7 @@ STAND_IN = """\
 import os, select, socket, subprocess, sys, time
 from dataclasses import asdict
 from kgbench.harness.wire.protocol import Channel
-from kgbench.harness.sandbox import Plan
+from kgbench.harness.sandbox.plan import Plan
 from kgbench.core.types import Outcome, Result
 HOW = {how!r}
 if HOW == "silent":

@@ -23,11 +23,11 @@ import traceback
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from kgbench.harness import sandbox
 from kgbench.harness.machine import processes
 from kgbench.harness.process import supervisor
 from kgbench.harness.process.supervisor import folder_prefix
-from kgbench.harness.sandbox import cgroup
+from kgbench.harness.sandbox import cgroup, linux
+from kgbench.harness.sandbox.probe import probe
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
 
 PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.bindings.driver", "cupy")
@@ -122,7 +122,7 @@ class ForkServer:
 def _become_referee(message: Message, fds: list[int]) -> NoReturn:
     """The rest of a fork's life. ``fds``: the fork server's end (not its own), then the referee's own, then its log."""
     try:
-        sandbox.die_with_parent()
+        linux.die_with_parent()
         os.close(fds[0])
         if message["device_uuid"]:
             os.environ["CUDA_VISIBLE_DEVICES"] = message["device_uuid"]
@@ -166,7 +166,7 @@ def unfit_to_fork() -> str:
 
 def main(fd: int) -> None:
     """``python -m kgbench.harness.process.fork_server FD``: import, say so with the sandbox plan, then serve."""
-    sandbox.become_subreaper()
+    linux.become_subreaper()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     channel = Channel(socket.socket(fileno=fd), accepts_fds=True)
     versions = {}
@@ -182,7 +182,7 @@ def main(fd: int) -> None:
             versions[name] = str(getattr(module, "__version__", ""))
     importlib.import_module("kgbench.harness.candidate.worker")
     _prepare_to_compile()
-    chosen = sandbox.plan()
+    chosen = probe()
     channel.send({"ready": True, "versions": versions, "plan": chosen.to_json(), "unfit": unfit_to_fork()})
     ForkServer(channel, chosen.cgroup).serve()
 

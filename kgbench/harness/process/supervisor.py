@@ -19,10 +19,11 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from kgbench.harness import sandbox
 from kgbench.harness.candidate import worker
 from kgbench.harness.machine import processes
 from kgbench.harness.sandbox.cgroup import Group
+from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_keeper, enter_worker
+from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
 
 TICK_S: Final = 0.1
@@ -47,12 +48,12 @@ class Keeper:
 
     def start(self, worker_socket: socket.socket) -> None:
         """Fork the worker. Raises OSError where the sandbox cannot be entered."""
-        chosen = sandbox.Plan.from_json(self.spec["plan"])
-        uid = sandbox.FIRST_UID + os.getpid() % 50_000 if chosen.own_uid else None
+        chosen = Plan.from_json(self.spec["plan"])
+        uid = FIRST_UID + os.getpid() % 50_000 if chosen.own_uid else None
         if uid is not None:
             os.chown(self.folder, uid, uid)
         entrance = self._make_group(chosen)
-        sandbox.enter_keeper(chosen)
+        enter_keeper(chosen)
         self.log, log_end = os.pipe()
         self.worker_pid = os.fork()
         if self.worker_pid == 0:
@@ -65,12 +66,12 @@ class Keeper:
         worker_socket.close()
         self.pidfd = os.pidfd_open(self.worker_pid)
 
-    def _make_group(self, chosen: sandbox.Plan) -> int | None:
+    def _make_group(self, chosen: Plan) -> int | None:
         """A control group with the worker's limits; the descriptor by which it enters. Raises OSError."""
         if not chosen.cgroup:
             return None
         self.group = Group.create(chosen.cgroup, os.getpid())
-        self.group.limit(self.limits["memory_bytes"], self.limits["processes"] * sandbox.THREADS_PER_PROCESS)
+        self.group.limit(self.limits["memory_bytes"], self.limits["processes"] * THREADS_PER_PROCESS)
         return self.group.entrance()
 
     def watch(self) -> None:
@@ -174,7 +175,7 @@ def _become_worker(
     log_end: int,
     folder: Path,
     spec: dict[str, Any],
-    chosen: sandbox.Plan,
+    chosen: Plan,
     uid: int | None,
 ) -> NoReturn:
     """The worker's first steps, in the order that leaves nothing open to the candidate."""
@@ -190,7 +191,7 @@ def _become_worker(
         os.closerange(4, 65536)
         _set_environment(folder, spec)
         os.chdir(folder)
-        sandbox.enter_worker(chosen, str(folder), tuple(spec["hidden"]), uid, spec["limits"]["processes"])
+        enter_worker(chosen, str(folder), tuple(spec["hidden"]), uid, spec["limits"]["processes"])
         end = Channel(socket.socket(fileno=keep), accepts_fds=True)
         worker.run(_stub(spec["role"])(end, spec["device_kind"], folder))
     except BaseException as error:

@@ -16,7 +16,7 @@ from kgbench.harness.clock.timing import LibraryTimes
 from kgbench.harness.machine.settings import Job, RefereeSettings
 from kgbench.harness.machine.timing_lock import Page, Turns
 from kgbench.harness.referee.referee import Referee, library_key
-from kgbench.harness.sandbox import Plan
+from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
 

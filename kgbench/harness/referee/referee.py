@@ -41,7 +41,7 @@ from kgbench.harness.machine.languages import deadlines_for, lacking, machine_of
 from kgbench.harness.machine.settings import DEVICE_PROBE, Job, RefereeSettings
 from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.mutants.applicability import why_not
-from kgbench.harness.sandbox import NOTHING, Plan
+from kgbench.harness.sandbox.plan import NOTHING, Plan
 from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.defences import FLOOR
 from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict, warm_up

@@ -7,6 +7,7 @@ import ctypes
 import functools
 import os
 import platform
+import signal
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -34,6 +35,16 @@ def system_call(name: str, number: int, *arguments: Any) -> int:
 
 def prctl(option: int, value: int) -> None:
     libc_call("prctl", option, value, 0, 0, 0)
+
+
+def become_subreaper() -> None:
+    """Orphans among this process's descendants become its children instead of init's."""
+    prctl(PR_SET_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    """This process is killed when the process (the thread) that forked it ends."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def drop_capabilities() -> None:

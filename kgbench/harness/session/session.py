@@ -41,7 +41,7 @@ from kgbench.harness.machine.settings import (
     RefereeSettings,
 )
 from kgbench.harness.machine.timing_lock import MAX_REFEREES, STAYS_BUSY, Page
-from kgbench.harness.sandbox import Plan
+from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, ProtocolError, pair
 
 START_S: Final = 180.0

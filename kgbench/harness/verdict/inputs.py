@@ -14,7 +14,8 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import load_function
-from kgbench.harness.verdict.narrow_dtypes import FP8, either, stored_as
+from kgbench.harness.verdict.draws import ONE_BY_ONE, draw
+from kgbench.harness.verdict.narrow_dtypes import either
 from kgbench.harness.verdict.reference import live_mask
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, TensorPlace, round_up
 from kgbench.harness.wire.protocol import encode_scalar
@@ -23,28 +24,30 @@ from kgbench.problem.format import plain_type
 from kgbench.problem.model import Overload
 
 GUARD_BYTES: Final = 4096
+"""Bytes of each guard band, in front of a tensor's storage and behind it."""
 TORCH_NAMES: Final = ("dtype", "layout", "memory_format")
-"""Types whose values are names within torch."""
+"""Argument types whose values travel to a worker as names within torch."""
 MADE_BY_WORKER: Final = ("device", "Generator")
-"""Types whose values only the worker's process can make."""
+"""Argument types whose values only the worker's process can make."""
 _FLOAT_POISON: Final = {
     torch.float64: (torch.int64, 0xFFF5A5A5A5A5A5A5 - (1 << 64)),
     torch.float32: (torch.int32, 0xFFA5A5A5 - (1 << 32)),
     torch.bfloat16: (torch.int16, 0xFFA5 - (1 << 16)),
     torch.float16: (torch.int16, 0xFDA5 - (1 << 16)),
 }
-"""Signalling NaN, as bits: arithmetic quietens it, so that a kernel which only scales what it may not touch is seen."""
+"""Poison of floating-point elements, as bits of a signalling NaN. Arithmetic makes it a quiet NaN, so that a kernel
+is seen that only scales what it may not touch.
+"""
 _SMALL_FLOAT_POISON: Final = 0xFF
-"""NaN in the types of 8 bits."""
+"""Poison byte of floating-point types of 8 bits: a NaN in each."""
 _OTHER_POISON: Final = 0xA5
+"""Poison byte of whole numbers, truth values and pointers."""
 LAZY_BITS: Final[dict[str, Callable[[torch.Tensor], torch.Tensor]]] = {
     "": lambda view: view,
     "conj": lambda view: view.conj(),
     "neg": torch._neg_view,
 }
-"""How a tensor is handed over, by ``TensorSpec.lazy``."""
-ONE_BY_ONE: Final = ("arange", "distinct", "permutation")
-"""Draws whose values depend on the shape as a whole."""
+"""Functions that set a view's lazy conjugate or negative bit, by ``TensorSpec.lazy``."""
 
 
 @dataclass(frozen=True)
@@ -282,142 +285,3 @@ def _steps(chunk: Chunk, device: torch.device) -> torch.Tensor:
 def _logical(chunk: torch.Tensor, spec: TensorSpec, shape: tuple[int, ...]) -> torch.Tensor:
     storage = chunk[GUARD_BYTES : chunk.numel() - GUARD_BYTES].view(getattr(torch, spec.dtype))
     return storage.as_strided(shape, spec.strides, storage.storage_offset() + spec.offset)
-
-
-# --- draws: name -> function of (shape, dtype, generator, *arguments) -> tensor of that shape and dtype ---
-
-
-def draw(
-    name: str, arguments: tuple[Any, ...], shape: tuple[int, ...], dtype: torch.dtype, generator: torch.Generator
-) -> torch.Tensor:
-    """Values by a draw's name. Raises ValueError naming the draws there are."""
-    if name not in DRAWS:
-        raise ValueError(f"unknown draw '{name}'; there are {', '.join(sorted(DRAWS))}")
-    values: torch.Tensor = DRAWS[name](shape, dtype, generator, *arguments)
-    # What a value beyond fp8's range becomes differs between versions of torch.
-    return stored_as(values, dtype) if dtype in FP8 else values.to(dtype)
-
-
-def _normal(shape: Any, dtype: torch.dtype, generator: torch.Generator, mean: float = 0.0, std: float = 1.0) -> Any:
-    """Of whole numbers -9 to 9, or 0 to 9 where there are none below 0; of truth values both."""
-    if not (dtype.is_floating_point or dtype.is_complex):
-        least, most = (0, 1) if dtype == torch.bool else (-9 if dtype.is_signed else 0, 9)
-        return _integers(shape, dtype, generator, least, most)
-    values = torch.randn(shape, generator=generator, device=generator.device, dtype=_draw_dtype(dtype))
-    if std != 1.0:
-        values *= std
-    return values if mean == 0.0 else values.add_(mean)
-
-
-def _uniform(shape: Any, dtype: torch.dtype, generator: torch.Generator, low: float = 0.0, high: float = 1.0) -> Any:
-    unit = torch.rand(shape, generator=generator, device=generator.device, dtype=_draw_dtype(dtype))
-    return unit * (high - low) + low
-
-
-def _integers(shape: Any, dtype: torch.dtype, generator: torch.Generator, low: int, high: int) -> Any:
-    values = torch.randint(int(low), int(high) + 1, shape, generator=generator, device=generator.device)
-    if dtype.is_complex:
-        other = torch.randint(int(low), int(high) + 1, shape, generator=generator, device=generator.device)
-        return torch.complex(values.to(torch.float64), other.to(torch.float64))
-    return values
-
-
-def _odd_integers(shape: Any, dtype: torch.dtype, generator: torch.Generator, limit: int) -> Any:
-    """Odd integers in ±limit: more significant bits than a shortened mantissa holds, zero mean."""
-    half = (int(limit) + 1) // 2
-    values = _integers(shape, dtype, generator, -half, half - 1) * 2
-    return values + (1 + 1j if dtype.is_complex else 1)
-
-
-def _signs(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
-    return _integers(shape, dtype, generator, -1, 1)
-
-
-def _full(shape: Any, dtype: torch.dtype, generator: torch.Generator, value: Any) -> Any:
-    return torch.full(shape, value, dtype=dtype, device=generator.device)
-
-
-def _zeros(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
-    return torch.zeros(shape, dtype=dtype, device=generator.device)
-
-
-def _arange(shape: Any, dtype: torch.dtype, generator: torch.Generator, start: int = 0) -> Any:
-    count = torch.Size(shape).numel()
-    return torch.arange(int(start), int(start) + count, device=generator.device).reshape(shape)
-
-
-def _distinct(shape: Any, dtype: torch.dtype, generator: torch.Generator, limit: int) -> Any:
-    """No value twice, from 0 to limit - 1."""
-    count = torch.Size(shape).numel()
-    if count > limit:
-        raise ValueError(f"distinct({limit}) cannot fill {count} elements")
-    return torch.randperm(int(limit), generator=generator, device=generator.device)[:count].reshape(shape)
-
-
-def _permutation(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
-    return _distinct(shape, dtype, generator, torch.Size(shape).numel())
-
-
-def _extreme_integers(shape: Any, dtype: torch.dtype, generator: torch.Generator, share: float) -> Any:
-    values = _normal(shape, dtype, generator)
-    if dtype == torch.bool:
-        return values
-    table = torch.tensor([torch.iinfo(dtype).min, torch.iinfo(dtype).max, 0, 1], device=generator.device)
-    picks = torch.randint(0, len(table), shape, generator=generator, device=generator.device)
-    return torch.where(torch.rand(shape, generator=generator, device=generator.device) < share, table[picks], values)
-
-
-def _special(shape: Any, dtype: torch.dtype, generator: torch.Generator, share: float = 0.1) -> Any:
-    """Normal values with NaN, both infinities, both zeros, denormals and the largest finite mixed in; of whole numbers
-    the least and the largest.
-    """
-    if not (dtype.is_floating_point or dtype.is_complex):
-        return _extreme_integers(shape, dtype, generator, share)
-    info = torch.finfo(dtype)
-    table = torch.tensor(
-        [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, info.smallest_normal / 2, info.max, info.min],
-        dtype=torch.float64,
-        device=generator.device,
-    )
-    values = _normal(shape, dtype, generator).to(torch.complex128 if dtype.is_complex else torch.float64)
-    picks = torch.randint(0, len(table), shape, generator=generator, device=generator.device)
-    chosen = torch.rand(shape, generator=generator, device=generator.device) < share
-    return torch.where(chosen, table[picks].to(values.dtype), values)
-
-
-def _dominant(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
-    """Square matrices whose triangular halves are well conditioned: diagonal ±[1, 2], the rest small."""
-    size = shape[-1]
-    values = _normal(shape, dtype, generator) * (0.5 / max(size, 1) ** 0.5)
-    diagonal = _uniform(shape[:-1], torch.float64, generator, 1.0, 2.0)
-    sign = _integers(shape[:-1], torch.float64, generator, 0, 1) * 2 - 1
-    values.diagonal(dim1=-2, dim2=-1).copy_((diagonal * sign).to(values.dtype))
-    return values
-
-
-def _choice(shape: Any, dtype: torch.dtype, generator: torch.Generator, options: tuple[Any, ...]) -> Any:
-    table = torch.tensor(options, device=generator.device)
-    return table[torch.randint(0, len(options), shape, generator=generator, device=generator.device)]
-
-
-def _draw_dtype(dtype: torch.dtype) -> torch.dtype:
-    if dtype.is_complex or dtype == torch.float64:
-        return dtype
-    return torch.float32
-
-
-DRAWS: Final[dict[str, Callable[..., Any]]] = {
-    "normal": _normal,
-    "uniform": _uniform,
-    "integers": _integers,
-    "odd_integers": _odd_integers,
-    "signs": _signs,
-    "full": _full,
-    "zeros": _zeros,
-    "arange": _arange,
-    "distinct": _distinct,
-    "permutation": _permutation,
-    "special": _special,
-    "dominant": _dominant,
-    "choice": _choice,
-}
