@@ -18,7 +18,7 @@ from rich.text import Text
 
 from kgbench.core.text import plain, shortened
 from kgbench.core.types import Outcome, Result
-from kgbench.reports.report import numbered_as, result_line
+from kgbench.reports.report import no_candidate_words, numbered_as, result_line
 from kgbench.scores.samples import is_fast
 
 TALLY_EVERY_S: Final = 20.0
@@ -26,7 +26,6 @@ TALLY_EVERY_S: Final = 20.0
 _STYLES: Final = {
     Outcome.PASSED: "green",
     Outcome.SKIPPED: "yellow",
-    Outcome.NO_CANDIDATE: "yellow",
     Outcome.NO_CODE: "yellow",
 }
 
@@ -122,6 +121,7 @@ class LineDisplay:
         self._console = console
         self._total = total
         self._done = 0
+        self._without: list[Result] = []
         self._tallies = tallies
         self._tells_tallies = tells_tallies
         self._told = time.monotonic()
@@ -134,9 +134,18 @@ class LineDisplay:
 
     def finished(self, result: Result) -> None:
         self._done += 1
-        self._console.print(finished_line(result, self._done, self._total), soft_wrap=True)
+        if result.outcome is Outcome.NO_CANDIDATE:
+            self._without.append(result)
+        else:
+            self._console.print(finished_line(result, self._done, self._total), soft_wrap=True)
         self._tallies.finished(result)
         self._tell()
+
+    def closed(self) -> None:
+        """Called once, after the last result: one line about the problems without a candidate."""
+        words = no_candidate_words(self._without)
+        if words:
+            self.note(words)
 
     def note(self, text: str) -> None:
         self._console.print(Text(plain(text)), soft_wrap=True)
@@ -181,6 +190,9 @@ class LiveDisplay:
         self._show("")
         self._show_tallies()
 
+    def closed(self) -> None:
+        self._lines.closed()
+
     def note(self, text: str) -> None:
         self._lines.note(text)
 
@@ -214,7 +226,9 @@ def display(console: Console, total: int, questions: Mapping[str, int] | None = 
     """The display that fits the console, which writes to stderr. ``questions`` to a model, by source."""
     tallies = Tallies(questions or {})
     if not console.is_terminal:
-        yield LineDisplay(console, total, tallies)
+        lines = LineDisplay(console, total, tallies)
+        yield lines
+        lines.closed()
         return
     columns = (
         SpinnerColumn(),
@@ -225,4 +239,6 @@ def display(console: Console, total: int, questions: Mapping[str, int] | None = 
     )
     # Twice a second: more would take time from a candidate that is being measured on the same cores.
     with Progress(*columns, console=console, refresh_per_second=2, transient=True) as progress:
-        yield LiveDisplay(console, progress, total, tallies)
+        live = LiveDisplay(console, progress, total, tallies)
+        yield live
+        live.closed()

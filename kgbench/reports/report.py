@@ -17,7 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kgbench.core.errors import numbered
+from kgbench.core.errors import numbered, shown_path
 from kgbench.core.figures import ABSENT, percent
 from kgbench.core.figures import ratio_text as ratio_text
 from kgbench.core.text import number_of, plain, shortened
@@ -50,7 +50,8 @@ from kgbench.store.store import StoredRun, json_text
 _LOG_LINES: Final = 4
 MOST_LISTED: Final = 12
 """Problems in a line of a terminal; elsewhere a line has all, so that it can be searched."""
-_LISTED_BY_OUTCOME: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE, Outcome.SKIPPED)
+_LISTED_BY_OUTCOME: Final = (Outcome.NO_CODE, Outcome.SKIPPED)
+"""Outcomes in which nothing ran: problems are listed by reason."""
 LOG_SAYS_MORE: Final = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.HARNESS_ERROR)
 
 
@@ -183,7 +184,7 @@ def print_table(report: Report, stream: TextIO) -> None:
 
 def print_report(report: Report, console: Console) -> None:
     """Failures first, then the table, then the footnotes."""
-    _print_failures(report.results, console)
+    _print_failures(report, console)
     if report.suite is not None and report.suite.shares:
         console.print(suite_table(report.suite, report.suite_rows))
         console.print()
@@ -307,21 +308,33 @@ def _count(number: float) -> str:
     return f"{number:.0f}" if number == int(number) else f"{number:.1f}"
 
 
-def _print_failures(results: Sequence[Result], console: Console) -> None:
-    failures = [r for r in results if r.outcome not in (Outcome.PASSED, Outcome.HARNESS_ERROR, *_LISTED_BY_OUTCOME)]
+def _print_failures(report: Report, console: Console) -> None:
+    results = report.results
+    untold = (Outcome.PASSED, Outcome.HARNESS_ERROR, Outcome.NO_CANDIDATE, *_LISTED_BY_OUTCOME)
+    failures = [result for result in results if result.outcome not in untold]
     if failures:
         console.print("Not right", style="bold")
     for result in failures:
         _print_failure(result, console)
     for outcome in _LISTED_BY_OUTCOME:
         _print_listed(outcome, [result for result in results if result.outcome is outcome], console)
+    none = no_candidate_words(results)
+    if none:
+        lists = f"kgbench report {shown_path(report.where)} --by problem lists them"
+        print_line(console, Text(f"{none} ({lists})", style="yellow"), indent=2)
     errors = [result for result in results if result.outcome is Outcome.HARNESS_ERROR]
     if errors:
         console.print("Harness errors: kgbench failed here, not the candidate. Please report them.", style="bold")
     for result in errors:
         _print_failure(result, console)
-    if len(failures) + len(errors) + sum(result.outcome in _LISTED_BY_OUTCOME for result in results):
+    if failures or errors or none or any(result.outcome in _LISTED_BY_OUTCOME for result in results):
         console.print()
+
+
+def no_candidate_words(results: Iterable[Result]) -> str:
+    """``no candidate: 166 problems``; empty where every problem has one. Names are in JSON and ``--by problem``."""
+    problems = {result.problem for result in results if result.outcome is Outcome.NO_CANDIDATE}
+    return f"{Outcome.NO_CANDIDATE}: {number_of(len(problems), 'problem')}" if problems else ""
 
 
 def _print_failure(result: Result, console: Console) -> None:
@@ -365,9 +378,7 @@ def _print_listed(outcome: Outcome, results: Sequence[Result], console: Console)
     """Outcomes in which nothing ran: the problems by reason, each with how many of its samples."""
     by_reason: dict[str, Counter[str]] = {}
     for result in results:
-        # A reason that only repeats the file's name is the same reason for all.
-        reason = "" if outcome is Outcome.NO_CANDIDATE else plain(result.reason)
-        by_reason.setdefault(reason, Counter())[result.problem] += 1
+        by_reason.setdefault(plain(result.reason), Counter())[result.problem] += 1
     for reason, counts in by_reason.items():
         problems = [f"{problem} ({count} times)" if count > 1 else problem for problem, count in counts.items()]
         if console.is_terminal and len(problems) > MOST_LISTED:

@@ -148,6 +148,11 @@ def test_examples_of_another_language_are_for_the_problems_there_are() -> None:
     assert "load_inline(" in (candidate.source_text or "")
 
 
+@pytest.mark.parametrize(("chosen", "ids"), [(False, ["aten/softmax"]), (True, ["aten/acosh", "aten/softmax"])])
+def test_examples_select_what_they_are_for_unless_problems_are_named(chosen: bool, ids: list[str]) -> None:
+    assert provider_of("examples").narrow(["aten/acosh", "aten/softmax"], chosen=chosen) == ids
+
+
 def test_examples_have_one_name_in_triton() -> None:
     assert provider_of("examples:triton").model == provider_of("examples").model == "examples"
 

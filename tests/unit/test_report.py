@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -131,13 +132,29 @@ def test_failures_are_counted_by_outcome() -> None:
     ]
     text = printed(run(found, [(name, "compute") for name in ("aten/add", "aten/mm", "aten/t", "aten/later")]))
     assert "not right: 1 wrong value, 2 no candidate, 1 not evaluated" in text
-    assert "no candidate: aten/mm, aten/t" in text
+    assert re.search(r"^  no candidate: 2 problems \(kgbench report \S+ --by problem lists them\)$", text, re.MULTILINE)
+    assert "aten/mm" not in text
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_counts_problems_without_a_candidate(terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=100)
+    with display(console, 3) as shown:
+        for name in ("aten/mm", "aten/t"):
+            shown.started(name)
+            shown.finished(Result(name, "m", 0, Outcome.NO_CANDIDATE))
+        shown.started("aten/add")
+        shown.finished(result("aten/add", timing(0.83)))
+    text = console.file.getvalue()
+    assert "no candidate: 2 problems" in text
+    assert "[3/3] aten/add " in text
+    assert "aten/mm no candidate" not in text
 
 
 @pytest.mark.parametrize(("terminal", "last"), [(True, "p11, and 3 more; --by problem has all"), (False, "p13, p14")])
 def test_long_lists_end_on_a_terminal(terminal: bool, last: str) -> None:
     names = [f"p{number:02}" for number in range(15)]
-    found = [Result(name, "m", 0, Outcome.NO_CANDIDATE) for name in names]
+    found = [Result(name, "m", 0, Outcome.NO_CODE) for name in names]
     assert last in printed(run(found, [(name, "compute") for name in names]), terminal=terminal, width=400)
 
 

@@ -22,14 +22,14 @@ def provider(argument: str | None) -> Provider:
         raise ModelError(
             "KGB508", f"--model examples:{language}: there are no examples in {language!r}. There is: {known}"
         )
-    if language == DEFAULT:
-        return FolderProvider("examples", examples_dir(), talks=False)
-    return FewExamples(f"examples:{language}", examples_dir(language), talks=False)
+    name = "examples" if language == DEFAULT else f"examples:{language}"
+    return ExamplesProvider(name, examples_dir(language), talks=False)
 
 
 @dataclass
-class FewExamples(FolderProvider):
-    """Examples that show a language for some problems only: the others are not asked for."""
+class ExamplesProvider(FolderProvider):
+    """Examples for some problems: without ``--problems`` only those are selected."""
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
-        return [each for each in super().narrow(ids, chosen=chosen) if self._files(each)]
+        selected = super().narrow(ids, chosen=chosen)
+        return selected if chosen else [each for each in selected if self._files(each)]
