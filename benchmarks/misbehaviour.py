@@ -47,7 +47,7 @@ def judge(session: Session, known: KnownCandidate) -> dict[str, Any]:
     """One kernel; prints its line."""
     begun = time.monotonic()
     path = problems_dir() / f"{known.problem_id}.yaml"
-    result = session.evaluate(Job(str(path), known.problem_id, known.id, source=known.path.read_text()))
+    result = session.evaluate(Job(str(path), known.problem_id, known.id, source=known.text))
     seconds = time.monotonic() - begun
     right = result.outcome in known.outcomes
     first = plain(result.reason.splitlines()[0][:90]) if result.reason else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kgbench.harness.machine.devices import nvidia_gpus
+from tests.sampling import sample
 
 # Before anything imports torch or numpy: two cores serve several processes at once.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -34,6 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"pytest {pytest.__version__} drops the groups of pytest-xdist: pip install 'pytest<9.2'"
         )
+
+
+def pytest_report_header() -> str:
+    return str(sample())
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name

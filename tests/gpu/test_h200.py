@@ -73,7 +73,7 @@ def test_mutant_is_caught(impatient: Session, known: KnownCandidate) -> None:
 
 def judge(session: Session, known: KnownCandidate) -> None:
     path = problems_dir() / f"{known.problem_id}.yaml"
-    result = session.evaluate(Job(str(path), known.problem_id, "test", source=known.path.read_text()))
+    result = session.evaluate(Job(str(path), known.problem_id, "test", source=known.text))
     assert result.outcome in known.outcomes, f"{result.outcome}: {result.reason}\n{result.log_tail}"
 
 
@@ -85,7 +85,7 @@ def strict() -> Iterator[Session]:
 
 @pytest.mark.parametrize("known", [k for k in honest() if k.device != "cpu"], ids=lambda known: known.id)
 def test_no_honest_kernel_is_told_that_others_do_its_work(strict: Session, known: KnownCandidate) -> None:
-    source = known.path.read_text()
+    source = known.text
     if missing := lacking(source, machine_of("cuda", str(strict.facts["versions"]["cuda"]))):
         pytest.skip(missing)
     path = problems_dir() / f"{known.problem_id}.yaml"

@@ -1,4 +1,7 @@
-"""Every mutant and every adversary gets the outcome its header names, on the CPU, from real processes."""
+"""Every wrong kernel and every adversary gets the outcome it names, on the CPU, from real processes.
+
+Of the wrong kernels those of a run's share of the problems: see tests/sampling.py.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,47 @@ from pathlib import Path
 import pytest
 
 from kgbench.core.paths import examples_dir
-from kgbench.core.types import Outcome
+from kgbench.core.types import Outcome, Result
 from kgbench.harness.machine import processes
 from kgbench.harness.session.session import Job, Session
-from tests.harness.candidates import KnownCandidate, adversaries, mutants
+from tests.harness.candidates import KernelFile, KnownCandidate, adversaries, kernel_files
+from tests.sampling import sample
 
 pytestmark = pytest.mark.torch
 
 
-def judge(session: Session, known: KnownCandidate, problems: Path) -> str:
-    job = Job(str(problems / f"{known.problem_id}.yaml"), known.problem_id, "test", source=known.path.read_text())
-    result = session.evaluate(job)
-    assert result.outcome in known.outcomes, f"{result.outcome}: {result.reason}\n{result.log_tail}"
-    return result.reason
+def sampled(folder: str) -> list[KernelFile]:
+    return [file for path in kernel_files(folder) if (file := KernelFile(path)).problem_id in sample()]
 
 
-@pytest.mark.parametrize("known", mutants(), ids=lambda known: known.id)
-def test_mutant_is_caught(session: Session, known: KnownCandidate, problem_path: Path) -> None:
-    assert judge(session, known, problem_path)
+def judge(session: Session, known: KnownCandidate, problems: Path) -> Result:
+    job = Job(str(problems / f"{known.problem_id}.yaml"), known.problem_id, "test", source=known.text)
+    return session.evaluate(job)
+
+
+def faults(session: Session, file: KernelFile, problems: Path) -> list[str]:
+    """One line for each kernel that did not get its outcome."""
+    found = []
+    for known in file.candidates():
+        result = judge(session, known, problems)
+        passed = [case.id for case in result.cases if case.outcome is Outcome.PASSED]
+        if result.outcome not in known.outcomes or not result.reason:
+            found.append(f"{known.id}: {result.outcome}: {result.reason}\n{result.log_tail}")
+        elif file.folder == "wrong" and bool(passed) is not known.right_somewhere:
+            found.append(f"{known.id}: right in {passed}; {result.reason}")
+    return found
+
+
+@pytest.mark.parametrize("file", sampled("mutants"), ids=lambda file: file.problem_id)
+def test_mutants_are_caught(session: Session, file: KernelFile, problem_path: Path) -> None:
+    assert faults(session, file, problem_path) == []
+
+
+@pytest.mark.timeout(300)  # a few build C++, which takes 10 s each
+@pytest.mark.parametrize("file", sampled("wrong"), ids=lambda file: file.problem_id)
+def test_wrong_kernels_are_found_by_their_mistake(session: Session, file: KernelFile, problem_path: Path) -> None:
+    """Also: some case passes first, unless ``right: nothing`` says that none does."""
+    assert faults(session, file, problem_path) == []
 
 
 @pytest.mark.parametrize("known", [k for k in adversaries() if k.device != "cuda"], ids=lambda known: known.id)
@@ -34,7 +60,8 @@ def test_adversary_gets_its_outcome_and_leaves_nothing(
     impatient: Session, known: KnownCandidate, problem_path: Path
 ) -> None:
     before = _below_this_process()
-    judge(impatient, known, problem_path)
+    result = judge(impatient, known, problem_path)
+    assert result.outcome in known.outcomes, f"{result.outcome}: {result.reason}\n{result.log_tail}"
     # The problem's library worker and its keeper stay for the problem's next candidate; a keeper may still be ending.
     deadline = time.monotonic() + 5.0
     while len(left := _below_this_process() - before) > 2 and time.monotonic() < deadline:

@@ -21,7 +21,7 @@ def test_no_honest_kernel_is_told_that_others_do_its_work(
     strict: Session, known: KnownCandidate, problem_path: Path
 ) -> None:
     path = problem_path / f"{known.problem_id}.yaml"
-    result = strict.evaluate(Job(str(path), known.problem_id, "test", source=known.path.read_text()))
+    result = strict.evaluate(Job(str(path), known.problem_id, "test", source=known.text))
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
     assert [each for each in result.evidence if not each.allowed] == []
     assert result.policy == "strict"

@@ -1,0 +1,11 @@
+# breaks: It copies also where self is right.
+def always_copies(self, dtype, non_blocking=False, copy=False, memory_format=None):
+    if memory_format is None:
+        return self.to(dtype, copy=True)
+    return self.to(dtype, copy=True, memory_format=memory_format)
+
+
+# breaks: It returns self also where a copy is asked.
+# outcome: rejected
+def ignores_copy(self, dtype, non_blocking=False, copy=False, memory_format=None):
+    return self.to(dtype) if memory_format is None else self.to(dtype, memory_format=memory_format)

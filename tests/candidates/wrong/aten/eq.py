@@ -1,0 +1,29 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def close_kernel(a_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + i, mask=i < n, other=0)
+    b = tl.load(b_ptr + i, mask=i < n, other=1)
+    same = (a == b) | (tl.abs(a - b) < 1e-6)
+    tl.store(out_ptr + i, same.to(tl.int8), mask=i < n)
+
+
+# breaks: Numbers count as equal when they differ by less than 1e-6.
+def within_a_millionth(self, other):
+    dtype = torch.result_type(self, other)
+    if dtype.is_complex:
+        return within_a_millionth(self.real, other.real) & within_a_millionth(self.imag, other.imag)
+    if not isinstance(other, torch.Tensor):
+        other = torch.tensor(other, dtype=torch.float64 if isinstance(other, float) else torch.int64)
+    shape = torch.broadcast_shapes(self.shape, other.shape)
+    wide = torch.float64 if dtype.is_floating_point else torch.int64
+    a = self.to(wide).expand(shape).contiguous()
+    b = other.to(self.device, wide).expand(shape).contiguous()
+    out = torch.empty(shape, dtype=torch.bool, device=self.device)
+    if out.numel():
+        close_kernel[(triton.cdiv(out.numel(), 1024),)](a, b, out.view(torch.int8), out.numel(), BLOCK=1024)
+    return out
