@@ -16,7 +16,7 @@ from playwright.sync_api import sync_playwright
 
 from kgbench.reports.page.document import write_page
 from kgbench.reports.page.source import page_source
-from kgbench.store.store import read_run
+from kgbench.store.reader import read_run
 from tests.browser.conftest import FLAGS
 from tests.browser.made_run import make_run
 from tests.conftest import chromium

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kgbench.core.types import Result
     from kgbench.harness.machine.settings import Job
     from kgbench.harness.session.session import Session
-    from kgbench.store.store import StoredRun
+    from kgbench.store.reader import StoredRun
 
 
 def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, Job]]:
@@ -46,7 +46,8 @@ def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result
     from kgbench.harness.machine.settings import Job
     from kgbench.problem.registry import Registry, load_problem
     from kgbench.problem.suites import SUITE_FILE
-    from kgbench.store.store import candidate_path, sha256
+    from kgbench.store.encoding import sha256
+    from kgbench.store.layout import candidate_path
 
     folders = (stored.info.get("asked") or {}).get("problem_dirs", ())
     user_modules.offer(folders)
@@ -87,7 +88,7 @@ def measure(
     from kgbench.harness.session.session import Session, Settings
     from kgbench.reports.report import result_line
     from kgbench.store import verification
-    from kgbench.store.store import sha256
+    from kgbench.store.encoding import sha256
 
     if not jobs:
         return

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kgbench.models.generation import ModelProvider
     from kgbench.models.provider import Provider
     from kgbench.problem.model import Problem
-    from kgbench.store.store import RunStore
+    from kgbench.store.writer import RunStore
 
 ASK_ABOVE_USD: Final = 5.0
 _Command = TypeVar("_Command", bound=Callable[..., Any])

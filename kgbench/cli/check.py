@@ -96,7 +96,7 @@ def check(
     from kgbench.harness.session.session import Job, Settings
     from kgbench.policy.rules import hints
     from kgbench.problem.registry import Registry, load_problem
-    from kgbench.store.store import json_text
+    from kgbench.store.encoding import json_text
 
     overrides = deadline_overrides(deadlines, timeout_s)
     model, sample, number = _drawn_for(drawn_for, seed, f"check:{shown_path(kernel)}")

@@ -35,7 +35,9 @@ def compare(runs: Sequence[str], out: Path, anyway: bool, as_json: bool) -> None
 
     from kgbench.reports.comparison import Side
     from kgbench.reports.comparison import compare as compared
-    from kgbench.store.store import find_run, json_text, read_run
+    from kgbench.store.encoding import json_text
+    from kgbench.store.find import find_run
+    from kgbench.store.reader import read_run
 
     if len(runs) < 2:
         raise UsageError("KGB170", "give two runs or more, for example kgbench compare 2026-a1 last")

@@ -68,7 +68,8 @@ def complete_problem_or_verdict(ctx: click.Context, param: click.Parameter, inco
     out = Path(ctx.params.get("out") or "runs")
     if not slash or (run != "last" and not (out / run).is_dir()):
         return [*complete_problem(ctx, param, incomplete), *complete_run(ctx, param, incomplete)]
-    from kgbench.store.store import find_run, read_info
+    from kgbench.store.find import find_run
+    from kgbench.store.reader import read_info
 
     try:
         problems = read_info(find_run(run, out)).get("problems", ())

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from kgbench.evaluation.coordinator import Plan
     from kgbench.models.generation import ModelProvider
-    from kgbench.store.store import RunStore
+    from kgbench.store.writer import RunStore
 
 _EPILOG_GENERATE = """
 \b
@@ -131,7 +131,7 @@ def _ask_all(plan: Plan, provider: ModelProvider, reopened: RunStore | None, con
     from kgbench.core.interruption import ended_by_signals
     from kgbench.evaluation.coordinator import run_facts
     from kgbench.evaluation.progress import display
-    from kgbench.store.store import RunStore
+    from kgbench.store.writer import RunStore
 
     with ended_by_signals() as no_more_signals:
         facts = run_facts(plan)

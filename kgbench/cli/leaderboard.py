@@ -31,7 +31,7 @@ def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
     from kgbench.core.text import plain
     from kgbench.reports.leaderboard import boards, read_reports
     from kgbench.reports.report import print_line
-    from kgbench.store.store import json_text
+    from kgbench.store.encoding import json_text
 
     one_report({"--html": html, "--json": as_json})
     reports, notes = read_reports(folder)

@@ -115,7 +115,7 @@ def _is_agent(model: str | None) -> bool:
 
 def _print_one(problem: str, shown: Prompt, options: PromptOptions, as_json: bool) -> None:
     from kgbench.prompts.tokens import estimated_tokens
-    from kgbench.store.store import json_text
+    from kgbench.store.encoding import json_text
 
     target = options.target
     if as_json:
@@ -138,7 +138,7 @@ def _print_one(problem: str, shown: Prompt, options: PromptOptions, as_json: boo
 
 
 def _print_sizes(prompts: dict[str, Prompt], as_json: bool) -> None:
-    from kgbench.store.store import json_text
+    from kgbench.store.encoding import json_text
 
     rows = [{"problem": problem, **_size(each)} for problem, each in prompts.items()]
     if as_json:

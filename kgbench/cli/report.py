@@ -17,7 +17,7 @@ from kgbench.core.errors import UsageError, numbered
 if TYPE_CHECKING:
     from kgbench.reports.report import Report
     from kgbench.scores.bounds import Bound
-    from kgbench.store.store import StoredRun
+    from kgbench.store.reader import StoredRun
 
 FORMATS: Final = {
     "table": "kgbench.reports.report:print_table",
@@ -134,7 +134,7 @@ def report(
     RUN is its folder, the begin of its id, or last. A run that was interrupted or killed is read as far as it came.
     """
     from kgbench.scores.bounds import parse_bounds
-    from kgbench.store.store import find_run
+    from kgbench.store.find import find_run
 
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
     form = _one_form(form, as_json=as_json, cite=cite, by=by, to=to, html=html)
@@ -194,7 +194,7 @@ def print_run(
 ) -> Report:
     """Prints a run in one of ``FORMATS`` on stdout, or writes it to a file or folder. Raises StoreError, UsageError."""
     from kgbench.reports.report import report_of
-    from kgbench.store.store import read_run
+    from kgbench.store.reader import read_run
 
     stored = read_run(path)
     found = report_of(stored, values, by=by)
@@ -222,7 +222,7 @@ def write_html(path: Path, values: tuple[float, ...], html: Path) -> Report:
     from kgbench.core.figures import size
     from kgbench.reports.page.document import write_page
     from kgbench.reports.page.source import page_source
-    from kgbench.store.store import read_run
+    from kgbench.store.reader import read_run
 
     stored = read_run(path, with_windows=True)
     source = page_source(stored, lambda result: repeat_command(stored, result), values)

@@ -32,7 +32,9 @@ def reproduce(run: str, jobs: int | None, out: Path, device: str, as_json: bool)
     from kgbench.reports.report import report_of
     from kgbench.scores.samples import is_handed_in
     from kgbench.store import verification
-    from kgbench.store.store import find_run, json_text, read_run
+    from kgbench.store.encoding import json_text
+    from kgbench.store.find import find_run
+    from kgbench.store.reader import read_run
 
     stored = read_run(find_run(run, out))
     results = [result for result in report_of(stored).attempts if is_handed_in(result)]

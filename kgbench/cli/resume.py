@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kgbench.core.types import Key, Result
     from kgbench.problem.model import Problem
     from kgbench.problem.registry import Registry
-    from kgbench.store.store import RunStore
+    from kgbench.store.writer import RunStore
 
 _FIXED: Final = {
     "model": "--model", "sources": "--source", "problems": "--problems", "problem_dirs": "--problem-dir",
@@ -31,7 +31,8 @@ def reopened(spelling: str, out: Path, given: Mapping[str, Any], seed: str | Non
     Raises UsageError when there is no such run, when somebody is writing it, or when the command line asks for
     another one.
     """
-    from kgbench.store.store import RunStore, find_run
+    from kgbench.store.find import find_run
+    from kgbench.store.writer import RunStore
 
     path = find_run(spelling, out)
     store = RunStore.reopen(path)
@@ -78,7 +79,8 @@ def done_in(store: RunStore, problems: Sequence[Problem]) -> dict[Key, Result]:
     """What has a verdict: not a harness error's, and by the problem's file as it is now."""
     from kgbench.reports.report import is_stale
     from kgbench.scores.samples import newest
-    from kgbench.store.store import RESULTS_FILE, read_results
+    from kgbench.store.layout import RESULTS_FILE
+    from kgbench.store.reader import read_results
 
     results, _ = read_results(store.path / RESULTS_FILE)
     current = {problem.id: problem.sha256 for problem in problems}

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from kgbench.problem.suites import Suite
     from kgbench.reports.report import Report
     from kgbench.scores.bounds import Bound
-    from kgbench.store.store import RunStore
+    from kgbench.store.writer import RunStore
 
 INTERRUPTED: Final = 130
 

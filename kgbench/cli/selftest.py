@@ -264,6 +264,6 @@ def _print_lines(lines: Sequence[str]) -> None:
 
 
 def _print_json(data: Any) -> None:
-    from kgbench.store.store import json_text
+    from kgbench.store.encoding import json_text
 
     click.echo(json_text(data, indent=2))

@@ -16,7 +16,10 @@ from kgbench.core.names import resolve
 from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Generation, Outcome, Result
 from kgbench.llm.conversation import Stop
-from kgbench.store.store import RUN_FILE, StoredRun, candidate_path, find_run, json_text, read_run
+from kgbench.store.encoding import json_text
+from kgbench.store.find import find_run
+from kgbench.store.layout import RUN_FILE, candidate_path
+from kgbench.store.reader import StoredRun, read_run
 
 if TYPE_CHECKING:
     from rich.console import Console

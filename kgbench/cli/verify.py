@@ -30,7 +30,9 @@ def verify(run: str, top: int | None, jobs: int | None, out: Path, device: str, 
     """
     from kgbench.reports.report import report_of
     from kgbench.store import verification
-    from kgbench.store.store import find_run, json_text, read_run
+    from kgbench.store.encoding import json_text
+    from kgbench.store.find import find_run
+    from kgbench.store.reader import read_run
 
     stored = read_run(find_run(run, out))
     won = verification.winners(report_of(stored).results, top)

@@ -1,7 +1,7 @@
 """The run itself: every candidate of every problem through one session, each result stored before the next begins.
 
 Never imports torch. Judging is left to the session (``harness/session``), keeping to
-``runs/store.py``, showing to ``progress.py``.
+``store/writer.py``, showing to ``progress.py``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ from kgbench.models.provider import Provider
 from kgbench.problem.model import Problem
 from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.suites import SUITE_FILE, Suite
-from kgbench.store.store import RunStore, WriteError, json_text
+from kgbench.store.encoding import json_text
+from kgbench.store.errors import WriteError
+from kgbench.store.writer import RunStore
 
 _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvidia-cublas", "nvidia-cublas-cu12")
 _OF_THE_LAST_SEGMENT: Final = ("kgbench", "deadlines", "machine", "packages", "problem_set_sha256", "problems")

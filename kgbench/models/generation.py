@@ -43,7 +43,9 @@ from kgbench.prompts.facts import TorchFacts
 from kgbench.prompts.feedback import feedback_turn
 from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.prompts.tokens import estimated_tokens
-from kgbench.store.store import RUN_FILE, RunStore, StoredReply
+from kgbench.store.layout import RUN_FILE
+from kgbench.store.replies import StoredReply
+from kgbench.store.writer import RunStore
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from kgbench.scores import rows as scores
 from kgbench.scores.bootstrap import OVER_ALL, SPEEDUP
 from kgbench.scores.samples import OfProblem, Selected, library_ran, newest, scored_problems
 from kgbench.scores.speedups import geometric_mean, mean_estimate
-from kgbench.store.store import StoredRun
+from kgbench.store.reader import StoredRun
 
 RATIOS: Final = (SPEEDUP, OVER_ALL)
 _LISTED: Final = 8

@@ -15,7 +15,8 @@ from kgbench.core.errors import KgbenchError, numbered
 from kgbench.problem.problem_set import ProblemSet, sha256_of
 from kgbench.reports.report import Report, report_of
 from kgbench.scores.rows import Row
-from kgbench.store.store import RUN_FILE, read_run
+from kgbench.store.layout import RUN_FILE
+from kgbench.store.reader import read_run
 
 _LIBRARY_OF: Final = {"aten": "torch", "vllm": "vllm", "cublas": "nvidia-cublas"}
 

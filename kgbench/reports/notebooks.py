@@ -12,7 +12,8 @@ from kgbench.problem.problem_set import ProblemSet
 from kgbench.reports.report import Report, report_of
 from kgbench.reports.table import frame_of
 from kgbench.scores import rows as scores
-from kgbench.store.store import StoredRun, find_run, read_run
+from kgbench.store.find import find_run
+from kgbench.store.reader import StoredRun, read_run
 
 if TYPE_CHECKING:
     import pandas as pd

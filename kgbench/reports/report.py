@@ -45,7 +45,8 @@ from kgbench.scores.rows import THRESHOLDS, Row
 from kgbench.scores.samples import Selected, latest, newest
 from kgbench.scores.speedups import FLAG_ABOVE, Estimate, speedup
 from kgbench.store import verification
-from kgbench.store.store import StoredRun, json_text
+from kgbench.store.encoding import json_text
+from kgbench.store.reader import StoredRun
 
 _LOG_LINES: Final = 4
 MOST_LISTED: Final = 12

@@ -16,7 +16,8 @@ from typing import Any, Final
 from kgbench.core.types import Key, Outcome, Result
 from kgbench.scores.samples import is_fast
 from kgbench.scores.speedups import Estimate, speedup
-from kgbench.store.store import json_text, read_results
+from kgbench.store.encoding import json_text
+from kgbench.store.reader import read_results
 
 FILE: Final = "verification.jsonl"
 

@@ -11,7 +11,7 @@ import pytest
 
 from kgbench.reports.page.document import write_page
 from kgbench.reports.page.source import page_source
-from kgbench.store.store import read_run
+from kgbench.store.reader import read_run
 from tests.browser.made_run import make_run
 from tests.conftest import chromium
 

@@ -11,7 +11,8 @@ from kgbench.core.types import CaseResult, Evidence, Library, Mismatch, Outcome,
 from kgbench.llm.conversation import Prompt, Question, Reply, Sampling, Turn, Usage
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem
-from kgbench.store.store import RunStore, StoredReply
+from kgbench.store.replies import StoredReply
+from kgbench.store.writer import RunStore
 
 HOSTILE: Final = (
     "</script><img src=x onerror=\"document.title='owned'\"><!-- <script>document.title='owned'</script> \u202e"

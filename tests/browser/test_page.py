@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.store.store import candidate_path
+from kgbench.store.layout import candidate_path
 from tests.browser.conftest import Open, write
 from tests.browser.made_run import HOSTILE
 

@@ -19,7 +19,7 @@ import pytest
 from kgbench.core.types import Outcome
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
-from kgbench.store.store import StoredRun, read_run
+from kgbench.store.reader import StoredRun, read_run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 KINDS: Final = ("coordinator", "fork server", "referee", "keeper", "library worker", "candidate worker")

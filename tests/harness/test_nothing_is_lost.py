@@ -21,7 +21,7 @@ from typing import Final
 import pytest
 
 from kgbench.core.types import Outcome
-from kgbench.store.store import read_run
+from kgbench.store.reader import read_run
 from tests.harness.living import (
     EXPECTED,
     KINDS,

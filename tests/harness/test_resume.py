@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.store.store import read_run
+from kgbench.store.reader import read_run
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = ["aten/mm", "aten/t", "vllm/rms_norm", "cublas/cublasSdot_v2"]

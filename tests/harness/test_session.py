@@ -20,7 +20,7 @@ from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Page
 from kgbench.harness.session.session import NO_ROOM, Job, Session, Settings, _Place
-from kgbench.store.store import read_run
+from kgbench.store.reader import read_run
 from tests.harness.living import PROBLEM, RIGHT, Field, ended, wait_until
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]

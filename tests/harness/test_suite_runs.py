@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench[opinfo]'")
 
 from kgbench.cli import main
-from kgbench.store.store import read_run
+from kgbench.store.reader import read_run
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]
 PROBLEM = """\

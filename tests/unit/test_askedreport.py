@@ -12,7 +12,8 @@ from rich.console import Console
 
 from kgbench.core.types import Generation, Outcome, Result
 from kgbench.reports.report import as_json, print_report, report_of
-from kgbench.store.store import StoredRun, json_text
+from kgbench.store.encoding import json_text
+from kgbench.store.reader import StoredRun
 from tests.unit.made_results import result, timing
 
 BY = Generation("m-20260101", 1000, 23_000, None, 8000, 31.0, 0.04)

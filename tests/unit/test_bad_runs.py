@@ -13,7 +13,8 @@ from kgbench.cli import main
 from kgbench.cli.report import FORMATS
 from kgbench.core.types import Outcome
 from kgbench.reports.report import report_of
-from kgbench.store.store import json_text, read_run
+from kgbench.store.encoding import json_text
+from kgbench.store.reader import read_run
 from tests.unit.made_results import result, timing
 from tests.unit.test_export_tidy import stored
 

@@ -21,7 +21,7 @@ from kgbench.core.types import Generation
 from kgbench.reports.export.cite import bibtex
 from kgbench.reports.report import report_of
 from kgbench.scores.rows import BY
-from kgbench.store.store import read_run
+from kgbench.store.reader import read_run
 from tests.unit.made_results import result, timing
 from tests.unit.test_export_tidy import mixed, stored
 

@@ -18,7 +18,7 @@ from kgbench.cli import COMMANDS, main, problems, referencerun
 from kgbench.core.errors import MachineError, UsageError
 from kgbench.core.paths import problems_dir
 from kgbench.problem.registry import Registry
-from kgbench.store.store import RunStore
+from kgbench.store.writer import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD = ROOT / "tests" / "unit" / "bad_problems"

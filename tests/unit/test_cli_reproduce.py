@@ -12,7 +12,7 @@ from kgbench.cli import main
 from kgbench.core.types import Outcome
 from kgbench.harness.session import session as session_module
 from kgbench.reports import reproduction
-from kgbench.store.store import read_results
+from kgbench.store.reader import read_results
 from tests.unit.made_results import result, timing
 from tests.unit.test_cli_run import FakeSession
 from tests.unit.test_cli_verify import again, winning_run

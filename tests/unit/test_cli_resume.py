@@ -22,7 +22,9 @@ from kgbench.harness.session import session as session_module
 from kgbench.models.provider import Candidate
 from kgbench.models.providers.dir import FolderProvider
 from kgbench.problem.model import Problem
-from kgbench.store.store import RunStore, read_run, sha256
+from kgbench.store.encoding import sha256
+from kgbench.store.reader import read_run
+from kgbench.store.writer import RunStore
 from tests.unit.made_results import result, timing
 from tests.unit.test_cli_run import FakeSession, only_run
 

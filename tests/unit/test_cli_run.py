@@ -36,7 +36,8 @@ from kgbench.harness.session import session as session_module
 from kgbench.models.providers.dir import FolderProvider
 from kgbench.problem.model import Problem
 from kgbench.reports.report import report_of
-from kgbench.store.store import RunStore, read_run
+from kgbench.store.reader import read_run
+from kgbench.store.writer import RunStore
 from tests.unit.made_results import result, timing
 
 FACTS = {"name": "CPU", "kind": "cpu", "memory_gb": 8.0, "versions": {"torch": "2.13"}, "sandbox": {"network": "none"}}

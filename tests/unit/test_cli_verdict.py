@@ -16,7 +16,8 @@ from kgbench.cli import main
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import CaseResult, Generation, Mismatch, Outcome
 from kgbench.harness.session import session as session_module
-from kgbench.store.store import RunStore, sha256
+from kgbench.store.encoding import sha256
+from kgbench.store.writer import RunStore
 from tests.unit.made_results import bench, result, timing
 from tests.unit.test_cli_check import FakeSession
 

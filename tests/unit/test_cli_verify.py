@@ -17,7 +17,9 @@ from kgbench.core.types import Outcome, Result
 from kgbench.harness.session.session import Job
 from kgbench.problem.registry import load_problem
 from kgbench.store import verification
-from kgbench.store.store import RunStore, read_results, sha256
+from kgbench.store.encoding import sha256
+from kgbench.store.reader import read_results
+from kgbench.store.writer import RunStore
 from tests.unit.made_results import result, timing
 from tests.unit.test_cli_run import FakeSession
 

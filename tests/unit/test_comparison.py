@@ -17,7 +17,8 @@ from kgbench.cli import main
 from kgbench.core.types import Library, Outcome, Result
 from kgbench.reports.comparison import Change, Comparison, Side, compare, differences
 from kgbench.reports.leaderboard import boards, read_reports
-from kgbench.store.store import RunStore, read_run
+from kgbench.store.reader import read_run
+from kgbench.store.writer import RunStore
 from tests.unit.made_results import LIBRARY, result, timing
 
 H200 = {"name": "NVIDIA H200", "driver": "580"}

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from kgbench.cli import main
 from kgbench.core.types import CaseResult, Generation, Outcome, Result
 from kgbench.reports.export import tidy
-from kgbench.store.store import RunStore
+from kgbench.store.writer import RunStore
 from tests.unit.made_results import LIBRARY, bench, result, timing
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "data.md"

@@ -22,7 +22,9 @@ from kgbench.models.provider import ModelError
 from kgbench.models.providers.replay import Recorded
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import load_problem
-from kgbench.store.store import RunStore, StoreError, read_reply
+from kgbench.store.errors import StoreError
+from kgbench.store.replies import read_reply
+from kgbench.store.writer import RunStore
 
 KERNEL = "```python\ndef {name}(*args):\n    return None\n```"
 DOLLAR_A_REPLY = Price(input=0.0, output=1_000_000 / 1_000, cache_read=0.0, cache_write=0.0, batch=0.5)
@@ -261,7 +263,7 @@ def test_a_full_disk_stops_the_asking(
     def full(path: Path, text: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kgbench.store.store.write_atomically", full)
+    monkeypatch.setattr("kgbench.store.writer.write_atomically", full)
     asker = Scripted(kernel)
     with pytest.raises(Exception, match="No space left"):
         drive(asker, problems, store, concurrency=1)

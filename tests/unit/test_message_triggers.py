@@ -43,7 +43,8 @@ from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.reports.export.folder import write
 from kgbench.reports.export.tidy import print_parquet
 from kgbench.reports.report import report_of
-from kgbench.store.store import RunStore, read_run
+from kgbench.store.reader import read_run
+from kgbench.store.writer import RunStore
 from tests.unit.made_results import result
 from tests.unit.test_cli_run import FakeSession
 from tests.unit.test_cli_verify import winning_run

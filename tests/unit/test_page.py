@@ -19,7 +19,7 @@ from kgbench.reports.page.detail import MOST_POINTS
 from kgbench.reports.page.document import write_page
 from kgbench.reports.page.overview import GROUPS
 from kgbench.reports.page.source import page_source
-from kgbench.store.store import read_run
+from kgbench.store.reader import read_run
 from tests.browser.made_run import make_run
 
 

@@ -16,7 +16,8 @@ from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Library, Mismatch, Outcome, Result
 from kgbench.evaluation.progress import Tallies, display, finished_line
 from kgbench.reports.report import as_json, print_report, report_of, result_line
-from kgbench.store.store import StoredRun, json_text
+from kgbench.store.encoding import json_text
+from kgbench.store.reader import StoredRun
 from tests.unit.made_results import LIBRARY, NO_LIBRARY, bench, result, timing
 
 SANDBOX = {"network": "closed", "uid": "OPEN: refused in this container"}

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from kgbench.core.types import CaseResult, Generation, Library, Mismatch, Outcome, Result, Timing, Window
-from kgbench.store import store
-from kgbench.store.store import RunStore, StoreError, WriteError, find_run, read_run
+from kgbench.store.encoding import json_text, sha256
+from kgbench.store.errors import StoreError, WriteError
+from kgbench.store.find import find_run
+from kgbench.store.reader import read_run
+from kgbench.store.writer import RunStore
 
 SEED = "a seed that nobody may know"
 
@@ -89,7 +92,7 @@ def test_seed_is_told_only_when_the_run_is_over(tmp_path: Path) -> None:
     made.update({"device": {"name": "cpu"}})
     for file in made.path.rglob("*"):
         assert file.is_dir() or SEED not in file.read_text()
-    assert json.loads((made.path / "run.json").read_text())["segments"][0]["seed_sha256"] == store.sha256(SEED)
+    assert json.loads((made.path / "run.json").read_text())["segments"][0]["seed_sha256"] == sha256(SEED)
     made.finish("finished", finished="now", seed=SEED)
     assert json.loads((made.path / "run.json").read_text())["segments"][0]["seed"] == SEED
 
@@ -138,7 +141,7 @@ def test_nothing_but_damage_is_an_error_with_its_line(tmp_path: Path) -> None:
 def test_unknown_keys_of_a_newer_version_are_ignored(tmp_path: Path) -> None:
     made = make(tmp_path)
     line = {**full_result().to_json(), "cases": [], "invented_later": 1}
-    (made.path / "results.jsonl").write_text(store.json_text(line) + "\n")
+    (made.path / "results.jsonl").write_text(json_text(line) + "\n")
     assert read_run(made.path).results[0].problem == "aten/mm"
 
 
@@ -170,7 +173,8 @@ def test_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
 import resource, signal, sys
 from pathlib import Path
 from tests.unit.test_store import full_result, make
-from kgbench.store.store import WriteError, read_run
+from kgbench.store.errors import WriteError
+from kgbench.store.reader import read_run
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 made = make(Path(sys.argv[1]))
 made.append(full_result("aten/a"))

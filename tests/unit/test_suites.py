@@ -19,7 +19,7 @@ from kgbench.problem.model import Problem
 from kgbench.problem.registry import load_problem
 from kgbench.problem.suites import Share, Suite, SuiteCall, check_name, make_suite, narrowed, read_suite, with_suite
 from kgbench.reports.suite import suite_lines, suite_rows, suite_table
-from kgbench.store.store import StoredRun
+from kgbench.store.reader import StoredRun
 from tests.unit.made_results import result
 
 HALVE = """\

@@ -9,7 +9,11 @@ from typing import Any, Final
 
 from kgbench.llm.conversation import RECORDED_PROMPT, RECORDED_USD, Asker, NotAnswered, Question, Reply, Unanswerable
 from kgbench.models.provider import ModelError
-from kgbench.store.store import REPLIES_DIR, StoreError, find_run, read_info, read_reply
+from kgbench.store.errors import StoreError
+from kgbench.store.find import find_run
+from kgbench.store.layout import REPLIES_DIR
+from kgbench.store.reader import read_info
+from kgbench.store.replies import read_reply
 
 SUMMARY: Final = "replay:RUN      the replies of an earlier run: its folder, the begin of its id, or last"
 RUNS: Final = Path("runs")

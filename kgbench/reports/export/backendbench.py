@@ -12,7 +12,7 @@ from kgbench.core.types import CaseResult, Outcome, Result, Timing
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, timed
 from kgbench.reports.report import Report, first_words
 from kgbench.scores.samples import Selected, latest
-from kgbench.store.store import json_text
+from kgbench.store.encoding import json_text
 
 FULL: Final = "full_results.json"
 FAILED: Final = "failed_tests.json"

@@ -11,7 +11,7 @@ from kgbench.core.errors import UsageError
 from kgbench.core.types import CaseResult, Result, Timing
 from kgbench.reports.report import Report, first_words
 from kgbench.scores.speedups import Estimate, speedup, timed_cases
-from kgbench.store.store import json_text
+from kgbench.store.encoding import json_text
 
 Files = Mapping[str, str]
 """Text by path below the folder; the first one is what the format is about."""

@@ -12,7 +12,7 @@ from typing import Any, Final, TextIO
 from kgbench.core.types import CaseResult, Outcome, Result, Timing
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, timed, why
 from kgbench.reports.report import Report
-from kgbench.store.store import candidate_path
+from kgbench.store.layout import candidate_path
 
 _SOURCES: Final = {"vllm": "vllm13"}
 """What is another name there."""

@@ -12,7 +12,7 @@ from kgbench.core.errors import UsageError
 from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Result
 from kgbench.reports.report import Report, numbered_as
-from kgbench.store.store import json_text
+from kgbench.store.encoding import json_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame

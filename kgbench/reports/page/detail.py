@@ -16,7 +16,8 @@ from kgbench.reports import report
 from kgbench.reports.page.source import PageSource, shown
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.speedups import speedup
-from kgbench.store.store import candidate_path, read_prompt
+from kgbench.store.layout import candidate_path
+from kgbench.store.replies import read_prompt
 
 MOST_POINTS: Final = 60
 """Timing samples of one side of a case that a page holds; more are put together."""

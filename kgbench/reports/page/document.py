@@ -23,7 +23,7 @@ from kgbench.core.errors import UsageError
 from kgbench.reports.page.detail import Texts, detail_of
 from kgbench.reports.page.overview import overview
 from kgbench.reports.page.source import PageSource, shown
-from kgbench.store.store import json_text
+from kgbench.store.encoding import json_text
 
 MOST_BYTES: Final = 15_000_000
 """A larger page is a folder: browsers read a file whole before they show it."""

@@ -14,7 +14,7 @@ from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.reports.report import Report, report_of
 from kgbench.scores.rows import THRESHOLDS
-from kgbench.store.store import StoredRun
+from kgbench.store.reader import StoredRun
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,28 @@
+"""The files and folders of a run folder, ``runs/<utc>-<id>/``.
+
+* ``run.json``: what was asked for, on which machine, and how the run ended.
+* ``results.jsonl``: one line per judged candidate.
+* ``replies/``, ``candidates/``, ``agents/``: per sample, what a model was asked and replied, and the kernel in it.
+* ``logs/``: what the harness's processes print.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+FORMAT: Final = 1
+"""Version of run.json. Raised when an older kgbench could no longer read what is written."""
+RUN_FILE: Final = "run.json"
+RESULTS_FILE: Final = "results.jsonl"
+REPLIES_DIR: Final = "replies"
+
+
+def candidate_path(run: Path, problem_id: str, sample: int, round: int = 0) -> Path:
+    """Where a run keeps a candidate, whether it is there or not."""
+    return run / "candidates" / f"{sample_name(problem_id, sample, round)}.py"
+
+
+def sample_name(problem_id: str, sample: int, round: int) -> str:
+    """A sample's path below ``replies`` or ``candidates``, no ending: ``aten/add.0``, later ``aten/add.0.round1``."""
+    return f"{problem_id}.{sample}" + (f".round{round}" if round else "")

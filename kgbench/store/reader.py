@@ -1,0 +1,176 @@
+"""Reads a run folder, also one that is damaged in part."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.core.errors import numbered
+from kgbench.core.types import Result, result_from_json
+from kgbench.store.encoding import NOT_FINITE_BYTES, with_floats
+from kgbench.store.errors import NewerError, StoreError, reason
+from kgbench.store.layout import FORMAT, RESULTS_FILE, RUN_FILE
+
+_NOT_FINISHED: Final = {
+    "running": "The run is still going, or was killed before it could say how it ended.",
+    "interrupted": "The run was interrupted.",
+    "failed": "The run was ended by an error.",
+    "incomplete": "The model left questions without a reply.",
+    "generated": "The replies are there, and nothing is judged yet.",
+}
+"""By the status in run.json, the sentence for a run that has work left."""
+_WINDOWS: Final = re.compile(rb'"windows": \[[^\]]*\]')
+"""A timing's raw samples in a line of results.jsonl."""
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as read back."""
+
+    path: Path
+    info: dict[str, Any]
+    results: tuple[Result, ...]
+    notes: tuple[str, ...]
+    """What was found damaged while reading, in words."""
+
+
+def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
+    """Reads a run folder, also one whose run was killed or whose files are damaged in part, and notes what is missing.
+
+    Raw samples (``Timing.windows``) are many and scores do not need them: they come only when asked for. Raises
+    StoreError where there is no run, where nothing of it can be read, and where a newer kgbench wrote it.
+    """
+    info, notes = _info_or_none(path)
+    results, unread = read_results(path / RESULTS_FILE, with_windows=with_windows)
+    info = _info_of(path, results) if info is None else info
+    notes = (*notes, *unread)
+    if "segments" not in info and info.get("status"):
+        words = (
+            f"{path}: written by an older kgbench ({info.get('kgbench')}) that kept no policy, evidence, prompts or "
+            f"seeds; all that it kept is shown. `kgbench run --model dir:{path / 'candidates'}` judges its kernels anew"
+        )
+        notes = (numbered("KGB627", words), *notes)
+    how_it_ended = _NOT_FINISHED.get(info.get("status", ""), "" if results else "The run ended without a result.")
+    if how_it_ended and info.get("status"):
+        command = "evaluate" if info["status"] == "generated" else "run --resume"
+        words = f"{how_it_ended} `kgbench {command} {path}` does what is missing."
+        notes = (*notes, numbered("KGB609", words))
+    return StoredRun(path, info, results, notes)
+
+
+def _info_or_none(path: Path) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """What run.json says; None with a note where it cannot be read and there are results. Raises StoreError."""
+    try:
+        return read_info(path), ()
+    except NewerError:
+        raise
+    except StoreError as error:
+        if not (path / RESULTS_FILE).is_file():
+            raise
+        words = (
+            f"{error}. Its results are shown all the same: which problems were asked for, on which machine and with "
+            "which versions is not known, and shares are of the problems that have a result."
+        )
+        return None, (numbered("KGB614", words),)
+
+
+def _info_of(path: Path, results: Sequence[Result]) -> dict[str, Any]:
+    """The little that results say about the run that they are of."""
+    kinds = {result.problem: result.kind for result in results}
+    problems = [{"id": name, "kind": kind} for name, kind in kinds.items()]
+    models = sorted({result.model for result in results})
+    samples = max((result.sample + 1 for result in results), default=1)
+    return {"format": FORMAT, "id": path.name, "model": ", ".join(models), "samples": samples, "problems": problems}
+
+
+def read_info(run: Path) -> dict[str, Any]:
+    """What run.json says. Raises StoreError."""
+    path = run / RUN_FILE
+    try:
+        info = json.loads(path.read_text())
+    except FileNotFoundError as error:
+        raise StoreError(
+            "KGB408", f"{path.parent}: not a run: it has no {RUN_FILE}; give a folder that kgbench run made"
+        ) from error
+    except (OSError, ValueError) as error:
+        words = f"{path}: cannot read: {error}; restore it from a copy, or remove the folder"
+        raise StoreError("KGB409", words) from error
+    if not isinstance(info, dict) or not isinstance(info.get("format"), int):
+        raise StoreError(
+            "KGB410", f"{path}: not a run: the key `format` is missing; give a folder that kgbench run made"
+        )
+    if info["format"] > FORMAT:
+        raise NewerError(
+            "KGB411", f"{path}: written by a newer kgbench (format {info['format']}, known {FORMAT}); update kgbench"
+        )
+    return info
+
+
+def read_results(
+    path: Path, *, with_windows: bool = False, again: str = "run --resume"
+) -> tuple[tuple[Result, ...], tuple[str, ...]]:
+    """(results, notes). Lines that cannot be read are left out and noted. Raises StoreError where no line can be.
+
+    ``again`` is the command that makes such lines anew.
+    """
+    results: list[Result] = []
+    damaged: list[StoreError] = []
+    notes: list[str] = []
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    cut = f"{path.name}:{number}: the last line is cut off and left out: the run was killed there"
+                    notes.append(numbered("KGB607", f"{cut}; `kgbench {again} {path.parent}` judges it again"))
+                    continue
+                try:
+                    results.append(_read_line(path, number, line, with_windows=with_windows))
+                except StoreError as error:
+                    damaged.append(error)
+    except FileNotFoundError:
+        return (), (_no_results(path, "missing"),)
+    except OSError as error:
+        raise StoreError("KGB407", f"{path}: cannot read: {reason(error)}") from error
+    if damaged and not results:
+        raise damaged[0]
+    if damaged:
+        words = (
+            f"{damaged[0]}; {len(damaged)} of {len(damaged) + len(results)} lines cannot be read and are left out; "
+            f"`kgbench {again} {path.parent}` judges what they were about again"
+        )
+        notes.append(numbered("KGB615", words))
+    if not results and not notes:
+        notes.append(_no_results(path, "empty"))
+    return tuple(results), tuple(notes)
+
+
+def _no_results(path: Path, state: str) -> str:
+    return numbered("KGB608", f"{path.name} is {state}: no candidate was finished")
+
+
+def _read_line(path: Path, number: int, line: bytes, *, with_windows: bool) -> Result:
+    try:
+        data = _without_windows(line) if not with_windows else json.loads(line)
+        for case in data.get("cases", ()) if any(mark in line for mark in NOT_FINITE_BYTES) else ():
+            if case.get("timing"):
+                case["timing"] = with_floats(case["timing"])
+        return result_from_json(data)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreError("KGB412", f"{path}:{number}: not a result: {_why_not(error)}") from error
+
+
+def _without_windows(line: bytes) -> Any:
+    """They are most of a line. No candidate's text can look like this, since its quotes are escaped."""
+    try:
+        return json.loads(_WINDOWS.sub(b'"windows": []', line))
+    except ValueError:
+        return json.loads(line)  # windows of the first runs had lists in them
+
+
+def _why_not(error: Exception) -> str:
+    """A missing key is all that a KeyError says."""
+    return f"it has no {error}" if isinstance(error, KeyError) else str(error)

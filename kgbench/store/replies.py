@@ -1,0 +1,52 @@
+"""What a model was asked and what it replied, as kept in a run folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgbench.llm.conversation import Prompt, Reply, Stop, Turn, Usage
+from kgbench.store.errors import StoreError
+from kgbench.store.layout import REPLIES_DIR, sample_name
+
+
+@dataclass(frozen=True)
+class StoredReply:
+    """What came of one question, and what was read from it."""
+
+    reply: Reply | None
+    """None where the provider refused the question."""
+    code: str | None
+    """The kernel; None where there is none."""
+    why: str
+    """How the kernel was found, or why there is none."""
+    usd: float | None
+    """None where the price is unknown."""
+    prompt_sha256: str
+
+
+def read_reply(run: Path, problem_id: str, sample: int, round: int) -> StoredReply | None:
+    """A stored reply of a run; None where there is none. Raises StoreError when its file is damaged."""
+    path = run / REPLIES_DIR / f"{sample_name(problem_id, sample, round)}.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        reply = data["reply"]
+        if reply is not None:
+            reply = Reply(**{**reply, "stop": Stop(reply["stop"]), "usage": Usage(**reply["usage"])})
+        return StoredReply(reply, data["code"], data["why"], data["usd"], data["prompt_sha256"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        words = f"{path}: no stored reply can be read: {error}; remove the file, and the question is asked again"
+        raise StoreError("KGB560", words) from error
+
+
+def read_prompt(run: Path, problem_id: str, sample: int, round: int = 0) -> Prompt | None:
+    """What was asked for a sample; None where nothing was, or where that cannot be read any more."""
+    path = run / REPLIES_DIR / f"{sample_name(problem_id, sample, round)}.json"
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))["asked"]["prompt"]
+        return Prompt(said["system"], tuple(Turn(**turn) for turn in said["turns"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
