@@ -20,7 +20,8 @@ import torch
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import compare, share_used
-from kgbench.harness.verdict.judge import OverloadJudge, mismatch_words
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.verdicts import mismatch_words
 from kgbench.harness.wire.buffers import create_arena
 from kgbench.problem.cases import Case, expand_cases
 from kgbench.problem.model import Overload

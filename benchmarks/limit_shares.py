@@ -33,8 +33,9 @@ from torch.overrides import TorchFunctionMode
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import share_used
-from kgbench.harness.verdict.judge import OverloadJudge, PlacedCall, written_names
+from kgbench.harness.verdict.judge import OverloadJudge, written_names
 from kgbench.harness.verdict.narrow_dtypes import stored_as
+from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.reference import element, values_only
 from kgbench.harness.wire.buffers import Arena, create_arena
 from kgbench.problem.cases import Case, expand_cases

@@ -24,7 +24,8 @@ from torch.overrides import TorchFunctionMode
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.core import user_modules
 from kgbench.harness.verdict.compare import share_used
-from kgbench.harness.verdict.judge import OverloadJudge, PlacedCall, written_names
+from kgbench.harness.verdict.judge import OverloadJudge, written_names
+from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.buffers import Arena, create_arena, tensor_at
 from kgbench.problem.cases import expand_cases
 from kgbench.problem.model import Overload

@@ -54,7 +54,7 @@ def _run(path: Path, overload: Overload) -> None:
     try:
         judge = OverloadJudge(overload, torch.device("cpu"))
         inputs = make_inputs(overload, bound, torch.Generator("cpu").manual_seed(0))
-        if judge.plain:
+        if judge.contract.plain:
             judge.reference.value(inputs.arguments())
             return
         call = judge.place_inputs(inputs)

@@ -12,7 +12,9 @@ from kgbench.core.paths import problems_dir  # noqa: E402
 from kgbench.core.types import Outcome  # noqa: E402
 from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES  # noqa: E402
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
+from kgbench.harness.verdict.placed_call import PlacedCall  # noqa: E402
+from kgbench.harness.verdict.verdicts import PASSED  # noqa: E402
 from kgbench.problem.cases import expand_cases  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
 
@@ -101,7 +103,7 @@ def test_an_array_of_pointers_must_stay_as_it_is(pointers: OverloadJudge, where:
 
 
 def test_the_true_claim_passes(judge: OverloadJudge, call: PlacedCall) -> None:
-    assert judge._claims(call, {"outputs": [TRUE_CLAIM]}) is PASSED
+    assert judge.contract.check(call, {"outputs": [TRUE_CLAIM]}) is PASSED
 
 
 @pytest.mark.parametrize(
@@ -125,4 +127,4 @@ def test_the_true_claim_passes(judge: OverloadJudge, call: PlacedCall) -> None:
 def test_any_other_claim_is_an_outcome(
     judge: OverloadJudge, call: PlacedCall, reply: dict[str, Any], outcome: Outcome
 ) -> None:
-    assert judge._claims(call, reply).outcome is outcome
+    assert judge.contract.check(call, reply).outcome is outcome

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.baselines.references import random as laws  # noqa: E402
 from kgbench.core.types import Outcome, Result  # noqa: E402
 from kgbench.harness.session.session import Job, Session  # noqa: E402
-from kgbench.harness.verdict.judge import PASSED  # noqa: E402
 from kgbench.harness.verdict.random.judge import LOW_BITS, RandomJudge, _seedings  # noqa: E402
+from kgbench.harness.verdict.verdicts import PASSED  # noqa: E402
 from kgbench.problem.cases import expand_cases  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
 

@@ -18,8 +18,9 @@ from kgbench.baselines.references import aten, aten_memory, cublas, cublas_vecto
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.core.paths import problems_dir  # noqa: E402
 from kgbench.core.types import Outcome  # noqa: E402
+from kgbench.harness.verdict.contract import forbidden_change  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, TORCH_NAMES, itemsize, make_inputs  # noqa: E402
-from kgbench.harness.verdict.judge import OverloadJudge, forbidden_change, written_names  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge, written_names  # noqa: E402
 from kgbench.harness.verdict.reference import ReferenceFunction  # noqa: E402
 from kgbench.problem.cases import TensorSpec, bind, case_bytes, expand_cases  # noqa: E402
 from kgbench.problem.format import TIMED_KINDS, plain_type  # noqa: E402

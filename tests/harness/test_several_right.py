@@ -18,7 +18,8 @@ from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
 from kgbench.harness.referee.referee import Referee  # noqa: E402
 from kgbench.harness.verdict.canonical import in_one_form  # noqa: E402
 from kgbench.harness.verdict.inputs import Chunk  # noqa: E402
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, Verdict  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
+from kgbench.harness.verdict.verdicts import PASSED, Verdict  # noqa: E402
 from kgbench.harness.wire.buffers import HostArena  # noqa: E402
 from kgbench.problem.cases import expand_cases  # noqa: E402
 from kgbench.problem.model import Needs, Problem  # noqa: E402

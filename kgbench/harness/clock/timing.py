@@ -32,7 +32,9 @@ from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, half_width, interv
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
 from kgbench.harness.verdict import defences
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
 from kgbench.harness.workers.started import Clock, Side

@@ -22,7 +22,8 @@ from kgbench.harness.verdict.inputs import (
     itemsize,
     poisoned,
 )
-from kgbench.harness.verdict.judge import OverloadJudge, PlacedCall
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.workers.started import Side
 from kgbench.problem.model import Overload
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgbench.core.errors import ExpressionError
 from kgbench.harness.clock.physical_bound import Work
 from kgbench.harness.verdict.inputs import itemsize
-from kgbench.harness.verdict.judge import PlacedCall
+from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.problem.calls import DTYPES
 from kgbench.problem.cases import Case, TensorSpec
 from kgbench.problem.model import Overload

@@ -226,7 +226,7 @@ def _cases(overload: Overload) -> Iterator[Seen]:
         specs = bound.specs
         written = [spec for spec in specs if spec.access != "read"]
         inputs = make_inputs(overload, bound, generator)
-        promises = judge.promises(inputs) if judge.returns_tensors else ()
+        promises = judge.promises(inputs)
         outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
         outputs += [Output(promise.dtype, promise.shape, True, promise.shares) for promise in promises]
         yield Seen(

@@ -44,10 +44,12 @@ from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.sandbox.plan import NOTHING, Plan
 from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.defences import FLOOR
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict, warm_up
+from kgbench.harness.verdict.judge import OverloadJudge, warm_up
+from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.random.judge import judge_for
 from kgbench.harness.verdict.reference import reference_spec
 from kgbench.harness.verdict.repeat import can_repeat, check_again
+from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec

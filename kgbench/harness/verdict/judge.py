@@ -2,65 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
 
 from kgbench.baselines.expected import Answer, Expected
 from kgbench.baselines.registry import load_function
-from kgbench.core.types import Mismatch, Outcome
+from kgbench.core.types import Outcome
 from kgbench.harness.verdict.canonical import in_one_form
 from kgbench.harness.verdict.compare import Limits, compare
+from kgbench.harness.verdict.contract import OutputContract, forbidden_change
 from kgbench.harness.verdict.defences import CONTRACT, FRESH, VALUES
-from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, CallInputs, Chunk, itemsize, make_inputs, writable
+from kgbench.harness.verdict.inputs import CallInputs, make_inputs, writable
 from kgbench.harness.verdict.loose_compare import compare_as_others
 from kgbench.harness.verdict.narrow_dtypes import either
 from kgbench.harness.verdict.output_specs import Promise, aten_function, aten_promises
+from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.reference import ReferenceFunction, values_only
+from kgbench.harness.verdict.verdicts import PASSED, Verdict, mismatch_words
+from kgbench.harness.verdict.views import prove_view
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, encode_tensor, round_up
-from kgbench.harness.wire.protocol import decode_scalar
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import BoundCase, Case, bind
 from kgbench.problem.model import Overload
 
 SPARE_OUTPUT_BYTES: Final = 4096
-"""Room behind an output, so that one of a wrong size still comes across and can be named."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    outcome: Outcome
-    reason: str = ""
-    mismatch: Mismatch | None = None
-
-
-PASSED: Final = Verdict(Outcome.PASSED)
-
-
-@dataclass(frozen=True)
-class PlacedCall:
-    """One call of a case: inputs drawn, outputs expected, places in the arena."""
-
-    inputs: CallInputs
-    promises: tuple[Promise, ...]
-    out_offset: int
-    out_bytes: int
-    listed: bool = False
-    """Tensors come back in a list or tuple, even if it is one."""
-    remembers: bool = False
-    """It will be judged again, so what is right is kept in ``known``."""
-    known: dict[str, Answer] = field(default_factory=dict, compare=False)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of what is returned, as references and mismatches have them."""
-        several = len(self.promises) != 1 or self.listed
-        return tuple(f"return[{index}]" if several else "return" for index in range(len(self.promises)))
-
-    @property
-    def end(self) -> int:
-        return self.out_offset + self.out_bytes
+"""Bytes of spare memory behind a call's outputs, so that one of a wrong size still comes across and can be named."""
 
 
 class OverloadJudge:
@@ -75,10 +43,8 @@ class OverloadJudge:
         """Every base that arrays of pointers were filled in with."""
         self.without: frozenset[str] = frozenset()
         """Layers of defence that are left out, in a test of the harness."""
-        self.plain = overload.signature.returns == "Scalar"
-        """The entry returns a Python value."""
+        self.contract = OutputContract(overload, device, self.reference)
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
-        self.returns_tensors = overload.signature.returns not in ("None", "Scalar") and not overload.returned_argument
 
     def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
         """Draw a call's inputs, from the arena's start on, and find room for its outputs behind them."""
@@ -98,7 +64,7 @@ class OverloadJudge:
             message["poison"] = []
         if CONTRACT in self.without:
             message["lenient"] = [promise.dtype for promise in call.promises] or [""]
-        message["late"] = bool(call.inputs.bound.case.variables.get("late", False))
+        message["late"] = bool(call.case.variables.get("late", False))
         if trusted_reference:
             message["kwargs"] |= self._reference_hints(call)
             return message
@@ -117,7 +83,7 @@ class OverloadJudge:
 
         ``known`` takes the reference's answers where it had to be asked, so that it need not be asked again.
         """
-        if not self.returns_tensors:
+        if not self.contract.returns_tensors:
             return ()
         target = self.overload.baseline.get("cuda", "")
         if target.startswith("aten:") and aten_function(target.removeprefix("aten:")):
@@ -156,23 +122,17 @@ class OverloadJudge:
     ) -> Verdict:
         """One call, judged; the generator is for a second one where a view is to be proven. Raises WorkerFailed."""
         self.fill(side, call)
-        self._synchronize()
+        synchronize(self.device)
         message = {"op": "call", **self.message(call, reference)}
-        reply = side.handle.request(message, timeout_s, what(case))
-        verdict = self._claims(call, reply)
+        reply = side.handle.request(message, timeout_s, call.label)
+        verdict = self.contract.check(call, reply)
         if verdict is not PASSED and CONTRACT not in self.without:
             return verdict
-        snapshot = self.snapshot(side, call)
+        snapshot = call.snapshot(side)
         verdict = self.judge(call, snapshot)
         if verdict is PASSED and any(promise.shares for promise in call.promises):
-            return self._prove_alias(side, case, call, generator)
+            return prove_view(side, call, self.place(case, generator), self.judge, generator)
         return verdict
-
-    def snapshot(self, side: Side, call: PlacedCall) -> torch.Tensor:
-        """A private copy of everything the call could have touched."""
-        assert side.arena is not None
-        start = call.inputs.start
-        return side.arena.bytes_at(start, call.end - start).clone()
 
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
         """From a snapshot alone: nothing changed that may not, and every output right."""
@@ -186,7 +146,7 @@ class OverloadJudge:
     def outputs(self, call: PlacedCall, snapshot: torch.Tensor) -> dict[str, torch.Tensor] | Verdict:
         """All outputs by name from a snapshot, or what was changed that may not."""
         outputs: dict[str, torch.Tensor] = {}
-        variables = call.inputs.bound.case.variables
+        variables = call.case.variables
         for name, chunk in call.inputs.chunks.items():
             begin = chunk.offset - call.inputs.start
             after = snapshot[begin : begin + chunk.image.numel()]
@@ -215,8 +175,8 @@ class OverloadJudge:
 
     def values(self, call: PlacedCall, outputs: dict[str, torch.Tensor]) -> Verdict:
         """Whether all outputs are right."""
-        variables = call.inputs.bound.case.variables
-        if self.plain or variables.get("unjudged") or not self.overload.values_defined:
+        variables = call.case.variables
+        if self.contract.plain or variables.get("unjudged") or not self.overload.values_defined:
             return PASSED
         outputs, expected = self.comparable(call, outputs)
         for name, wanted in expected.items():
@@ -226,7 +186,7 @@ class OverloadJudge:
             if VALUES in self.without:
                 mismatch = compare_as_others(name, got, wanted)
             else:
-                mismatch = compare(name, got, wanted, self.limits(call.inputs.bound.case))
+                mismatch = compare(name, got, wanted, self.limits(call.case))
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
         return PASSED
@@ -269,133 +229,9 @@ class OverloadJudge:
         chunk = call.inputs.chunks.get(name)
         if chunk is None or chunk.spec.live is None:
             return None
-        mask = writable(chunk, call.inputs.bound.case.variables)
+        mask = writable(chunk, call.case.variables)
         view = mask.as_strided(chunk.spec.shape, chunk.spec.strides, chunk.spec.offset)
         return view[list(chunk.spec.slots)] if chunk.spec.slots else view
-
-    def _claims(self, call: PlacedCall, reply: dict[str, Any]) -> Verdict:
-        claims = reply.get("outputs")
-        if not isinstance(claims, list):
-            return Verdict(Outcome.REJECTED, "malformed reply")
-        if self.plain:
-            return self._plain_value(call, claims)
-        if self.overload.returned_argument:
-            return self._argument_itself(call, claims)
-        if not self.returns_tensors:
-            # The entry is `-> None`: what it returns is nobody's business.
-            return PASSED
-        if len(claims) != len(call.promises):
-            words = f"returned {len(claims)} values, {len(call.promises)} tensors are promised"
-            return Verdict(Outcome.REJECTED, words)
-        for claim, promise in zip(claims, call.promises, strict=True):
-            verdict = self._claim(claim, promise)
-            if verdict is not PASSED:
-                return verdict
-        return PASSED
-
-    def _claim(self, claim: Any, promise: Promise) -> Verdict:
-        """What the worker says about one output, which may be anything: only the promised words pass."""
-        if not isinstance(claim, dict):
-            return Verdict(Outcome.REJECTED, "malformed reply")
-        kind, shares = claim.get("type"), claim.get("shares")
-        if kind != "Tensor":
-            return Verdict(Outcome.REJECTED, f"returned {kind}, a plain torch.Tensor is promised")
-        if claim.get("device") != self.device.type:
-            words = f"returned a tensor on {claim.get('device')}, inputs are on {self.device.type}"
-            return Verdict(Outcome.REJECTED, words)
-        if claim.get("requires_grad") is not False:
-            return Verdict(Outcome.REJECTED, "returned a tensor that requires grad")
-        if claim.get("dtype") != promise.dtype:
-            return Verdict(Outcome.WRONG_DTYPE, f"returned {claim.get('dtype')}, {promise.dtype} is right")
-        if claim.get("shape") != list(promise.shape):
-            return Verdict(Outcome.WRONG_SHAPE, f"returned shape {claim.get('shape')}, {list(promise.shape)} is right")
-        if not promise.has_strides(claim.get("strides")):
-            right = list(promise.strides or ())
-            return Verdict(Outcome.WRONG_SHAPE, f"returned strides {claim.get('strides')}, {right} are right")
-        if promise.offset is not None and claim.get("offset") != promise.offset:
-            words = f"returned storage offset {claim.get('offset')}, {promise.offset} is right"
-            return Verdict(Outcome.WRONG_SHAPE, words)
-        if claim.get("lazy") != list(promise.lazy):
-            words = "returned a tensor whose lazy conjugate or negative bit is set, or is not, otherwise than ATen's"
-            return Verdict(Outcome.REJECTED, words)
-        if shares and not promise.shares:
-            return Verdict(Outcome.REJECTED, "returned a tensor that shares storage with an input")
-        return PASSED
-
-    def _plain_value(self, call: PlacedCall, claims: list[Any]) -> Verdict:
-        """A Python value: its type and itself, exactly."""
-        right = self.reference.value(call.inputs.arguments())
-        claim = claims[0] if len(claims) == 1 and isinstance(claims[0], dict) else {}
-        if claim.get("type") != type(right).__name__:
-            words = f"returned {claim.get('type', f'{len(claims)} values')}, {type(right).__name__} is right"
-            return Verdict(Outcome.WRONG_DTYPE, words)
-        try:
-            got = decode_scalar(claim.get("value"))
-        except (TypeError, ValueError):
-            return Verdict(Outcome.REJECTED, "malformed reply")
-        # As text NaN equals NaN, and -0.0 is not 0.0.
-        if type(got) is type(right) and repr(got) == repr(right):
-            return PASSED
-        return Verdict(Outcome.WRONG_VALUE, f"returned {got!r}, {right!r} is right")
-
-    def _argument_itself(self, call: PlacedCall, claims: list[Any]) -> Verdict:
-        """The written argument must come back as it was handed in."""
-        name = self.overload.returned_argument
-        specs = call.inputs.bound.specs
-        index = next(number for number, spec in enumerate(specs) if spec.name == name)
-        spec, claim = specs[index], claims[0] if len(claims) == 1 and isinstance(claims[0], dict) else {}
-        geometry = [claim.get(key) for key in ("dtype", "shape", "strides", "offset")]
-        wanted = [spec.dtype, list(spec.shape), list(spec.strides), spec.offset]
-        shares = claim.get("shares")
-        shared = not spec.elements or (isinstance(shares, list) and index in shares)
-        if claim.get("type") == "Tensor" and geometry == wanted and shared:
-            return PASSED
-        return Verdict(Outcome.REJECTED, f"did not return '{name}' itself, which it was given and must return")
-
-    def _prove_alias(self, side: Side, case: Case, first: PlacedCall, generator: torch.Generator) -> Verdict:
-        """Rewrite the base under the returned view: a view shows the new values, a copy the old ones. Then write
-        through it.
-        """
-        second = self.place(case, generator)
-        assert side.arena is not None
-        for chunk in second.inputs.chunks.values():
-            side.arena.bytes_at(chunk.offset, chunk.image.numel()).copy_(chunk.image)
-        side.arena.bytes_at(first.out_offset, first.out_bytes).fill_(0xFF)
-        self._synchronize()
-        side.handle.request({"op": "copy_out"}, 30.0, what(case))
-        verdict = self.judge(second, self.snapshot(side, second))
-        if verdict.outcome is Outcome.WRONG_VALUE:
-            words = "not a view: after its base was rewritten it still shows the old values"
-            return Verdict(Outcome.WRONG_VALUE, words, verdict.mismatch)
-        return verdict if verdict is not PASSED else self._prove_writing(side, case, second, generator)
-
-    def _prove_writing(self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator) -> Verdict:
-        """Have the worker write through the returned views: the base must hold what was written, and nothing else."""
-        assert side.arena is not None
-        bases = {name: chunk.image.clone() for name, chunk in call.inputs.chunks.items()}
-        position = call.out_offset
-        for promise in call.promises:
-            written = torch.randint(0, 2, (promise.nbytes,), generator=generator, device=self.device, dtype=torch.uint8)
-            side.arena.bytes_at(position, promise.nbytes).copy_(written)
-            position += round_up(promise.nbytes, ALIGNMENT_BYTES)
-            if not promise.shares:
-                continue
-            if promise.overlaps:
-                # Elements that lie on one another keep whichever was written last.
-                return PASSED
-            chunk = call.inputs.chunks[promise.base]
-            dtype = getattr(torch, promise.dtype)
-            storage = bases[promise.base][GUARD_BYTES : chunk.image.numel() - GUARD_BYTES].view(dtype)
-            start = storage.storage_offset() + (promise.offset or 0)
-            view = storage.as_strided(promise.shape, promise.strides or (), start)
-            values = written.view(dtype).reshape(promise.shape)
-            view.copy_(LAZY_BITS["conj" if promise.lazy[0] else "neg" if promise.lazy[1] else ""](values))
-        self._synchronize()
-        side.handle.request({"op": "write_back"}, 30.0, what(case))
-        for name, chunk in call.inputs.chunks.items():
-            if not torch.equal(side.arena.bytes_at(chunk.offset, chunk.image.numel()), bases[name]):
-                return Verdict(Outcome.WRONG_VALUE, f"not a view: what is written through it does not show in '{name}'")
-        return PASSED
 
     def _reference_hints(self, call: PlacedCall) -> dict[str, Any]:
         views = {
@@ -404,7 +240,7 @@ class OverloadJudge:
                 list(chunk.spec.strides),
                 0,
                 None if chunk.spec.live is None else chunk.spec.live.text,
-                {k: v for k, v in call.inputs.bound.case.variables.items() if isinstance(v, (int, str, bool))},
+                {k: v for k, v in call.case.variables.items() if isinstance(v, (int, str, bool))},
                 list(chunk.spec.slots),
             ]
             for name, chunk in call.inputs.chunks.items()
@@ -416,36 +252,9 @@ class OverloadJudge:
             "_returns": returns,
             "_strides": [None if promise.strides is None else list(promise.strides) for promise in call.promises],
             "_alias": any(promise.shares for promise in call.promises),
-            "_plain": self.plain,
+            "_plain": self.contract.plain,
             "_returned_argument": self.overload.returned_argument,
         }
-
-    def _synchronize(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
-
-def forbidden_change(name: str, chunk: Chunk, after: torch.Tensor, variables: dict[str, Any]) -> str | None:
-    """Words for the first byte that a call changed and may not, or None. ``after``: the chunk's bytes."""
-    changed = after != chunk.image
-    if not bool(changed.any()):
-        return None
-    end = chunk.image.numel() - GUARD_BYTES
-    if bool(changed[:GUARD_BYTES].any()):
-        return f"wrote in front of '{name}'"
-    if bool(changed[end:].any()):
-        first = int(changed[end:].nonzero()[0])
-        return f"wrote behind the end of '{name}' ({first} bytes past it)"
-    size = itemsize(chunk.spec.dtype)
-    elements = changed[GUARD_BYTES:end].reshape(-1, size).any(dim=1)
-    wrong = elements & ~writable(chunk, variables)
-    if not bool(wrong.any()):
-        return None
-    first = int(wrong.nonzero()[0])
-    share = f"{int(wrong.sum())} of {wrong.numel()} elements"
-    if chunk.spec.access == "read":
-        return f"changed input '{name}' at storage element {first} ({share})"
-    return f"wrote outside the region of '{name}' that it may write, at storage element {first} ({share})"
 
 
 def written_names(bound: BoundCase) -> tuple[str, ...]:
@@ -456,13 +265,3 @@ def written_names(bound: BoundCase) -> tuple[str, ...]:
 def warm_up() -> None:
     """Pay once for what torch loads when it first runs an operator without data."""
     torch.ops.aten.add.Tensor(*(torch.empty(1, device="meta") for _ in range(2)))
-
-
-def mismatch_words(mismatch: Mismatch) -> str:
-    where = f"{mismatch.output}{list(mismatch.index)}"
-    share = f"{mismatch.wrong_share:.1%} of {list(mismatch.shape)} {mismatch.dtype} wrong"
-    return f"{where}: got {mismatch.got}, wanted {mismatch.wanted}, limit {mismatch.limit}; {share}"
-
-
-def what(case: Case) -> str:
-    return f"case {case.id}"

@@ -11,7 +11,9 @@ from typing import Final
 
 import torch
 
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 
@@ -23,7 +25,7 @@ def can_repeat(judge: OverloadJudge, call: PlacedCall) -> bool:
     """The answer is tensors, all of which the input decides, and a second call leaves the first one's alone."""
     if call.end > MOST_BYTES:
         return False
-    decided = judge.overload.kind == "compute" and judge.overload.values_defined and not judge.plain
+    decided = judge.overload.kind == "compute" and judge.overload.values_defined and not judge.contract.plain
     return decided and not any(promise.shares for promise in call.promises)
 
 
@@ -31,11 +33,11 @@ def check_again(
     judge: OverloadJudge, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float
 ) -> tuple[Verdict, bool | None]:
     """A call that was just right once more: its verdict, and whether all bits are as before. Raises WorkerFailed."""
-    before = judge.snapshot(side, call)
+    before = call.snapshot(side)
     verdict = judge.check(side, case, call, generator, timeout_s, False)
     if verdict is not PASSED:
         return replace(verdict, reason=f"right, then with the same input wrong: {verdict.reason}"), None
-    return PASSED, _same_bits(judge, call, before, judge.snapshot(side, call))
+    return PASSED, _same_bits(judge, call, before, call.snapshot(side))
 
 
 def _same_bits(judge: OverloadJudge, call: PlacedCall, before: torch.Tensor, after: torch.Tensor) -> bool | None:

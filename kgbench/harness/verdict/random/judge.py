@@ -16,9 +16,11 @@ import torch
 from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
 from kgbench.core.types import Outcome
 from kgbench.harness.verdict.compare import compare
-from kgbench.harness.verdict.judge import PASSED, OverloadJudge, PlacedCall, Verdict, mismatch_words, what
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_of, first_failure
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
+from kgbench.harness.verdict.verdicts import PASSED, Verdict, mismatch_words
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
@@ -74,10 +76,10 @@ class RandomJudge(OverloadJudge):
         results: list[Outputs] = []
         for seeding in _seedings(generator, passed):
             self.fill(side, call)
-            self._synchronize()
-            reply = side.handle.request(_seeded(message, seeding), timeout_s, what(case))
-            verdict = self._claims(call, reply)
-            outputs = self.outputs(call, self.snapshot(side, call)) if verdict is PASSED else verdict
+            synchronize(self.device)
+            reply = side.handle.request(_seeded(message, seeding), timeout_s, call.label)
+            verdict = self.contract.check(call, reply)
+            outputs = self.outputs(call, call.snapshot(side)) if verdict is PASSED else verdict
             if isinstance(outputs, Verdict):
                 return outputs
             verdict = self.values(call, outputs)
@@ -100,7 +102,7 @@ class RandomJudge(OverloadJudge):
                 if words := _impossible(name, got, answer):
                     return Verdict(Outcome.WRONG_VALUE, words)
                 continue
-            limits = self.limits(call.inputs.bound.case)
+            limits = self.limits(call.case)
             if isinstance(answer, Follows):
                 exact = not (answer.rounded and got.dtype.itemsize == 2)
                 answer, limits = Expected(answer.value(outputs)), replace(limits, exact=exact)

@@ -1,0 +1,59 @@
+"""One call with places for its inputs and outputs in the memory that the referee shares with a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+from kgbench.baselines.expected import Answer
+from kgbench.harness.verdict.inputs import CallInputs
+from kgbench.harness.verdict.output_specs import Promise
+from kgbench.harness.workers.started import Side
+from kgbench.problem.cases import Case
+
+
+@dataclass(frozen=True)
+class PlacedCall:
+    """One call of a case: inputs drawn, outputs expected, places in the arena."""
+
+    inputs: CallInputs
+    promises: tuple[Promise, ...]
+    out_offset: int
+    out_bytes: int
+    listed: bool = False
+    """Tensors come back in a list or tuple, even if it is one."""
+    remembers: bool = False
+    """It will be judged again, so what is right is kept in ``known``."""
+    known: dict[str, Answer] = field(default_factory=dict, compare=False)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what is returned, as references and mismatches have them."""
+        several = len(self.promises) != 1 or self.listed
+        return tuple(f"return[{index}]" if several else "return" for index in range(len(self.promises)))
+
+    @property
+    def end(self) -> int:
+        return self.out_offset + self.out_bytes
+
+    @property
+    def case(self) -> Case:
+        return self.inputs.bound.case
+
+    @property
+    def label(self) -> str:
+        """The case's name in messages."""
+        return f"case {self.case.id}"
+
+    def snapshot(self, side: Side) -> torch.Tensor:
+        """uint8: a private copy of everything that the call could have touched."""
+        assert side.arena is not None
+        start = self.inputs.start
+        return side.arena.bytes_at(start, self.end - start).clone()
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until what was written to shared memory from here has arrived."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,24 @@
+"""What is decided about one call, one case or one overload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kgbench.core.types import Mismatch, Outcome
+
+
+@dataclass(frozen=True)
+class Verdict:
+    outcome: Outcome
+    reason: str = ""
+    mismatch: Mismatch | None = None
+
+
+PASSED: Final = Verdict(Outcome.PASSED)
+
+
+def mismatch_words(mismatch: Mismatch) -> str:
+    where = f"{mismatch.output}{list(mismatch.index)}"
+    share = f"{mismatch.wrong_share:.1%} of {list(mismatch.shape)} {mismatch.dtype} wrong"
+    return f"{where}: got {mismatch.got}, wanted {mismatch.wanted}, limit {mismatch.limit}; {share}"
