@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, Job]]:
     """Those that can be judged again; why others cannot is said on stderr."""
-    from kgbench.reports.report import numbered_as
+    from kgbench.reports.words import numbered_as
 
     found, left_out = [], dict[str, list[str]]()
     for result, job in _jobs(stored, results):
@@ -86,7 +86,7 @@ def measure(
     from kgbench.evaluation.coordinator import opened
     from kgbench.harness.machine.devices import find_devices
     from kgbench.harness.session.session import Session, Settings
-    from kgbench.reports.report import result_line
+    from kgbench.reports.words import result_line
     from kgbench.store import verification
     from kgbench.store.encoding import sha256
 

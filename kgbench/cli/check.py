@@ -203,7 +203,7 @@ def hint_lines(found: Sequence[Hint]) -> Iterable[str]:
 
 def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Everything on the screen, JSON-ready."""
-    from kgbench.reports.report import result_json
+    from kgbench.reports.json_data import result_json
 
     bench = [
         {
@@ -232,20 +232,20 @@ def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], fil
     """Outcome, what is wrong, speed, and below what that was found with."""
     from rich.text import Text
 
-    from kgbench.reports import report
+    from kgbench.reports.terminal import print_line
 
     right = result.outcome is Outcome.PASSED
     head = Text(f"{plain(file)} as {problem.id}: ")
-    report.print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
+    print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
     for line in () if right else failure_lines(result, problem):
-        report.print_line(console, Text(plain(line)), indent=2)
-    report.print_line(console, Text(_count_right(result)), indent=2)
+        print_line(console, Text(plain(line)), indent=2)
+    print_line(console, Text(_count_right(result)), indent=2)
     if _timed(result):
         console.print()
         console.print(speed_table(result, problem, facts.get("peaks")))
     console.print()
     for line in _footnotes(result, facts):
-        report.print_line(console, Text(plain(line)), indent=0)
+        print_line(console, Text(plain(line)), indent=0)
 
 
 def speed_table(result: Result, problem: Problem | None, peaks: Mapping[str, Any] | None = None) -> Table:
@@ -351,14 +351,14 @@ def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[st
 
 def failure_lines(result: Result, problem: Problem | None) -> Iterable[str]:
     """The first wrong element or the reason, a guess, and the end of the log where it says more."""
-    from kgbench.reports import report
+    from kgbench.reports.words import LOG_SAYS_MORE, failure_words, last_words
 
-    yield from report.failure_words(result)
+    yield from failure_words(result)
     words = guess_of(result, problem)
     if words:
         yield f"guess: {words}"
-    if result.outcome in report.LOG_SAYS_MORE:
-        yield from (f"| {shortened(line, 200)}" for line in report.last_words(result.log_tail))
+    if result.outcome in LOG_SAYS_MORE:
+        yield from (f"| {shortened(line, 200)}" for line in last_words(result.log_tail))
 
 
 def guess_of(result: Result, problem: Problem | None) -> str | None:
@@ -390,14 +390,14 @@ def _timed(result: Result) -> list[CaseResult]:
 
 def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:
     from kgbench.core import figures
-    from kgbench.reports import report
+    from kgbench.reports.words import device_words, estimate_text
     from kgbench.scores.speedups import speedup
 
     estimates = [(name, speedup(result, name)) for name in ("library", "fallback")]
     for name, estimate in () if result.interpreted else estimates:
         if estimate:
             launch_bound = ", launch-bound (library under 10 µs)" if estimate.launch_bound else ""
-            yield f"speedup against the {name}: {report.estimate_text(estimate)}{launch_bound}"
+            yield f"speedup against the {name}: {estimate_text(estimate)}{launch_bound}"
     if any(case.timing and case.timing.against == "fallback" for case in result.cases):
         yield "* beside a plain torch expression: the library does not run here"
     if result.interpreted:
@@ -406,7 +406,7 @@ def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:
         yield "two calls with the same input did not give the same bits, within the limit each time"
     if result.library and (result.library.name or result.library.reason):
         yield f"library: {result.library.name or f'none ({result.library.reason})'}"
-    yield f"device: {report.device_words(facts)}"
+    yield f"device: {device_words(facts)}"
     seconds = result.seconds.get("total")
     if seconds is not None:
         yield f"judged in {seconds:.1f} s; `kgbench doctor` says what this machine allows"

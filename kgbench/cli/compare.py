@@ -78,7 +78,7 @@ def _print(found: Comparison, console: object) -> None:
     from rich.text import Text
 
     from kgbench.core.text import plain
-    from kgbench.reports.report import print_line
+    from kgbench.reports.terminal import print_line
 
     assert isinstance(console, Console)
     for name, run in (("first", found.first), ("second", found.second)):

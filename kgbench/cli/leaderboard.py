@@ -30,7 +30,7 @@ def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
 
     from kgbench.core.text import plain
     from kgbench.reports.leaderboard import boards, read_reports
-    from kgbench.reports.report import print_line
+    from kgbench.reports.terminal import print_line
     from kgbench.store.encoding import json_text
 
     one_report({"--html": html, "--json": as_json})
@@ -69,7 +69,7 @@ def table(board: Board) -> Table:
 
     from kgbench.core.figures import ABSENT
     from kgbench.core.text import plain
-    from kgbench.reports.table import headline_cells
+    from kgbench.reports.score_tables import headline_cells
 
     made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for head in ("#", "model", "problems", "fast_1", "right", "speedup", "begun"):

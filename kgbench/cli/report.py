@@ -15,15 +15,15 @@ from kgbench.cli.completion import complete_run
 from kgbench.core.errors import UsageError, numbered
 
 if TYPE_CHECKING:
-    from kgbench.reports.report import Report
+    from kgbench.reports.model import Report
     from kgbench.scores.bounds import Bound
     from kgbench.store.reader import StoredRun
 
 FORMATS: Final = {
-    "table": "kgbench.reports.report:print_table",
-    "json": "kgbench.reports.report:print_json",
-    "md": "kgbench.reports.table:print_markdown",
-    "latex": "kgbench.reports.table:print_latex",
+    "table": "kgbench.reports.terminal:print_table",
+    "json": "kgbench.reports.json_data:print_json",
+    "md": "kgbench.reports.formats:print_markdown",
+    "latex": "kgbench.reports.formats:print_latex",
     "csv": "kgbench.reports.export.tidy:print_csv",
     "parquet": "kgbench.reports.export.tidy:print_parquet",
     "kernelbench": "kgbench.reports.export.kernelbench:print_results",
@@ -39,7 +39,7 @@ One that writes bytes takes the stream's ``buffer``.
 """
 BY_FORMATS: Final = ("table", "md", "latex", "csv", "json")
 """Those that ``--by`` goes with."""
-FORMATS_BY: Final = {"csv": "kgbench.reports.table:print_csv"}
+FORMATS_BY: Final = {"csv": "kgbench.reports.formats:print_csv"}
 """What does it where ``--by`` asks for a table."""
 
 FOLDERS: Final = {
@@ -193,7 +193,7 @@ def print_run(
     path: Path, values: tuple[float, ...], *, form: str, by: str | None = None, to: Path | None = None
 ) -> Report:
     """Prints a run in one of ``FORMATS`` on stdout, or writes it to a file or folder. Raises StoreError, UsageError."""
-    from kgbench.reports.report import report_of
+    from kgbench.reports.model import report_of
     from kgbench.store.reader import read_run
 
     stored = read_run(path)

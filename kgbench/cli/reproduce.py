@@ -29,7 +29,7 @@ def reproduce(run: str, jobs: int | None, out: Path, device: str, as_json: bool)
     code 1: an outcome changed, or more than 5 % of the speedups left their interval.
     """
     from kgbench.reports import reproduction
-    from kgbench.reports.report import report_of
+    from kgbench.reports.model import report_of
     from kgbench.scores.samples import is_handed_in
     from kgbench.store import verification
     from kgbench.store.encoding import json_text

@@ -77,7 +77,7 @@ def selected_by(store: RunStore, registry: Registry) -> list[str]:
 
 def done_in(store: RunStore, problems: Sequence[Problem]) -> dict[Key, Result]:
     """What has a verdict: not a harness error's, and by the problem's file as it is now."""
-    from kgbench.reports.report import is_stale
+    from kgbench.reports.model import is_stale
     from kgbench.scores.samples import newest
     from kgbench.store.layout import RESULTS_FILE
     from kgbench.store.reader import read_results

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from kgbench.models.provider import Provider
     from kgbench.problem.model import Problem
     from kgbench.problem.suites import Suite
-    from kgbench.reports.report import Report
+    from kgbench.reports.model import Report
     from kgbench.scores.bounds import Bound
     from kgbench.store.writer import RunStore
 

@@ -112,7 +112,7 @@ def seed_of(info: Mapping[str, Any], result: Result) -> str | None:
 def as_data(stored: StoredRun, result: Result, problem: Problem | None) -> dict[str, Any]:
     """Everything on the screen and the result as stored, JSON-ready; raw samples stay in the run's folder."""
     from kgbench.cli.check import guess_of
-    from kgbench.reports.report import result_json
+    from kgbench.reports.json_data import result_json
 
     file = _candidate_file(stored, result)
     return {
@@ -133,16 +133,16 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
 
     from kgbench.cli.check import failure_lines, speed_table
     from kgbench.policy import evidence
-    from kgbench.reports import report
+    from kgbench.reports.terminal import print_line
     from kgbench.scores.speedups import timed_cases
 
     def say(lines: Iterable[str], indent: int = 0) -> None:
         for line in lines:
-            report.print_line(console, Text(plain(line)), indent=indent)
+            print_line(console, Text(plain(line)), indent=indent)
 
     right = result.outcome is Outcome.PASSED
     head = Text(plain(f"{stored.path.name}  {result.problem} {_number(result)} by {result.model}: "))
-    report.print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
+    print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
     say(() if right else failure_lines(result, problem), 2)
     if result.cases:
         say(("", f"cases ({len(result.cases)})"))
@@ -162,7 +162,7 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
 
 
 def _case_lines(cases: Sequence[CaseResult]) -> Iterator[str]:
-    from kgbench.reports.report import case_words
+    from kgbench.reports.words import case_words
 
     names = [f"{case.overload} {case.id}".strip() for case in cases]
     width, outcomes = max(map(len, names)), max(len(case.outcome) for case in cases)
@@ -175,9 +175,9 @@ def _case_lines(cases: Sequence[CaseResult]) -> Iterator[str]:
 
 
 def _facts(stored: StoredRun, result: Result, problem: Problem | None) -> Iterator[str]:
-    from kgbench.reports import report
+    from kgbench.reports.words import device_words, result_line
 
-    estimate = report.result_line(result)
+    estimate = result_line(result)
     if result.outcome is Outcome.PASSED:
         yield f"verdict: {estimate}"
     for name, outcome in result.overloads.items():
@@ -186,7 +186,7 @@ def _facts(stored: StoredRun, result: Result, problem: Problem | None) -> Iterat
     if result.library and (result.library.name or result.library.reason):
         notes = "".join(f"; {key}: {text}" for key, text in result.library.notes.items())
         yield f"library: {result.library.name or f'none ({result.library.reason})'}{notes}"
-    yield f"device: {report.device_words(stored.info.get('device') or {})}"
+    yield f"device: {device_words(stored.info.get('device') or {})}"
     named = (
         ("bench cases for", result.preset),
         ("sandbox", "; ".join(f"{name} {state}" for name, state in result.sandbox.items())),

@@ -28,7 +28,7 @@ def verify(run: str, top: int | None, jobs: int | None, out: Path, device: str, 
     what comes out is appended to verification.jsonl in the run's folder, and `kgbench report` shows both. The run's own
     results stay as they are. Exit code 1: a winner is not right any more, or not faster.
     """
-    from kgbench.reports.report import report_of
+    from kgbench.reports.model import report_of
     from kgbench.store import verification
     from kgbench.store.encoding import json_text
     from kgbench.store.find import find_run

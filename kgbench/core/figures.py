@@ -14,6 +14,11 @@ def percent(share: float | None) -> str:
     return ABSENT if share is None else f"{100 * share:.1f} %"
 
 
+def count_text(number: float) -> str:
+    """A count, or a mean of counts over samples: ``12``, ``12.5``."""
+    return f"{number:.0f}" if number == int(number) else f"{number:.1f}"
+
+
 def ratio_text(ratio: float) -> str:
     """Two decimals, and more where two would say little: 0.83, 0.0021, 12.34."""
     return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"

@@ -1,6 +1,6 @@
 """What is seen while a run goes on, all of it on stderr: lines without a terminal, a live display with one.
 
-What is printed at the end, on stdout, is ``report.py``'s.
+What is printed at the end, on stdout, is ``reports/terminal.py``'s.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 
 from kgbench.core.text import plain, shortened
 from kgbench.core.types import Outcome, Result
-from kgbench.reports.report import no_candidate_words, numbered_as, result_line
+from kgbench.reports.words import no_candidate_words, numbered_as, result_line
 from kgbench.scores.samples import is_fast
 
 TALLY_EVERY_S: Final = 20.0

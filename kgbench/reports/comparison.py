@@ -15,7 +15,7 @@ import numpy as np
 
 from kgbench.core.types import Result
 from kgbench.problem.problem_set import ProblemSet
-from kgbench.reports.report import is_stale, seed_of, selected_in
+from kgbench.reports.model import is_stale, seed_of, selected_in
 from kgbench.scores import bootstrap, intervals
 from kgbench.scores import rows as scores
 from kgbench.scores.bootstrap import OVER_ALL, SPEEDUP

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kgbench.core.errors import KgbenchError, numbered
 from kgbench.problem.problem_set import ProblemSet, sha256_of
-from kgbench.reports.report import Report, report_of
+from kgbench.reports.model import Report, report_of
 from kgbench.scores.rows import Row
 from kgbench.store.layout import RUN_FILE
 from kgbench.store.reader import read_run
@@ -52,7 +52,7 @@ class Board:
     entries: tuple[Entry, ...]
 
     def to_json(self) -> dict[str, Any]:
-        from kgbench.reports.report import row_json
+        from kgbench.reports.json_data import row_json
 
         entries = [{**vars(each), "path": str(each.path), "row": row_json(each.row)} for each in self.entries]
         return {**vars(self), "problem_set": vars(self.problem_set), "entries": entries}

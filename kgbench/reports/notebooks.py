@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from kgbench.core.types import Result
 from kgbench.problem.problem_set import ProblemSet
-from kgbench.reports.report import Report, report_of
-from kgbench.reports.table import frame_of
+from kgbench.reports.formats import frame_of
+from kgbench.reports.model import Report, report_of
 from kgbench.scores import rows as scores
 from kgbench.store.find import find_run
 from kgbench.store.reader import StoredRun, read_run

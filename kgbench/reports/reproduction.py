@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kgbench.core.types import Result
-from kgbench.reports.report import estimate_text, numbered_as, result_line
+from kgbench.reports.words import estimate_text, numbered_as, result_line
 from kgbench.scores.speedups import Estimate, speedup
 
 FILE: Final = "reproduction.jsonl"

@@ -1,7 +1,7 @@
 """Scores as pure functions of stored results: one row per source. Nothing here is ever stored.
 
 What a result is stands in ``types.py``, how fast one kernel is in ``speedups.py``, which samples of a problem count in
-``samples.py``; how rows are printed in ``report.py``.
+``samples.py``; how rows are printed in ``kgbench/reports``.
 
 * fast_p is the share of *all selected problems* whose candidate is right and whose interval lies above p.
   ``fast_p (point)`` takes the point estimate instead. fast_0 is the share that is right, with or without a library.

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kgbench.reports.leaderboard import boards
+from kgbench.reports.model import report_of
 from kgbench.reports.page.ranking import write_leaderboard
-from kgbench.reports.report import report_of
 from kgbench.store.reader import read_run
 from tests.browser.conftest import Open
 from tests.browser.made_run import HOSTILE

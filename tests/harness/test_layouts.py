@@ -17,7 +17,7 @@ from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session.session import Session, Settings
 from kgbench.models.provider import provider_of
 from kgbench.problem.registry import Registry
-from kgbench.reports.report import report_of
+from kgbench.reports.model import report_of
 from kgbench.store.reader import read_run
 from tests.layouts import layout
 

@@ -11,7 +11,9 @@ from typing import Any
 from rich.console import Console
 
 from kgbench.core.types import Generation, Outcome, Result
-from kgbench.reports.report import as_json, print_report, report_of
+from kgbench.reports.json_data import as_json
+from kgbench.reports.model import report_of
+from kgbench.reports.terminal import print_report
 from kgbench.store.encoding import json_text
 from kgbench.store.reader import StoredRun
 from tests.unit.made_results import result, timing

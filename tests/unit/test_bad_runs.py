@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from kgbench.cli import main
 from kgbench.cli.report import FORMATS
 from kgbench.core.types import Outcome
-from kgbench.reports.report import report_of
+from kgbench.reports.model import report_of
 from kgbench.store.encoding import json_text
 from kgbench.store.reader import read_run
 from tests.unit.made_results import result, timing

@@ -19,7 +19,7 @@ from kgbench.cli import main
 from kgbench.cli.report import FORMATS
 from kgbench.core.types import Generation
 from kgbench.reports.export.cite import bibtex
-from kgbench.reports.report import report_of
+from kgbench.reports.model import report_of
 from kgbench.scores.rows import BY
 from kgbench.store.reader import read_run
 from tests.unit.made_results import result, timing

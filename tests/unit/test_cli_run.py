@@ -35,7 +35,7 @@ from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session import session as session_module
 from kgbench.models.providers.dir import FolderProvider
 from kgbench.problem.model import Problem
-from kgbench.reports.report import report_of
+from kgbench.reports.model import report_of
 from kgbench.store.reader import read_run
 from kgbench.store.writer import RunStore
 from tests.unit.made_results import result, timing

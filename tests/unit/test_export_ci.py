@@ -18,7 +18,7 @@ from kgbench.cli import COMMANDS, main
 from kgbench.core.types import Outcome, Result
 from kgbench.reports.export.github import summary
 from kgbench.reports.export.junit import print_junit
-from kgbench.reports.report import report_of
+from kgbench.reports.model import report_of
 from kgbench.store.reader import read_run
 from tests.unit.made_results import result, timing
 from tests.unit.test_export_tidy import stored

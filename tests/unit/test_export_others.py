@@ -17,7 +17,7 @@ from kgbench.cli import main
 from kgbench.cli.report import FOLDERS
 from kgbench.core.types import CaseResult, Outcome, Result
 from kgbench.reports.export import backendbench, folder, kernelbench, kernelgenbench
-from kgbench.reports.report import Report, report_of
+from kgbench.reports.model import Report, report_of
 from kgbench.store.reader import read_run
 from tests.unit.made_results import LIBRARY, bench, result, timing
 from tests.unit.test_export_tidy import stored

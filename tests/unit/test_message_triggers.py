@@ -42,7 +42,7 @@ from kgbench.problem.registry import load_problem
 from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.reports.export.folder import write
 from kgbench.reports.export.tidy import print_parquet
-from kgbench.reports.report import report_of
+from kgbench.reports.model import report_of
 from kgbench.store.reader import read_run
 from kgbench.store.writer import RunStore
 from tests.unit.made_results import result

@@ -15,7 +15,10 @@ from kgbench.core.figures import ratio_text
 from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Library, Mismatch, Outcome, Result
 from kgbench.evaluation.progress import Tallies, display, finished_line
-from kgbench.reports.report import as_json, print_report, report_of, result_line
+from kgbench.reports.json_data import as_json
+from kgbench.reports.model import report_of
+from kgbench.reports.terminal import print_report
+from kgbench.reports.words import result_line
 from kgbench.store.encoding import json_text
 from kgbench.store.reader import StoredRun
 from tests.unit.made_results import LIBRARY, NO_LIBRARY, bench, result, timing

@@ -18,7 +18,7 @@ from kgbench.cli import main
 from kgbench.core.errors import KgbenchError
 from kgbench.core.paths import PACKAGE
 from kgbench.core.types import Generation, Outcome, Result
-from kgbench.reports.table import all_columns, columns
+from kgbench.reports.columns import all_columns, columns
 from tests.unit.made_results import result, timing
 from tests.unit.test_comparison import stored
 

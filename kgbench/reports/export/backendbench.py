@@ -10,7 +10,8 @@ from typing import Any, Final, TextIO
 
 from kgbench.core.types import CaseResult, Outcome, Result, Timing
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, timed
-from kgbench.reports.report import Report, first_words
+from kgbench.reports.model import Report
+from kgbench.reports.words import first_words
 from kgbench.scores.samples import Selected, latest
 from kgbench.store.encoding import json_text
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TextIO
 
 from kgbench.core.text import number_of, plain
-from kgbench.reports.report import Report, problem_set_words, versions_words
+from kgbench.reports.model import Report
+from kgbench.reports.words import problem_set_words, versions_words
 from kgbench.scores.samples import library_ran
 
 _ESCAPED: Final = str.maketrans({
@@ -30,7 +31,7 @@ def bibtex(report: Report) -> str:
         "title": f"{_words(info.get('model'), 'unknown model')} on {_device(report)}: kgbench run {run}",
         "author": "{The kgbench authors}",
         "howpublished": f"kgbench {_words(info.get('kgbench'), 'of unknown version')}",
-        "note": problem_set_words(report),
+        "note": problem_set_words(report.info),
         **({"year": day[:4], "month": day[5:7], "day": day[8:]} if re.fullmatch(r"\d{4}-\d\d-\d\d", day) else {}),
     }
     lines = [
@@ -53,7 +54,7 @@ def sentence(report: Report) -> str:
         *_libraries(report),
         f"policy {_words((info.get('asked') or {}).get('policy'), 'unknown')}",
         _noise(report),
-        problem_set_words(report),
+        problem_set_words(report.info),
     )
     return f"Measured with kgbench on {day}: {'; '.join(parts)}."
 

@@ -9,7 +9,8 @@ from typing import Any, TextIO
 
 from kgbench.core.errors import UsageError
 from kgbench.core.types import CaseResult, Result, Timing
-from kgbench.reports.report import Report, first_words
+from kgbench.reports.model import Report
+from kgbench.reports.words import first_words
 from kgbench.scores.speedups import Estimate, speedup, timed_cases
 from kgbench.store.encoding import json_text
 

@@ -17,7 +17,8 @@ from kgbench.core.text import plain
 from kgbench.core.types import Outcome
 from kgbench.reports.export.folder import why
 from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
-from kgbench.reports.report import Report, device_words, estimate_text, problem_set_words, result_line
+from kgbench.reports.model import Report
+from kgbench.reports.words import device_words, estimate_text, problem_set_words, result_line
 
 SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 """The variable that names the file which GitHub shows as a step's summary."""
@@ -111,7 +112,7 @@ def summary(report: Report) -> str:
             lines += ["", f"### {title}", "", "| candidate | verdict |", "|---|---|"]
             lines += [f"| {_cell(sample_name(row))} | {_cell(_verdict(row))} |" for row in listed]
     lines += ["", _cell(f"device: {device_words(report.info.get('device') or {})}")]
-    lines += ["", _cell(problem_set_words(report)), ""]
+    lines += ["", _cell(problem_set_words(report.info)), ""]
     return _cut("\n".join(lines))
 
 

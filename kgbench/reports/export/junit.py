@@ -11,7 +11,8 @@ from kgbench.core.text import plain
 from kgbench.core.types import Outcome, Result
 from kgbench.reports.export.folder import why
 from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
-from kgbench.reports.report import Report, device_words, failure_words, last_words, problem_set_words, result_line
+from kgbench.reports.model import Report
+from kgbench.reports.words import device_words, failure_words, last_words, problem_set_words, result_line
 
 _TAGS: Final = {Outcome.SKIPPED: "skipped", Outcome.HARNESS_ERROR: "error"}
 """Every other outcome that is not right is a failure, a missing candidate and a missing result, too."""
@@ -53,7 +54,7 @@ def _facts(report: Report) -> Iterable[tuple[str, str]]:
     named = (("run", info.get("id")), ("model", info.get("model")), ("kgbench", info.get("kgbench")))
     yield from ((name, str(value)) for name, value in named if value)
     yield "device", device_words(info.get("device") or {})
-    yield "problem set", problem_set_words(report).removeprefix("problem set: ")
+    yield "problem set", problem_set_words(report.info).removeprefix("problem set: ")
 
 
 def _case(row: Row) -> Xml.Element:

@@ -13,7 +13,7 @@ from typing import Any, Final, TextIO
 
 from kgbench.core.types import Outcome, Result
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, speed, timed, why
-from kgbench.reports.report import Report
+from kgbench.reports.model import Report
 from kgbench.scores.samples import is_compiled, ks, latest, pass_at_k
 
 LEVEL: Final = 1

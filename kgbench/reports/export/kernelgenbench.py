@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 
 from kgbench.core.types import CaseResult, Outcome, Result, Timing
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, timed, why
-from kgbench.reports.report import Report
+from kgbench.reports.model import Report
 from kgbench.store.layout import candidate_path
 
 _SOURCES: Final = {"vllm": "vllm13"}

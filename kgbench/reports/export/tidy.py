@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from kgbench.core.errors import UsageError
 from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Result
-from kgbench.reports.report import Report, numbered_as
+from kgbench.reports.model import Report
+from kgbench.reports.words import numbered_as
 from kgbench.store.encoding import json_text
 
 if TYPE_CHECKING:

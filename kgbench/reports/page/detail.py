@@ -12,8 +12,8 @@ from kgbench.llm.conversation import Prompt
 from kgbench.policy import evidence
 from kgbench.problem.model import Problem
 from kgbench.prompts.render import PromptOptions, prompt_for
-from kgbench.reports import report
 from kgbench.reports.page.source import PageSource, shown
+from kgbench.reports.words import case_words, estimate_text, failure_words, result_line
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.speedups import speedup
 from kgbench.store.layout import candidate_path
@@ -84,7 +84,7 @@ def _sample(source: PageSource, result: Result, problem: Problem | None, texts: 
         "sample": result.sample,
         "round": result.round,
         "outcome": str(result.outcome),
-        "line": shown(report.result_line(result)),
+        "line": shown(result_line(result)),
         "why": [texts.number(shown(line)) for line in _why(result)],
         "mismatch": _mismatch(result),
         "speedup": _estimate(result),
@@ -100,7 +100,7 @@ def _sample(source: PageSource, result: Result, problem: Problem | None, texts: 
 
 
 def _why(result: Result) -> Sequence[str]:
-    return () if result.outcome is Outcome.PASSED else tuple(report.failure_words(result))
+    return () if result.outcome is Outcome.PASSED else tuple(failure_words(result))
 
 
 def _estimate(result: Result) -> str:
@@ -108,8 +108,8 @@ def _estimate(result: Result) -> str:
     if result.interpreted:
         return ""
     if against["library"]:
-        return report.estimate_text(against["library"])
-    return f"{report.estimate_text(against['fallback'])} (fallback)" if against["fallback"] else ""
+        return estimate_text(against["library"])
+    return f"{estimate_text(against['fallback'])} (fallback)" if against["fallback"] else ""
 
 
 def _code(source: PageSource, result: Result, texts: Texts) -> int | None:
@@ -140,7 +140,7 @@ def _mismatch(result: Result) -> list[list[str]] | None:
 
 def _case(case: CaseResult, texts: Texts) -> list[Any]:
     """Name, phase, what it is, outcome, seconds, reason."""
-    what = report.case_words(case).partition("): ")[2]
+    what = case_words(case).partition("): ")[2]
     reason = texts.number(shown(case.reason)) if case.reason else None
     name = f"{case.overload} {case.id}".strip()
     return [name, case.phase, texts.number(shown(what)), str(case.outcome), case.seconds, reason]
@@ -153,7 +153,7 @@ def _timed(case: CaseResult, result: Result, problem: Problem | None, peaks: Any
     share = roofline_share(case, rates, peaks)
     return {
         "case": f"{case.overload} {case.id}".strip(),
-        "what": shown(report.case_words(case).partition("): ")[2]),
+        "what": shown(case_words(case).partition("): ")[2]),
         "against": timing.against,
         "library_us": _digits(timing.library_us),
         "candidate_us": _digits(timing.candidate_us),

@@ -6,12 +6,13 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kgbench.core.figures import ABSENT, dollars, percent
+from kgbench.core.figures import ABSENT, dollars, percent, ratio_text
 from kgbench.core.types import Outcome
-from kgbench.reports import report
+from kgbench.reports.columns import usd_per_solved
+from kgbench.reports.footnotes import closing_lines
 from kgbench.reports.page import charts
 from kgbench.reports.page.source import PageSource, shown
-from kgbench.reports.table import usd_per_solved
+from kgbench.reports.words import device_words, problem_set_words
 from kgbench.scores.bootstrap import OVER_ALL, SPEEDUP
 from kgbench.scores.per_problem import ProblemScores, problem_scores
 from kgbench.scores.rows import Row
@@ -36,10 +37,10 @@ def overview(source: PageSource) -> dict[str, Any]:
     each = problem_scores(source.run.info, found.selected, found.attempts)
     return {
         "run": {"id": str(source.run.info.get("id", "")), "model": shown(str(source.run.info.get("model", "")))},
-        "problem_set": shown(report.problem_set_words(found)),
+        "problem_set": shown(problem_set_words(found.info)),
         "facts": [[name, shown(text)] for name, text in _facts(source) if text],
         "notes": [shown(note) for note in found.notes],
-        "lines": [shown(line) for line in report.closing_lines(found) if line],
+        "lines": [shown(line) for line in closing_lines(found) if line],
         "headline": [_headline(row) for row in (*found.overall, *found.rows)],
         "charts": [chart for chart in _charts(source) if chart],
         "templates": {"cases": charts.times_of_cases(), "samples": charts.timing_samples()},
@@ -55,7 +56,7 @@ def _facts(source: PageSource) -> Iterator[tuple[str, str]]:
     yield "model", str(info.get("model", ""))
     yield "begun, ended", f"{info.get('started') or ABSENT}, {info.get('finished') or ABSENT} ({info.get('status')})"
     yield "command", shlex.join(map(str, info.get("command") or ()))
-    yield "device", report.device_words(device)
+    yield "device", device_words(device)
     yield "driver", str(device.get("driver") or "")
     yield "peaks", _peaks(device.get("peaks") or {})
     yield "machine", ", ".join(f"{name} {value}" for name, value in machine.items() if value)
@@ -104,11 +105,11 @@ def _shares(row: Row, name: str) -> str:
 
 def _ratios(row: Row, name: str) -> str:
     ends = row.intervals.get(name)
-    return f"[{report.ratio_text(ends[0])}, {report.ratio_text(ends[1])}]" if ends else ""
+    return f"[{ratio_text(ends[0])}, {ratio_text(ends[1])}]" if ends else ""
 
 
 def _ratio(value: float | None) -> str:
-    return ABSENT if value is None else f"{report.ratio_text(value)}x"
+    return ABSENT if value is None else f"{ratio_text(value)}x"
 
 
 def _charts(source: PageSource) -> Iterator[dict[str, Any] | None]:

@@ -12,7 +12,7 @@ from kgbench.core.figures import ABSENT
 from kgbench.reports.leaderboard import Board, Entry
 from kgbench.reports.page.document import asset, hash_of, write_files
 from kgbench.reports.page.source import shown
-from kgbench.reports.table import headline_cells
+from kgbench.reports.score_tables import headline_cells
 
 _SCORES: Final = ("fast_1", "right", "speedup")
 _HEADS: Final = ("#", "model", "problems", *_SCORES, "begun", "policy", "run")

@@ -12,7 +12,7 @@ from kgbench.core.text import plain
 from kgbench.core.types import Result
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem
-from kgbench.reports.report import Report, report_of
+from kgbench.reports.model import Report, report_of
 from kgbench.scores.rows import THRESHOLDS
 from kgbench.store.reader import StoredRun
 

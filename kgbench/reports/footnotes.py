@@ -1,0 +1,138 @@
+"""What is said below the tables: per source, then what was true of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kgbench.core.figures import ABSENT, count_text
+from kgbench.core.text import number_of
+from kgbench.core.types import Library, Outcome
+from kgbench.reports.generated import asked_lines
+from kgbench.reports.model import Report
+from kgbench.reports.words import device_words, problem_set_words, versions_words
+from kgbench.scores.costs import NOT_CONFINED
+from kgbench.scores.rows import Row
+from kgbench.scores.speedups import FLAG_ABOVE
+from kgbench.store import verification
+
+
+def closing_lines(report: Report) -> tuple[str, ...]:
+    """What is said below the tables: per source, then what was true of the run; an empty line between."""
+    return (*_source_lines(report), *run_lines(report))
+
+
+def _source_lines(report: Report) -> Iterable[str]:
+    """Per source: how many problems had the library beside them, how the candidates failed, overloads."""
+    last_rows = {row.source: row for row in report.rows}  # the row of all kinds comes after the one of kind compute
+    for row in last_rows.values():
+        against = f"{row.against_library} against the library{_not_compared(row)}"
+        yield f"{row.source}: {number_of(row.problems, 'problem')}, {against}{_own(row)}"
+        failed = {name: count for name, count in row.outcomes.items() if name != Outcome.PASSED}
+        if row.missing_samples:
+            failed["not evaluated"] = row.missing_samples
+        if failed:
+            yield f"  not right: {', '.join(f'{count} {name}' for name, count in failed.items())}"
+        for reason, problems in _by_value(row.no_library).items():
+            yield f"  no library for {', '.join(problems)}: {reason}"
+        if row.overloads:
+            yield f"  overloads right {count_text(row.overloads_right)} of {row.overloads}"
+        yield from _cautions(row)
+
+
+def _not_compared(row: Row) -> str:
+    """Problems about whose library nothing is known, since no candidate of theirs came as far as the clock."""
+    rest = row.problems - row.against_library - len(row.no_library)
+    return f", {rest} not timed" if rest else ""
+
+
+def _own(row: Row) -> str:
+    return f", {row.own} of them your own" if row.own else ""
+
+
+def _cautions(row: Row) -> Iterable[str]:
+    if row.launch_bound:
+        yield f"  launch-bound (library under 10 µs in every bench case): {number_of(row.launch_bound, 'problem')}"
+    if row.flagged:
+        yield f"  more than {FLAG_ABOVE:g} times as fast as the library, look twice: {', '.join(row.flagged)}"
+    if row.clamped:
+        yield f"  a ratio outside [1/1000, 100] was clamped: {', '.join(row.clamped)}"
+    for reason, count in row.unconfined.items():
+        yield f"  {NOT_CONFINED} ({number_of(count, 'result')}): {reason}"
+    for problem, count in row.untimed.items():
+        yield f"  {problem}: {number_of(count, 'bench case')} without a time, not part of its speedup"
+
+
+def run_lines(report: Report) -> Iterable[str]:
+    info = report.info
+    yield ""
+    if info.get("timed") is False:
+        what = "a suite" if report.suite is not None else "this provider"
+        yield f"Nothing was timed: {what} is judged right or wrong only."
+    if any(row.interpreted for row in report.rows):
+        yield f"{ABSENT} Candidates ran in Triton's interpreter: right or wrong is judged, their speed means nothing."
+    if any(row.kinds == "all kinds" for row in report.rows):
+        yield "All kinds: problems that are not kind compute (views, creation, sync) may be judged without being timed."
+    if report.by != "problem" and any(row.intervals for row in (*report.rows, *report.groups)):
+        yield "95 % over problems: bootstrap over problems and samples. Other brackets: the clock's noise."
+    if report.by != "problem" and any(row.speedup_over_all is not None for row in report.rows):
+        yield "Over all: the geometric mean where a failure counts as 1/1000."
+    if any(row.is_subset() for row in report.rows):
+        yield "A subset's shares are of the problems selected; do not rank them beside a full run."
+    samples = max((row.samples for row in report.rows), default=1)
+    if samples > 1:
+        yield f"Right, fast_p and overloads are means over samples, up to {samples} of a problem."
+    if any(row.missing_samples for row in report.rows):
+        yield f"{'Samples' if samples > 1 else 'Problems'} that were not evaluated count as not right."
+    if report.after_rounds:
+        yield "Of a sample's rounds the best one counts: right before not right, then the fastest by its interval."
+    if any(case.timing and case.timing.noise_source == "measured" for r in report.results for case in r.cases):
+        yield "Intervals are as wide as the noise that `kgbench selftest null` measured on this device."
+    changing = sorted({r.problem for r in report.results if r.deterministic is False})
+    if changing:
+        yield f"Right, but not the same bits in two calls with the same input: {', '.join(changing)}."
+    yield from verification.lines(report.verified, len(verification.winners(report.results)))
+    yield from report.notes
+    libraries = sorted({_library_words(result.library) for result in report.results if result.library})
+    libraries = [words for words in libraries if words]
+    yield from asked_lines(report.attempts, report.cost)
+    yield f"device: {device_words(info.get('device') or {})}"
+    if info.get("wall_s"):
+        yield f"evaluation: {_share_timed(info)}"
+    yield f"versions: {versions_words(info) or 'unknown'}"
+    yield problem_set_words(report.info)
+    if libraries:
+        yield f"libraries: {', '.join(libraries)}"
+    yield f"sandbox: {_sandbox(report)}"
+    yield f"results: {report.where}"
+
+
+def _library_words(library: Library) -> str:
+    """Its name, and the math mode that it ran in where it has one."""
+    mode = library.notes.get("math_mode")
+    return f"{library.name} ({mode})" if library.name and mode else library.name
+
+
+def _share_timed(info: Mapping[str, Any]) -> str:
+    """How long it took, and how much of that some device spent timing."""
+    device = info.get("device") or {}
+    devices = max(1, len(device.get("devices") or ()))
+    share = info["timed_s"] / (info["wall_s"] * devices)
+    at_once = f", {device['jobs']} candidates at once" if device.get("jobs", 1) > 1 else ""
+    on_each = " on each device" if at_once and devices > 1 else ""
+    return f"{info['wall_s']:.0f} s{at_once}{on_each}, {share:.0%} of the time spent timing"
+
+
+def _sandbox(report: Report) -> str:
+    """What was really had: of the machine, or where results differ from it, of the results."""
+    stated = (report.info.get("device") or {}).get("sandbox") or next(
+        (result.sandbox for result in report.results if result.sandbox), {}
+    )
+    return "; ".join(f"{name} {state}" for name, state in stated.items()) or "nothing is known about it"
+
+
+def _by_value(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    problems: dict[str, list[str]] = {}
+    for problem, reason in reasons.items():
+        problems.setdefault(reason, []).append(problem)
+    return problems

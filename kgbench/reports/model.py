@@ -1,0 +1,119 @@
+"""What a report holds: a run's facts, what it was asked for, and its scores, computed from stored results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kgbench.core.errors import numbered
+from kgbench.core.text import number_of
+from kgbench.core.types import Result
+from kgbench.policy.evidence import notes as evidence_notes
+from kgbench.problem.registry import categories
+from kgbench.problem.suites import Suite, read_suite
+from kgbench.reports.generated import AfterRounds, round_by_round, samples_asked
+from kgbench.reports.suite import SuiteRow, suite_rows
+from kgbench.scores import rows as scores
+from kgbench.scores.costs import Cost, cost_of
+from kgbench.scores.overall import overall
+from kgbench.scores.per_problem import ProblemScores, problem_scores
+from kgbench.scores.rows import THRESHOLDS, Row
+from kgbench.scores.samples import Selected, latest, newest
+from kgbench.store import verification
+from kgbench.store.reader import StoredRun
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is printed: a run's facts, what it was asked for, and what was found."""
+
+    info: dict[str, Any]
+    where: str
+    selected: tuple[Selected, ...]
+    results: tuple[Result, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    attempts: tuple[Result, ...] = ()
+    """Those of every round; ``results`` has each sample's best."""
+    after_rounds: tuple[AfterRounds, ...] = ()
+    cost: Cost | None = None
+    suite: Suite | None = None
+    suite_rows: tuple[SuiteRow, ...] = ()
+    verified: tuple[verification.Verified, ...] = ()
+    """Winners that were measured again."""
+    overall: tuple[Row, ...] = ()
+    """Over several sources: each problem weighing the same, and each source."""
+    by: str | None = None
+    """What was asked for in place of the rows by source, one of ``scores.BY``."""
+    groups: tuple[Row, ...] = ()
+    """The rows by that; those of a category, kind and model hold problems of several sources."""
+    per_problem: tuple[ProblemScores, ...] = ()
+    """In the order of the run; only with ``by``, since rooflines need every problem file."""
+
+
+def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: str | None = None) -> Report:
+    """Scores a stored run; ``by`` is one of ``scores.BY``, for rows beside those by source."""
+    selected = selected_in(run.info)
+    current = {each["id"]: each.get("sha256") for each in run.info.get("problems", ())}
+    fresh = [result for result in run.results if not is_stale(result, current.get(result.problem))]
+    attempts = tuple(newest(fresh))
+    results = tuple(latest(attempts))
+    shown = sorted({1.0, *thresholds})
+    seed = seed_of(run)
+    rows = tuple(scores.rows(selected, attempts, shown, seed=seed))
+    stale = len(run.results) - len(fresh)
+    notes = run.notes
+    if stale:
+        notes += (numbered("KGB610", f"{number_of(stale, 'result')} of older problem files left out."),)
+    notes += evidence_notes(results)
+    suite = read_suite(run.path)
+    found = suite_rows(suite, results) if suite is not None else ()
+    again, cut_off = verification.read(run.path)
+    notes += cut_off
+    return Report(
+        info=run.info,
+        where=str(run.path),
+        selected=selected,
+        results=results,
+        rows=rows,
+        notes=notes,
+        attempts=attempts,
+        after_rounds=round_by_round(run.info, selected, attempts, shown),
+        cost=cost_of(attempts),
+        suite=suite,
+        suite_rows=found,
+        verified=tuple(verification.verified(results, again)),
+        overall=overall(selected, attempts, shown, seed=seed),
+        by=by,
+        groups=tuple(scores.rows(selected, attempts, shown, by=by, seed=seed)) if by else (),
+        per_problem=problem_scores(run.info, selected, attempts) if by else (),
+    )
+
+
+def selected_in(info: Mapping[str, Any]) -> tuple[Selected, ...]:
+    """What a run was asked for. Categories of old runs are looked up in the problem files that ship."""
+    samples = samples_asked(info)
+    problems = info.get("problems", ())
+    shipped = {} if all("category" in each for each in problems) else categories()
+    return tuple(
+        Selected(
+            each["id"],
+            each.get("kind", "compute"),
+            each.get("own", False),
+            tuple(each.get("overloads", ())),
+            samples,
+            each.get("category") or shipped.get(each["id"], ""),
+        )
+        for each in problems
+    )
+
+
+def seed_of(run: StoredRun) -> str:
+    """What bootstrap intervals are drawn from: always the same for a run, wherever its folder lies."""
+    return str(run.info.get("id") or run.path.name)
+
+
+def is_stale(result: Result, problem_sha256: str | None) -> bool:
+    """It was judged by another version of its problem's file than the run goes by."""
+    return bool(result.problem_sha256 and problem_sha256) and result.problem_sha256 != problem_sha256

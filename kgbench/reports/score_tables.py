@@ -1,0 +1,131 @@
+"""The tables of scores on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from kgbench.core.figures import ABSENT, count_text, percent, ratio_text
+from kgbench.reports.columns import Column, grid, headline_columns
+from kgbench.reports.model import Report
+from kgbench.scores.costs import NOT_CONFINED
+from kgbench.scores.rows import Row
+from kgbench.scores.speedups import Estimate
+
+
+def score_table(rows: Sequence[Row]) -> Table:
+    """One line per row; the column for the fallback (its interval is in the JSON) only where a row has one."""
+    with_fallback = any(row.fallback_speedup for row in rows)
+    gap = 0 if with_fallback else 1  # 80 columns, all of them
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, gap, 0, 0), show_edge=False)
+    table.add_column("source", no_wrap=True)
+    table.add_column("problems", justify="right", no_wrap=True)
+    for name in ("handed\nin", "right\n= fast_0", "fast_1", "fast_1\n(point)", "geometric\nmean"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if with_fallback:
+        table.add_column("against\nfallback", justify="right", no_wrap=True)
+    for row in rows:
+        fast = row.fast_at(1.0)
+        cells = [
+            _label(row),
+            str(row.problems),
+            str(row.handed_in),
+            f"{count_text(row.right)}\n{percent(row.share_right())}",
+            percent(fast.interval if fast else None),
+            percent(fast.point if fast else None),
+            _estimate_cell(row.speedup),
+        ]
+        table.add_row(*cells, *([_point(row.fallback_speedup)] if with_fallback else []))
+    return table
+
+
+def threshold_table(rows: Sequence[Row]) -> Table:
+    """fast_p over p, by interval and by point."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("fast_p at p =", no_wrap=True)
+    for fast in rows[0].fast:
+        table.add_column(f"{fast.p:g}", justify="right", no_wrap=True)
+    for row in rows:
+        if not row.speedup:
+            continue
+        name = f"{row.source} {row.kinds}"
+        table.add_row(name, *(percent(fast.interval) for fast in row.fast))
+        table.add_row(f"{name} (point)", *(percent(fast.point) for fast in row.fast))
+    return table
+
+
+def _label(row: Row) -> str:
+    lines = [f"{row.source} {row.kinds}"]
+    lines += [f"subset {row.selected} of {row.declared}"] * row.is_subset()
+    lines += [NOT_CONFINED] * bool(row.unconfined)
+    return "\n".join(lines)
+
+
+def _estimate_cell(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ABSENT
+    return f"{ratio_text(estimate.point)}x\n[{ratio_text(estimate.low)}, {ratio_text(estimate.high)}]"
+
+
+def _point(estimate: Estimate | None) -> str:
+    return f"{ratio_text(estimate.point)}x" if estimate else ABSENT
+
+
+def intervals_table(rows: Sequence[Row], overall: Sequence[Row] = (), by: str = "source") -> Table:
+    """Value above, interval below: six headline scores fit 80 columns. Rows over all sources are of kind compute."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("95 % over\nproblems")
+    if by != "source":  # there the table above counts them
+        table.add_column("count", justify="right")
+    every = [*rows, *overall]
+    shown = [each for each in headline_columns(every) if any(each.value(row) is not None for row in every)]
+    for column in shown:
+        table.add_column(column.head, justify="right", no_wrap=True)
+    for row in every:
+        plain = row in overall or (by != "source" and row.kinds == "compute")
+        name = row.source if plain else f"{row.source} {row.kinds}"
+        count = [] if by == "source" else [str(row.problems)]
+        table.add_row(name, *count, *(_two_lines(column, row) for column in shown))
+    return table
+
+
+def headline_cells(row: Row, names: Sequence[str]) -> Iterable[str]:
+    """Value above, interval below, of headline scores by name."""
+    by_name = {each.name: each for each in headline_columns([row])}
+    return (_two_lines(by_name[name], row) for name in names)
+
+
+def _two_lines(column: Column[Row], row: Row) -> str:
+    """The ends of a share in whole percents."""
+    value = column.value(row)
+    ends = column.ends(row) if column.ends else None
+    if not isinstance(value, int | float) or not ends or not column.words:
+        return column.cell(row)
+    words = [f"{100 * end:.0f}" if column.words is percent else ratio_text(end) for end in ends]
+    return f"{column.words(value)}\n{'–'.join(words)}"
+
+
+def _problems_table(report: Report) -> Table:
+    """Without the ends of intervals, so that names are whole in 80 columns."""
+    heads, cells = grid(report)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for head in heads:
+        left = head in ("problem", "outcomes")
+        table.add_column(head, justify="left" if left else "right", no_wrap=head != "outcomes")
+    for cells_of_one in cells:
+        table.add_row(*(cell.partition(" [")[0] for cell in cells_of_one))
+    return table
+
+
+def terminal_tables(report: Report) -> Iterable[Table]:
+    """What was counted, then every headline score with its bootstrap interval."""
+    if report.by == "problem":
+        yield _problems_table(report)
+        return
+    if report.by in (None, "source"):
+        yield score_table(report.rows)
+        yield intervals_table(report.rows, report.overall)
+    else:
+        yield intervals_table(report.groups, by=report.by)
