@@ -59,7 +59,7 @@ def script(plain: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         plain.calls.append(" ".join(line).replace(f"{plain.PYTHON} -m ", "").replace(f"--python {plain.PYTHON} ", ""))
         if any(text in plain.calls[-1] for text in plain.fails):
             raise RuntimeError(f"{plain.calls[-1]}\nConnection refused")
-        return str(plain.listing) if "index" in line else "-"
+        return str(plain.listing) if "index" in line else ":env:.extra-index-url='file:///more'"
 
     plain.calls, plain.fails, plain.listing = [], (), LISTING.format("2.13.0+cpu, ")
     monkeypatch.setattr(plain, "run", run)
@@ -123,7 +123,7 @@ def test_a_missing_linter_is_skipped_but_not_in_ci(ci: str, status: int, said: s
 @pytest.mark.parametrize(
     ("builds", "called"),
     [
-        ("2.9.1+cpu, 2.13.0+cpu, 2.11.0+cpu, ", "pip install torch==2.13.0+cpu"),
+        ("2.13.0+cpu, 2.100.0+cpu, 2.11.0+cpu, ", "pip install torch==2.100.0+cpu"),
         ("2.11.0+cpu, 2.13.0+cu130, ", "pip install torch==2.11.0+cpu"),
         ("", "/bin/uv pip install --compile-bytecode --torch-backend cpu torch>=2.11"),
     ],
