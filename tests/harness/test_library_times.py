@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.core.types import Timing, Window
-from kgbench.harness.clock.timing import LibraryTimes
+from kgbench.harness.clock.library_times import LibraryTimes
 
 pytestmark = pytest.mark.torch
 

@@ -202,15 +202,16 @@ def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
     quiet_without_it: bool, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a device that another process keeps busy for good, nobody is to blame."""
-    from kgbench.harness.clock.timing import Bench
+    import torch
+
+    from kgbench.harness.clock.quiet import QuietDevice
 
     candidate = SimpleNamespace(log_tail="", killed=[])
     candidate.kill = candidate.killed.append
-    bench = object.__new__(Bench)
-    bench.sides = cast("Any", {"candidate": SimpleNamespace(handle=candidate)})
-    bench.turns = cast("Any", SimpleNamespace(turn=contextlib.nullcontext))
-    monkeypatch.setattr(bench, "_is_quiet", lambda deadline_s: bool(candidate.killed) and quiet_without_it)
+    turns = cast("Any", SimpleNamespace(turn=contextlib.nullcontext))
+    device = QuietDevice(torch.device("cpu"), turns, random.Random(0))
+    monkeypatch.setattr(device, "is_quiet", lambda deadline_s: bool(candidate.killed) and quiet_without_it)
     with pytest.raises(error, match=STAYS_BUSY) as raised:
-        bench.end_who_stays_busy("case 1, timing")
+        device.end_who_stays_busy(cast("Any", candidate), "case 1, timing")
     assert candidate.killed == ["rejected"]
     assert not isinstance(raised.value, WorkerFailed) or raised.value.outcome is Outcome.REJECTED

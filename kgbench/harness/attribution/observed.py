@@ -22,7 +22,8 @@ from typing import Any, Final
 
 from kgbench.core.types import Evidence, Timing
 from kgbench.harness.attribution import text_pages
-from kgbench.harness.clock.timing import Bench, BenchFailed
+from kgbench.harness.clock.bench import Bench
+from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.machine import processes
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Side, Worker
@@ -174,7 +175,7 @@ class Attribution:
         difference, calls = "", window_calls(timing)
         for attempt in range(TRIES):
             # Others' work makes kernels look slow, so who looks slow beside them is watched alone.
-            with bench.alone() if attempt else contextlib.nullcontext(), watching(side, self.cuda) as seen:
+            with bench.device.alone() if attempt else contextlib.nullcontext(), watching(side, self.cuda) as seen:
                 try:
                     bench.run_once(case, calls)
                 except BenchFailed as failure:

@@ -110,7 +110,7 @@ class WindowInputs:
             end = begin + array.nbytes - 2 * GUARD_BYTES
             arena.view(calls, stride)[:, begin:end] = addresses.view(torch.uint8)
 
-    def spoil(self, side: Side) -> None:
+    def overwrite(self, side: Side) -> None:
         """Put these values in the place of others that a side's calls may read, and nowhere else."""
         calls, stride = self.rows.shape
         arena = side.ensure_arena(calls * stride).bytes_at(0, calls * stride).view(calls, stride)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.core.types import Outcome
-from kgbench.harness.clock.timing import LibraryTimes
+from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.machine.settings import Job, RefereeSettings
 from kgbench.harness.machine.timing_lock import Page, Turns
 from kgbench.harness.referee.referee import Referee, library_key

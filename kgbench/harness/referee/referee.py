@@ -25,17 +25,15 @@ import torch
 from kgbench.baselines.registry import load_function
 from kgbench.core.types import CaseResult, Library, Outcome, Result, Timing
 from kgbench.harness.attribution.observed import Attribution, drawn, refusal, tracer_works, watching
+from kgbench.harness.clock.bench import Bench
+from kgbench.harness.clock.case import Budget
+from kgbench.harness.clock.estimate import Unmeasurable
 from kgbench.harness.clock.library import LibrarySide
+from kgbench.harness.clock.library_times import LibraryTimes
+from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.clock.peaks import peaks
 from kgbench.harness.clock.physical_bound import impossible
-from kgbench.harness.clock.timing import (
-    Bench,
-    BenchFailed,
-    Budget,
-    DeviceBusy,
-    LibraryTimes,
-    Unmeasurable,
-)
+from kgbench.harness.clock.quiet import DeviceBusy
 from kgbench.harness.clock.work_estimate import work_of
 from kgbench.harness.machine.languages import deadlines_for, lacking, machine_of, uses_of
 from kgbench.harness.machine.settings import DEVICE_PROBE, Job, RefereeSettings

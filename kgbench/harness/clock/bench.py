@@ -1,0 +1,168 @@
+"""Times a candidate beside the library: alternating windows, each released, clocked and secured by the referee.
+
+A window is n calls on n input sets that nobody has seen before (``window.py``). What a window costs beside its calls is
+measured with windows of one least kernel. Nothing that a worker says enters a time.
+
+A worker that raises the mark early gains nothing: outputs are secured in random order right after it while the
+worker is stopped, a random choice of them is judged, and if securing takes longer than for the library that time is
+added. Single-call windows catch a candidate that does the work of many calls in one.
+
+What is timed happens in the referee's turn, while every other worker of the device stands still; warming up and
+judging the outputs that were kept happen outside it, so that others get on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Mapping
+from typing import NoReturn
+
+import torch
+
+from kgbench.core.types import Timing
+from kgbench.harness.clock.case import Budget, CaseTiming, Measured
+from kgbench.harness.clock.estimate import estimate
+from kgbench.harness.clock.library_times import LibraryTimes
+from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs
+from kgbench.harness.clock.quiet import QuietDevice
+from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, interval, null_noise
+from kgbench.harness.clock.window import WindowRunner
+from kgbench.harness.clock.window_inputs import WindowLayout
+from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.verdict import defences
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.harness.workers.started import Clock, Side
+from kgbench.problem.cases import Case, in_other_values
+
+
+class Bench:
+    """Times cases of one overload, library beside candidate."""
+
+    def __init__(
+        self,
+        judge: OverloadJudge,
+        sides: dict[str, Side],
+        clocks: dict[str, Clock],
+        budget: Budget,
+        generator: torch.Generator,
+        choose: random.Random,
+        references: frozenset[str],
+        deadline: float,
+        turns: Turns,
+        noise: Mapping[str, float],
+    ) -> None:
+        self.judge = judge
+        self.budget = budget
+        self.generator = generator
+        self.references = references
+        """Sides that run the reference as their entry and need its hints."""
+        self.deadline = deadline
+        """By the referee's clock (``Turns.now``), when the whole evaluation is over."""
+        self.noise = noise
+        """By range of time, what a null test on this device showed."""
+        self.device = QuietDevice(judge.device, turns, choose)
+        outputs = SecuredOutputs(judge.device, choose)
+        limit_s = budget.window_deadline_s
+        self.windows = WindowRunner(sides, clocks, self.device, outputs, limit_s, judge.without)
+        self.checks = OutputChecks(judge, outputs, choose)
+        self.first: PlacedCall | None = None
+        """A call of the case that was timed last."""
+        self.given: PlacedCall | None = None
+        """Where fresh inputs are left out, what every call gets."""
+
+    def time_case(self, case: Case, against: str, known: LibraryTimes | None = None) -> Timing:
+        """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong, Unmeasurable where there
+        is no time, DeviceBusy where there is none now.
+
+        With ``known``, only the candidate is timed, in windows of as many calls.
+        """
+        layout = WindowLayout(self.judge, self.given or self.judge.place(case, self.generator), self.given is not None)
+        run = self._case(case, layout)
+        run.queued, run.known = self.device.cuda and defences.CLOCK not in self.judge.without, known
+        # What lies in the host's memory travels before any window's values are drawn.
+        on_host = any(chunk.is_on_host for chunk in layout.first.inputs.chunks.values())
+        if defences.VALUES not in self.judge.without and not on_host:
+            run.others = in_other_values(self.judge.overload, case)
+        run.direct_calls()
+        with self.device.turns.turn():
+            self.windows.timing = True
+            try:
+                measured = run.measure()
+            finally:
+                self.windows.timing = False
+                self.windows.settle_library()
+                # Only here does one referee at a time need that much.
+                self.windows.outputs.release()
+                self._give_back_memory()
+        self.windows.settle("candidate")
+        run.verify_kept()
+        run.kept.fail_unless_passed(self.judge.conclude())
+        return self._timing(run, measured, against)
+
+    def run_once(self, case: Case, calls: int) -> None:
+        """A window of the candidate's that nobody times and whose outputs are judged. Raises like ``time_case``."""
+        run = self._case(case, WindowLayout(self.judge, self.judge.place(case, self.generator)))
+        run.run_once(calls)
+        self.windows.settle("candidate")
+        run.kept.fail_unless_passed(self.judge.conclude())
+
+    def end_who_stays_busy(self, what: str) -> NoReturn:
+        """After DeviceBusy: end the candidate to see whether it was its doing. Raises WorkerFailed, HarnessFailed."""
+        self.device.end_who_stays_busy(self.windows.candidate, what)
+
+    def release(self) -> None:
+        """Give back the memory that only timing needs."""
+        self.device.release()
+        self.windows.outputs.release()
+        self.windows.settle_library()
+        library = self.windows.sides["library"]
+        if library.handle.exit is None:
+            with contextlib.suppress(WorkerFailed):
+                library.unmap()
+        self._give_back_memory()
+
+    def _give_back_memory(self) -> None:
+        """To the device, for other processes."""
+        if self.device.cuda:
+            torch.cuda.empty_cache()
+
+    def _case(self, case: Case, layout: WindowLayout) -> CaseTiming:
+        return CaseTiming(
+            self.windows,
+            self.checks,
+            layout,
+            KeptCalls(case),
+            self.budget,
+            self.generator,
+            self.references,
+            self.deadline,
+        )
+
+    def _timing(self, run: CaseTiming, measured: Measured, against: str) -> Timing:
+        self.first = run.layout.first
+        found = estimate(measured.pairs, measured.singles, self.windows.overhead_us)
+        noise, noise_source = null_noise(self.judge.device.type, found.library_us, run.queued, self.noise)
+        ratio, low, high = interval(found.log_ratios, noise)
+        return Timing(
+            library_us=found.library_us,
+            candidate_us=found.candidate_us,
+            ratio=ratio,
+            low=low,
+            high=high,
+            scored_by=found.scored_by,
+            launch_bound=found.library_us < LAUNCH_BOUND_US,
+            queued=run.queued,
+            call_us=measured.call_us["candidate"],
+            library_call_us=measured.call_us["library"],
+            outputs_verified=run.kept.verified,
+            outputs_timed=run.timed,
+            note=found.note,
+            windows=tuple(window for window in run.ran if window.kind != "warm"),
+            against=against,
+            library_shared=run.known is not None,
+            noise=noise,
+            noise_source=noise_source,
+        )

@@ -1,0 +1,318 @@
+"""Timing one case: warm-up, how many calls fill a window, pairs of windows, single calls, probes."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+import torch
+
+from kgbench.core.types import Outcome, Window
+from kgbench.harness.clock.estimate import Pair, enough, is_slow, least, per_call, single_calls
+from kgbench.harness.clock.library_times import LibraryTimes
+from kgbench.harness.clock.outputs import KeptCalls, OutputChecks
+from kgbench.harness.clock.window import OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
+from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
+from kgbench.harness.verdict import defences
+from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.verdict.verdicts import PASSED
+from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.problem.cases import Case
+
+MAX_CALLS: Final = 128
+"""Calls of a window at most: a CUDA channel takes about a thousand launches before it blocks; a call may be several."""
+WARM_CALLS: Final = 3
+"""Calls of a warm-up window at most."""
+WARM_BYTES: Final = 512 << 20
+"""Bytes of a warm-up window's calls at most, unless one call is larger."""
+SINGLE_STEPS: Final = 4
+"""Single-call windows per side and case."""
+OVERHEAD_WINDOWS: Final = 3
+"""Windows without calls per case, of which the shortest counts."""
+PROBE_PROBABILITY: Final = 0.2
+"""Chance that a pair of windows is followed by an unscored probe window; one more follows the last pair."""
+PROBE_CALLS: Final = 3
+"""Calls judged per probe window on the CPU; on a GPU it is one."""
+LEAST_CALL_US: Final = 1.0
+"""Time in µs that a call counts as at least when the number of calls is chosen from direct calls."""
+LEAST_QUEUED_CALL_US: Final = 2.0
+"""Time in µs that a call counts as at least when the number of calls is chosen from a queued window."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a case's timing may take on a kind of device."""
+
+    window_us: float
+    """Time in µs that a window's calls should fill."""
+    case_s: float
+    """Seconds of the referee's turn."""
+    memory_bytes: int
+    """Bytes of a window's calls."""
+    window_deadline_s: float
+    """Seconds after which a window's worker has failed."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the windows of one case showed."""
+
+    pairs: list[Pair]
+    singles: tuple[float, float] | None
+    """As from ``single_calls``."""
+    call_us: dict[str, float]
+    """Per side, time of a call with its launch in µs."""
+
+
+class CaseTiming:
+    """Times one case, or lets it run once. Methods that run windows raise WorkerFailed and BenchFailed."""
+
+    def __init__(
+        self,
+        windows: WindowRunner,
+        checks: OutputChecks,
+        layout: WindowLayout,
+        kept: KeptCalls,
+        budget: Budget,
+        generator: torch.Generator,
+        references: frozenset[str],
+        deadline: float,
+    ) -> None:
+        self.windows = windows
+        self.checks = checks
+        self.judge = checks.judge
+        self.layout = layout
+        self.kept = kept
+        self.case = kept.case
+        self.budget = budget
+        self.generator = generator
+        self.choose: random.Random = checks.choose
+        self.references = references
+        self.deadline = deadline
+        self.cuda = windows.device.cuda
+        self.most = max(1, min(MAX_CALLS, budget.memory_bytes // layout.stride))
+        """Calls of a window at most."""
+        self.ran: list[Window] = []
+        """All windows so far, but for probes."""
+        self.timed = 0
+        """The candidate's calls in these."""
+        self.queued = False
+        """Windows are queued before their release, so that no launch is in the time."""
+        self.known: LibraryTimes | None = None
+        """Stands in for windows of the library."""
+        self.others: list[Case] = []
+        """The same case in other values, as check cases are drawn."""
+        self._replayed: dict[str, int] = {}
+        """Per kind of window, how many of the known ones were used."""
+        self._prepared: dict[str, int] = {}
+        """Per side, how many calls its worker has arguments for."""
+
+    # --- the order of things ---
+
+    def measure(self) -> Measured:
+        """All that happens in the referee's turn."""
+        started = time.monotonic()
+        self._measure_overhead()
+        calls = self._known_calls()
+        call_us = self.direct_calls()
+        if self.known is None:
+            calls = self._choose_calls(call_us)
+        pairs = self._pairs(calls, started)
+        return Measured(pairs, self._singles(pairs), call_us)
+
+    def run_once(self, calls: int) -> None:
+        """A window of the candidate's that nobody times and whose outputs are judged."""
+        self._prepare("candidate", calls)
+        self._timed_window("candidate", self._draw(calls), "watched", queued=False)
+
+    def direct_calls(self) -> dict[str, float]:
+        """Time per call with its launch in µs, after a first round that compiles, autotunes and fills caches."""
+        # Outside the turn others have warm-up windows in the device's memory, too.
+        calls = max(1, min(self.most, WARM_CALLS, WARM_BYTES // self.layout.stride))
+        call_us = {}
+        if self.known is not None:
+            call_us["library"] = self.known.call_us
+        for name in self._timed_sides():
+            self._prepare(name, calls)
+            if not self.windows.timing:
+                self._timed_window(name, self._draw(calls), "warm", queued=False)
+            window = self._timed_window(name, self._draw(calls), "warm", queued=False)
+            call_us[name] = window.done_us / calls
+        return call_us
+
+    def verify_kept(self) -> None:
+        """Judge what was kept."""
+        waiting, self.kept.waiting, self.kept.offered = self.kept.waiting, [], 0
+        for call, secured in waiting:
+            verdict = self.checks.judged(call, secured)
+            if verdict is PASSED or not self._library_fails_too(call):
+                self.kept.fail_unless_passed(verdict)
+            self.kept.verified += 1
+
+    # --- windows ---
+
+    def _draw(self, calls: int) -> WindowInputs:
+        return self.layout.draw(calls, self.generator)
+
+    def _prepare(self, name: str, calls: int) -> None:
+        """Build the arguments on the worker's side; the places of a case never change, only what is in them."""
+        if self._prepared.get(name, 0) >= calls:
+            return
+        self.windows.settle(name)
+        side, stride = self.windows.sides[name], self.layout.stride
+        side.ensure_arena(stride * calls)
+        self.windows.outputs.make_room(stride * calls)
+        call = self.judge.message(self.layout.first, name in self.references)
+        request = {"op": "prepare", "call": call, "calls": calls, "stride": stride}
+        side.handle.request(request, self.budget.window_deadline_s, f"case {self.case.id}, preparing")
+        self._prepared[name] = calls
+
+    def _run(self, plan: OverheadWindow | TimedWindow) -> Window:
+        what = f"case {self.case.id}, timing"
+        if self.windows.turns.now() > self.deadline:
+            candidate = self.windows.candidate
+            candidate.kill("deadline")
+            raise WorkerFailed(candidate, Outcome.TIMEOUT, f"{what}: the whole evaluation took too long", "")
+        return self.windows.run(plan, what)
+
+    def _timed_window(self, name: str, inputs: WindowInputs, kind: str, queued: bool) -> Window:
+        """A window of one side; a choice of the candidate's outputs is kept. Known windows of the library are not run
+        again."""
+        if name == "library" and self.known is not None and kind in ("window", "single"):
+            return self._replay(self.known, kind)
+        window = self._run(TimedWindow(name, inputs, queued, kind))
+        if name == "candidate":
+            self.timed += window.calls
+            self.checks.choose_kept(self.kept, inputs, window.calls)
+            if not self.windows.timing:
+                self.verify_kept()
+        self.ran.append(window)
+        return window
+
+    def _replay(self, known: LibraryTimes, kind: str) -> Window:
+        number = self._replayed.get(kind, 0)
+        self._replayed[kind] = number + 1
+        return known.replayed(kind, number, self.windows.overhead_us)
+
+    def _timed_sides(self) -> list[str]:
+        return [name for name in self.windows.sides if self.known is None or name == "candidate"]
+
+    # --- steps ---
+
+    def _measure_overhead(self) -> None:
+        """Find what a window without calls takes: the library's, for both sides."""
+        windows = [self._run(OverheadWindow("library", self.queued)) for _ in range(OVERHEAD_WINDOWS)]
+        self.ran += windows
+        found = least(windows)
+        if not self.cuda:
+            # Cores are shared with whatever else this machine does, so the shortest ever is the true one.
+            page = self.windows.turns.page
+            found = min(found, page.empty_us or found)
+            page.empty_us = found
+        self.windows.overhead_us = found
+
+    def _known_calls(self) -> int:
+        """As many calls as the known windows have; where the candidate cannot queue them, nothing is known."""
+        known = self.known
+        if known is None:
+            return 0
+        self.queued = known.queued
+        if self.queued and not self._can_queue(known.calls):
+            self.known, self.queued = None, False
+        return known.calls
+
+    def _choose_calls(self, call_us: dict[str, float]) -> int:
+        """How many calls fill a window, and whether they can be queued."""
+        most, window_us = self.most, self.budget.window_us
+        calls = max(1, min(most, round(window_us / max(*call_us.values(), LEAST_CALL_US))))
+        if self.queued:
+            self.queued = self._can_queue(calls)
+        if self.queued and calls < most:
+            # Direct calls include launches; a queued one may be far shorter.
+            window = self._timed_window("library", self._draw(calls), "window", self.queued)
+            queued_us = max(per_call(window, self.windows.overhead_us), LEAST_QUEUED_CALL_US)
+            wanted = min(most, round(window_us / queued_us))
+            if wanted > calls:
+                calls = wanted
+                self.queued = self._can_queue(calls)
+        return calls
+
+    def _can_queue(self, calls: int) -> bool:
+        """Whether both sides can queue this many calls without waiting for the device."""
+        inputs = self._draw(calls)
+        for name in self._timed_sides():
+            self._prepare(name, calls)
+            if not self.windows.can_queue(name, inputs):
+                return False
+        return True
+
+    def _pairs(self, calls: int, started: float) -> list[Pair]:
+        """Alternating windows in ABBA order, both of a pair on the same values, until the interval is narrow."""
+        for name in self._timed_sides():
+            self._prepare(name, calls)
+        pairs: list[Pair] = []
+        late = False
+        while not enough(pairs, self.windows.overhead_us, late):
+            order = ("library", "candidate") if len(pairs) % 2 == 0 else ("candidate", "library")
+            inputs = self._draw(calls)
+            got = {name: self._timed_window(name, inputs, "window", self.queued) for name in order}
+            pairs.append((got["library"], got["candidate"]))
+            if self.choose.random() < PROBE_PROBABILITY:
+                self._probe(calls, pairs)
+            late = time.monotonic() - started > self.budget.case_s
+        self._probe(calls, pairs)
+        return pairs
+
+    def _singles(self, pairs: list[Pair]) -> tuple[float, float] | None:
+        """Least times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out."""
+        if defences.SINGLES in self.judge.without:
+            return None
+        times: dict[str, list[float]] = {name: [] for name in self.windows.sides}
+        for step in range(SINGLE_STEPS):
+            inputs = self._draw(1)
+            for name in ("library", "candidate") if step % 2 else ("candidate", "library"):
+                window = self._timed_window(name, inputs, "single", self.queued)
+                times[name].append(window.done_us - self.windows.overhead_us)
+        return single_calls(times, pairs, self.windows.overhead_us, self.judge.device.type)
+
+    # --- probes ---
+
+    def _probe(self, calls: int, pairs: list[Pair]) -> None:
+        """A window like any other, until the worker says that its calls are done; it is not scored.
+
+        The stub copies outputs out behind the mark, and shares a process with the candidate: who does the work there,
+        straight into its place, takes no longer than an honest copy. On a GPU such a window lacks its kernels. Its
+        values are drawn otherwise where they can be, on a GPU, too: who knows a timed window may not be careless in it.
+        """
+        without = self.judge.without & {defences.FRESH, defences.CLOCK, defences.FREEZING}
+        if without or is_slow(pairs) or (self.cuda and not self.others):
+            return
+        if any(promise.shares for promise in self.layout.first.promises):
+            return
+        layout = self.layout
+        if self.others:
+            layout = WindowLayout(self.judge, self.judge.place(self.choose.choice(self.others), self.generator))
+        inputs = layout.draw(calls, self.generator)
+        replacement = None if self.cuda else self._draw(calls)
+        self._run(ProbeWindow("candidate", inputs, self.queued, replacement=replacement))
+        # Judged here and not kept as well: the judge of a random operator may see no call twice.
+        for i in self.choose.sample(range(calls), 1 if self.cuda else min(calls, PROBE_CALLS)):
+            call, secured = self.checks.secured_call(inputs, i)
+            if self.cuda:
+                self.kept.waiting.append((call, secured))
+                continue
+            verdict = self.judge.judge(call, secured)
+            if verdict is not PASSED and not self._library_fails_too(call):
+                words = f"its inputs were taken away when it said that its calls were done: {verdict.reason}"
+                self.kept.fail_unless_passed(replace(verdict, reason=words))
+
+    def _library_fails_too(self, call: PlacedCall) -> bool:
+        """Whether that may be the values' doing, which are for smaller sizes: more of a sum may overflow on its way."""
+        if call.inputs.bound.case == self.case:
+            return False
+        self.windows.settle("library")
+        asked, library = "library" in self.references, self.windows.sides["library"]
+        limit_s = self.budget.window_deadline_s
+        return self.judge.check(library, self.case, call, self.generator, limit_s, asked) is not PASSED

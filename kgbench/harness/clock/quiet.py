@@ -1,0 +1,89 @@
+"""Whether a device works for another process, told by how long it takes to flush its cache."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Iterator
+from typing import Final, NoReturn
+
+import torch
+
+from kgbench.core.types import Outcome
+from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
+from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
+
+FLUSH_BYTES: Final = 256 << 20
+"""Bytes written to push everything out of a GPU's cache."""
+QUIET_FLUSHES: Final = 3
+"""Short flushes in a row after which the device counts as quiet."""
+QUIET_US: Final = 60.0
+"""Time in µs by which a short flush may exceed QUIET_FACTOR times the shortest one seen on the device."""
+QUIET_FACTOR: Final = 1.5
+"""Factor on the shortest flush seen on the device; a short flush takes at most that and QUIET_US more."""
+QUIET_DEADLINE_S: Final = 0.5
+"""Seconds to wait for a quiet device before a window of the library's."""
+LEFT_DEADLINE_S: Final = 5.0
+"""Seconds that the driver may take to end what a killed process had on the device."""
+
+
+class DeviceBusy(Exception):
+    """Somebody works on the device although everybody stands still: nothing can be timed now."""
+
+    def __init__(self) -> None:
+        super().__init__(STAYS_BUSY)
+
+
+class QuietDevice:
+    """The device that windows run on, with a cache that can be flushed. On a CPU it is always quiet."""
+
+    def __init__(self, device: torch.device, turns: Turns, choose: random.Random) -> None:
+        self.cuda = device.type == "cuda"
+        self.turns = turns
+        self.choose = choose
+        self.scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=device) if self.cuda else None
+
+    def flush(self) -> float:
+        """Push inputs and outputs out of the cache, so that every call starts cold; the microseconds that it took."""
+        begun_ns = time.perf_counter_ns()
+        if self.scratch is not None:
+            self.scratch.fill_(self.choose.randrange(256))
+            torch.cuda.synchronize()
+        return (time.perf_counter_ns() - begun_ns) / 1e3
+
+    def is_quiet(self, deadline_s: float = QUIET_DEADLINE_S) -> bool:
+        """Whether flushes soon take no longer than they have taken on this device: one that works for another process,
+        too, takes turns of milliseconds."""
+        in_a_row, until = 0, time.monotonic() + deadline_s
+        while self.cuda and in_a_row < QUIET_FLUSHES:
+            took_us, known = self.flush(), self.turns.page.quiet_us
+            if not known or took_us < known:
+                self.turns.page.quiet_us = took_us
+            in_a_row = in_a_row + 1 if took_us <= QUIET_FACTOR * known + QUIET_US else 0
+            if time.monotonic() > until:
+                return False
+        return True
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """A turn for what is not timed, and as far as that comes about a device that others are done with."""
+        with self.turns.turn():
+            self.is_quiet()
+            yield
+
+    def end_who_stays_busy(self, candidate: WorkerHandle, what: str) -> NoReturn:
+        """The device was never quiet: is that the candidate's doing? Its worker is killed to see.
+
+        Raises WorkerFailed where the device is quiet without it, HarnessFailed where somebody else keeps it busy.
+        """
+        with self.turns.turn():
+            candidate.kill("rejected")
+            if self.is_quiet(LEFT_DEADLINE_S):
+                words = f"{what}: {STAYS_BUSY}, and is quiet once this one has ended"
+                raise WorkerFailed(candidate, Outcome.REJECTED, words, candidate.log_tail)
+        raise HarnessFailed(f"{what}: {DeviceBusy()}; end what else uses the GPU, or take another by --device cuda:N")
+
+    def release(self) -> None:
+        """Give back the memory that flushing needs; ``flush`` then does nothing."""
+        self.scratch = None

@@ -1,0 +1,281 @@
+"""One window: calls of one side, released, clocked and secured by the referee.
+
+On CUDA a window's calls are queued behind a flag in host memory, then the referee writes the inputs, flushes the cache
+and releases the flag: the device runs all calls without waiting for Python, and the referee sees the mark behind the
+last one within a microsecond. Nothing that a worker says enters a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from kgbench.core.types import Outcome, Window
+from kgbench.harness.clock.outputs import SecuredOutputs
+from kgbench.harness.clock.quiet import DeviceBusy, QuietDevice
+from kgbench.harness.clock.window_inputs import WindowInputs
+from kgbench.harness.verdict import defences
+from kgbench.harness.wire.buffers import ControlPage
+from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
+from kgbench.harness.workers.started import Clock, Side
+
+QUEUE_DEADLINE_S: Final = 3.0
+"""Seconds in which a worker must have queued a window's calls; later, one of them waits for the device."""
+STALLS: Final = 3
+"""Attempts to queue a window before its worker fails: a kernel's first launch loads it, which waits for the device."""
+HOLD_S: Final = 1.0
+"""Seconds that a queued window may run with its worker stopped; no honest window of many calls is as long."""
+SPINS_PER_LOOK: Final = {"cuda": 20_000, "cpu": 200}
+"""Looks at a mark, per kind of device, between two looks at whether the worker has failed."""
+SPIN_PAUSE_S: Final = 20e-6
+"""Seconds between two looks at a mark on the CPU, where the worker needs the core more than the referee does."""
+
+
+@dataclass(frozen=True)
+class OverheadWindow:
+    """A window of one least kernel, which reads and writes nothing: what a window costs beside its calls."""
+
+    side: str
+    queued: bool
+    kind: ClassVar[str] = "overhead"
+    calls: ClassVar[int] = 1
+    inputs: ClassVar[None] = None
+
+    def at_done(self, side: Side, frozen: Callable[[], AbstractContextManager[None]]) -> None:
+        """Nothing happens at the mark behind the last call."""
+
+    def at_secured(self, side: Side) -> None:
+        """Nothing happens at the mark behind the outputs."""
+
+
+@dataclass(frozen=True)
+class TimedWindow:
+    """A window of calls on inputs that nobody has seen before."""
+
+    side: str
+    inputs: WindowInputs
+    queued: bool
+    kind: str = "window"
+    """As in ``Window``, or of those that are not scored ``warm``, ``watched`` or ``probe``."""
+
+    @property
+    def calls(self) -> int:
+        return len(self.inputs.rows)
+
+    def at_done(self, side: Side, frozen: Callable[[], AbstractContextManager[None]]) -> None:
+        """Called as soon as the worker says that its calls are done; the candidate is stopped inside ``frozen()``."""
+
+    def at_secured(self, side: Side) -> None:
+        """Called when the outputs lie in the arena, before they are copied."""
+
+
+@dataclass(frozen=True)
+class ProbeWindow(TimedWindow):
+    """A window like a timed one until its calls are done; then ``replacement`` takes the place of its inputs.
+
+    Whoever still has to read inputs to make what it said was done reads these.
+    """
+
+    replacement: WindowInputs | None = None
+    kind: str = "probe"
+
+    def at_done(self, side: Side, frozen: Callable[[], AbstractContextManager[None]]) -> None:
+        if self.replacement is not None:
+            with frozen():
+                self.replacement.overwrite(side)
+
+    def at_secured(self, side: Side) -> None:
+        if self.replacement is not None:
+            self.inputs.overwrite(side)
+
+
+class WindowRunner:
+    """Runs windows of a library and a candidate; while one is the library's, the candidate is stopped."""
+
+    def __init__(
+        self,
+        sides: dict[str, Side],
+        clocks: dict[str, Clock],
+        device: QuietDevice,
+        outputs: SecuredOutputs,
+        limit_s: float,
+        without: frozenset[str],
+    ) -> None:
+        self.sides = sides
+        self.clocks = clocks
+        self.device = device
+        self.outputs = outputs
+        self.limit_s = limit_s
+        """Seconds that a window may take."""
+        self.without = without
+        """Layers of defence that are left out, in a test of the harness."""
+        self.turns = device.turns
+        self.timing = False
+        """It is this referee's turn."""
+        self.overhead_us = 0.0
+        """What a window costs beside its calls."""
+        self.owed: dict[str, int] = {}
+        """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
+        self._asked = {"own_clock": True} if defences.CLOCK in without else {}
+
+    @property
+    def candidate(self) -> WorkerHandle:
+        return self.sides["candidate"].handle
+
+    def run(self, plan: OverheadWindow | TimedWindow, what: str) -> Window:
+        """Run one window; its outputs are in ``outputs`` afterwards. Raises WorkerFailed, DeviceBusy."""
+        side, clock = self.sides[plan.side], self.clocks[plan.side]
+        self.settle(plan.side)
+        hostile = side.handle is self.candidate
+        if not hostile:
+            self._freeze()
+            self._await_quiet()
+        self._open(side, clock, plan, what)
+        if plan.queued and hostile:
+            # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
+            self._freeze()
+        if plan.inputs is not None:
+            plan.inputs.fill(side)
+        self.device.flush()
+        done_us, released_ns = self._release(side, clock, what)
+        plan.at_done(side, self._frozen)
+        self._spin(side, clock, ControlPage.SECURED, self.turns.now() + self.limit_s, what)
+        plan.at_secured(side)
+        stopping_ns = time.perf_counter_ns()
+        if hostile:
+            self._freeze()
+        # Only the candidate is stopped, so that is not part of what is compared.
+        stopping_ns = time.perf_counter_ns() - stopping_ns
+        if plan.inputs is None:
+            self.outputs.secure(side, 0, 0)
+        else:
+            self.outputs.secure(side, plan.calls, plan.inputs.layout.stride)
+        secured_us = (time.perf_counter_ns() - released_ns - stopping_ns) / 1e3
+        self.owed[plan.side] = clock.epoch
+        if defences.CLOCK in self.without and plan.inputs is not None:
+            done_us = secured_us = self._own_word(plan.side) + self.overhead_us
+        return Window(plan.side, plan.kind, plan.calls, done_us, secured_us)
+
+    def can_queue(self, name: str, inputs: WindowInputs) -> bool:
+        """Whether a side can queue these calls without waiting for the device. Raises WorkerFailed."""
+        side, clock, what = self.sides[name], self.clocks[name], "queueing"
+        self.settle(name)
+        inputs.fill(side)
+        self.device.flush()
+        if not self._queued(side, clock, TimedWindow(name, inputs, True), what):
+            return False
+        clock.page.words[ControlPage.RELEASE] = clock.epoch
+        side.handle.reply(clock.epoch, self.limit_s, what)
+        return True
+
+    def settle(self, name: str) -> None:
+        """Let a side go on and read the reply that it owes."""
+        side = self.sides[name]
+        if side.handle.is_frozen:
+            side.handle.thaw()
+        if name in self.owed:
+            side.handle.reply(self.owed.pop(name), self.limit_s, "timing")
+
+    def settle_library(self) -> None:
+        """However a turn ended, the library is ready for the next; if it fails here, its next request says so."""
+        with contextlib.suppress(WorkerFailed):
+            self.settle("library")
+
+    def _freeze(self) -> None:
+        """Stop the candidate."""
+        if defences.FREEZING not in self.without and not self.candidate.is_frozen:
+            self.candidate.freeze()
+
+    @contextlib.contextmanager
+    def _frozen(self) -> Iterator[None]:
+        """The candidate is stopped inside the block."""
+        self._freeze()
+        yield
+        self.candidate.thaw()
+
+    def _await_quiet(self) -> None:
+        """Wait for the end of what stopped processes have left on the device. Raises DeviceBusy."""
+        if self.timing and defences.FREEZING not in self.without and not self.device.is_quiet():
+            raise DeviceBusy
+
+    def _own_word(self, name: str) -> float:
+        """What the worker says that a window took; believed in a test of the harness alone."""
+        side, epoch = self.sides[name], self.owed.pop(name)
+        if side.handle.is_frozen:
+            side.handle.thaw()
+        elapsed_us = side.handle.reply(epoch, self.limit_s, "timing").get("elapsed_us")
+        return float(elapsed_us) if isinstance(elapsed_us, (int, float)) else 0.0
+
+    def _open(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, what: str) -> None:
+        """Have the worker queue its calls, or wait beside them, until the release. Raises WorkerFailed."""
+        if not plan.queued:
+            self._post(side, clock, plan, what)
+            side.handle.reply(clock.epoch, self.limit_s, what)
+            return
+        if any(self._queued(side, clock, plan, what) for _ in range(STALLS)):
+            return
+        side.handle.kill("deadline")
+        words = (
+            f"{what}: {STALLS} times a queue of calls waited for the device in the middle; what compiles or loads "
+            "a kernel, allocates past PyTorch's cache or synchronises belongs into the first calls of a shape"
+        )
+        raise WorkerFailed(side.handle, Outcome.TIMEOUT, words, side.handle.log_tail)
+
+    def _queued(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, what: str) -> bool:
+        """Have the worker queue its calls behind the flag. False if it waits for the device in between, which waits
+        for the flag: the calls are let go then, and are nobody's time."""
+        self._post(side, clock, plan, what)
+        ready = select.select([side.handle.channel, side.handle.control], [], [], QUEUE_DEADLINE_S)[0]
+        if not ready:
+            clock.page.words[ControlPage.RELEASE] = clock.epoch
+        side.handle.reply(clock.epoch, self.limit_s, what)
+        if not ready:
+            side.handle.reply(clock.epoch, self.limit_s, what)
+        return bool(ready)
+
+    def _post(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, what: str) -> None:
+        """Ask for a window of calls."""
+        clock.epoch += 1
+        message: dict[str, Any] = {"op": "window", "id": clock.epoch, "epoch": clock.epoch, "calls": plan.calls}
+        message |= {"queued": plan.queued, "overhead": plan.inputs is None, **self._asked}
+        side.handle.post(message, what)
+
+    def _release(self, side: Side, clock: Clock, what: str) -> tuple[float, int]:
+        """Let the window run; microseconds to the mark behind its last call, and when it was released."""
+        words, epoch = clock.page.words, clock.epoch
+        deadline = self.turns.now() + self.limit_s
+        released_ns = time.perf_counter_ns()
+        words[ControlPage.RELEASE] = epoch
+        self._spin(side, clock, ControlPage.DONE, deadline, what)
+        return (time.perf_counter_ns() - released_ns) / 1e3, released_ns
+
+    def _spin(self, side: Side, clock: Clock, word: int, deadline: float, what: str) -> None:
+        """Wait for a mark; looks up now and then whether the worker has failed instead. Raises WorkerFailed."""
+        words, epoch, cuda = clock.page.words, clock.epoch, self.device.cuda
+        spins, spins_per_look = 0, SPINS_PER_LOOK["cuda" if cuda else "cpu"]
+        held_until = self.turns.now() + HOLD_S
+        while words[word] != epoch:
+            spins += 1
+            if not cuda:
+                time.sleep(SPIN_PAUSE_S)
+            if spins % spins_per_look == 0:
+                if self.turns.now() > held_until and side.handle.is_frozen:
+                    # A device fault is told by the worker alone, and only when it runs.
+                    side.handle.thaw()
+                self._look(side, words, word, epoch, deadline, what)
+
+    def _look(self, side: Side, words: Any, word: int, epoch: int, deadline: float, what: str) -> None:
+        """Raises WorkerFailed where a window takes too long or its worker has failed."""
+        if self.turns.now() > deadline:
+            side.handle.kill("deadline")
+            reason = f"{what}: window not done within {self.limit_s:g} s"
+            raise WorkerFailed(side.handle, Outcome.TIMEOUT, reason, side.handle.log_tail)
+        ready = select.select([side.handle.channel, side.handle.control], [], [], 0)[0]
+        if ready and words[word] != epoch:
+            # An error frame or the news of its end; either raises.
+            side.handle.reply(epoch, 1.0, what)
