@@ -21,7 +21,10 @@ pytest.importorskip("triton")
 from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
 from kgbench.core.types import Evidence, Outcome, Result, Timing, Window, result_from_json  # noqa: E402
 from kgbench.harness.attribution import text_pages  # noqa: E402
-from kgbench.harness.attribution.observed import Attribution, Seen, drawn, label, unlike, unlike_on_host  # noqa: E402
+from kgbench.harness.attribution.account import Seen  # noqa: E402
+from kgbench.harness.attribution.findings import Findings  # noqa: E402
+from kgbench.harness.attribution.observed import Attribution, drawn, label  # noqa: E402
+from kgbench.harness.attribution.same_time import unlike, unlike_on_host  # noqa: E402
 from kgbench.harness.candidate.observer import Observer  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
 from kgbench.harness.verdict.defences import ATTRIBUTION  # noqa: E402
@@ -224,7 +227,7 @@ def test_functions_of_numpy_count_where_they_get_much_and_are_the_problems_own()
 
     seen = watched(calls)
     assert seen.host == {"numpy.negative": 1, "numpy.add.reduce": 1, "numpy.sort": 1}
-    found = Attribution(NEG, cuda=False).judged(seen, "a case", host_counts=True)
+    found = Findings(NEG).judged(seen, "a case", host_counts=True)
     assert [each.name for each in found if each.kind == "host" and not each.allowed] == ["numpy.negative"]
 
 
@@ -250,7 +253,7 @@ def test_a_compiled_kernel_is_the_packages_that_wrote_it_or_had_it_generated(
     exec("def launch(kernel): return kernel[1, 1, 1]()", names)
     seen = watched(lambda: names["launch"](kernel))
     assert seen.launched[kernels] == 1
-    assert [each.name for each in Attribution(NEG, cuda=True).judged(seen, "", True) if each.kind == "package"] == named
+    assert [each.name for each in Findings(NEG).judged(seen, "", True) if each.kind == "package"] == named
 
 
 def test_a_trace_that_was_ended_meanwhile_is_lost() -> None:
@@ -335,8 +338,8 @@ def test_who_says_that_another_operator_launched_a_kernel_is_not_believed(name: 
 
 def test_what_pytorch_moves_alone_in_a_timed_call_is_pytorchs_work() -> None:
     def moved(problem: str, **kernels: tuple[int, float]) -> list[Evidence]:
-        attribution = Attribution(load_problem(problems_dir() / f"{problem}.yaml"), cuda=True)
-        return attribution._moved(account(kernels={NAMES[name]: value for name, value in kernels.items()}), "")
+        findings = Findings(load_problem(problems_dir() / f"{problem}.yaml"))
+        return findings.moved(account(kernels={NAMES[name]: value for name, value in kernels.items()}), "")
 
     NAMES = {"copy": (COPY_KERNEL, "aten::copy_"), "to": ("Memcpy DtoD (Device -> Device)", "aten::copy_"),
              "own": ("my_kernel", ""), "memcpy": ("Memcpy DtoD (Device -> Device)", "")}  # fmt: skip

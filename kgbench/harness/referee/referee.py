@@ -24,7 +24,8 @@ import torch
 
 from kgbench.baselines.registry import load_function
 from kgbench.core.types import CaseResult, Library, Outcome, Result, Timing
-from kgbench.harness.attribution.observed import Attribution, drawn, refusal, tracer_works, watching
+from kgbench.harness.attribution.account import tracer_works, watching
+from kgbench.harness.attribution.observed import Attribution, drawn, refusal
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.case import Budget
 from kgbench.harness.clock.estimate import Unmeasurable

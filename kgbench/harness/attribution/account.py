@@ -1,0 +1,100 @@
+"""A worker's own account of the calls in which it was watched. It may be anything; what is malformed counts as none."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kgbench.harness.wire.protocol import Message
+from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.harness.workers.started import Side, Worker
+
+WAIT_S: Final = 60.0
+"""Seconds that a worker may take to switch its observer on, or to give its account."""
+
+
+@dataclass
+class Seen:
+    """A worker's own account of the calls in which it was watched."""
+
+    calls: int = 0
+    lost: bool = True
+    """The observer was switched off meanwhile, or does not work."""
+    wall_us: float = 0.0
+    cpu_us: float = 0.0
+    """CPU time of the worker's threads, summed: others' programs do not make it longer."""
+    busy_us: float = 0.0
+    """Time in which the device did anything."""
+    records: int = 0
+    operators: dict[str, tuple[int, float, float]] = field(default_factory=dict)
+    """Count, µs on the host and µs on the device, by name."""
+    kernels: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
+    """Count and µs, by name and the operator that launched it."""
+    launched: dict[str, int] = field(default_factory=dict)
+    host: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_reply(cls, reply: Mapping[str, Any]) -> Seen:
+        """From an answer that may be anything; what has another form than an honest one is as good as none."""
+        try:
+            return cls(
+                _count(reply["calls"]),
+                reply["lost"] is not False,
+                _time(reply["wall_us"]),
+                _time(reply["cpu_us"]),
+                _time(reply["busy_us"]),
+                _count(reply["records"]),
+                {_text(name): (_count(n), _time(host), _time(device)) for name, n, host, device in reply["operators"]},
+                {(_text(name), _text(by)): (_count(n), _time(us)) for name, by, n, us in reply["kernels"]},
+                {_text(name): _count(n) for name, n in reply["launched"].items()},
+                {_text(name): _count(n) for name, n in reply["host"].items()},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return cls()
+
+
+@contextlib.contextmanager
+def watching(side: Side, kernels: bool) -> Iterator[Seen]:
+    """Calls inside the block are watched; afterwards the account is filled in. Raises WorkerFailed."""
+    seen = Seen()
+    side.handle.request(_observe(kernels), WAIT_S, "observing")
+    yield seen
+    told = Seen.from_reply(side.handle.request({"op": "observed"}, WAIT_S, "observing"))
+    seen.__dict__.update(told.__dict__)
+
+
+def tracer_works(start: Callable[[], Worker], kernels: bool) -> bool:
+    """Whether a fresh worker's observer sees anything. ``start`` starts one. Raises HarnessFailed."""
+    worker = start()
+    try:
+        return worker.handle.request(_observe(kernels), WAIT_S, "observing").get("works") is True
+    except WorkerFailed:
+        return False
+    finally:
+        worker.close()
+
+
+def _observe(kernels: bool) -> Message:
+    return {"op": "observe", "kernels": kernels, "mark": secrets.token_hex(8)}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value[:300]
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 53:
+        raise TypeError
+    return value
+
+
+def _time(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise TypeError
+    return float(value)

@@ -1,0 +1,134 @@
+"""What in a worker's account the policy allows, and what it does not. Pure: no process is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from kgbench.core.types import Evidence
+from kgbench.harness.attribution.account import Seen
+from kgbench.policy.rules import (
+    GROUPS,
+    HARMLESS_KERNELS,
+    MOVING_KERNELS,
+    WORK,
+    allowed,
+    family,
+    group_of,
+    module_rule,
+    own_operators,
+    whose_kernel,
+)
+from kgbench.problem.model import Problem
+
+LEAST_SHARE: Final = 0.01
+"""Share of the device's time below which an operator or a kernel is no part of the work."""
+HOST_SHARE: Final = 0.2
+"""Share of a call's time on the host from which an operator that ran there counts, given HOST_US."""
+HOST_US: Final = 50.0
+"""Time in µs per call on the host from which an operator that ran there counts: a sum over a shape takes less."""
+HOST_NAMES: Final = {
+    "add.accumulate": "cumsum", "add.reduce": "sum", "arccosh": "acosh", "arcsin": "asin", "argsort": "sort",
+    "bitwise_invert": "bitwise_not", "concatenate": "cat", "divide": "div", "equal": "eq", "greater": "gt",
+    "invert": "bitwise_not", "less_equal": "le", "maximum.reduce": "amax", "min": "amin", "minimum.reduce": "amin",
+    "multiply": "mul", "negative": "neg", "power": "pow", "sign": "sgn", "subtract": "sub", "take": "index_select",
+    "take_along_axis": "gather", "true_divide": "div",
+}  # fmt: skip
+"""Operators by the names of numpy's functions that do their work, where the two differ."""
+
+
+class Findings:
+    """Holds accounts of a problem's calls against the policy."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def judged(self, seen: Seen, where: str, host_counts: bool) -> list[Evidence]:
+        """Everything in an account. ``host_counts``: an operator counts however little it does."""
+        device_us = sum(us for _, us in seen.kernels.values())
+        return [
+            *self._operators(seen, where, device_us, host_counts),
+            *(self._kernel(name, by, n, us / device_us if device_us else 0.0, where)
+              for (name, by), (n, us) in seen.kernels.items()),
+            *(self._package(module, n, where) for module, n in seen.launched.items() if module_rule(module)),
+            *(self._host(name, n, where, host_counts) for name, n in seen.host.items()),
+        ]  # fmt: skip
+
+    def _host(self, name: str, count: int, where: str, counts: bool) -> Evidence:
+        """A function of numpy's: a product, the problem's own operator, or a part of somebody's own work."""
+        if why := module_rule(name):
+            return Evidence("host", name, where, count, None, not counts, why)
+        function = name.removeprefix("numpy.")
+        own = {family(each) for each in own_operators(self.problem)}
+        is_own = family(HOST_NAMES.get(function, function)) in own
+        why = f"it is numpy's {self.problem.id}" if is_own else "on the host"
+        return Evidence("host", name, where, count, None, not (counts and is_own), why)
+
+    def _operators(self, seen: Seen, where: str, device_us: float, host_counts: bool) -> Iterator[Evidence]:
+        verdicts = {name: allowed(self.problem, name) for name in seen.operators if _is_operator(name)}
+        on_device = sum(seen.operators[name][2] for name, verdict in verdicts.items() if not verdict.allowed)
+        for name, verdict in verdicts.items():
+            count, host, device = seen.operators[name]
+            share = device / device_us if device_us and (device or on_device) else host / max(seen.wall_us, 1e-3)
+            # A view of the problem's own takes no time, and a copy of it does the work under the copy's name.
+            counts = host_counts or _is_view(name) or device / max(device_us, 1e-3) >= LEAST_SHARE
+            if not on_device and share >= HOST_SHARE and host >= HOST_US * max(seen.calls, 1):
+                counts = True
+            may = verdict.allowed or not counts
+            why = verdict.why if verdict.allowed or not may else f"{verdict.why}; too little to count"
+            yield Evidence("operator", name, where, count, min(share, 1.0), may, why if may else verdict.why)
+
+    def _kernel(self, name: str, by: str, count: int, share: float, where: str) -> Evidence:
+        whose = whose_kernel(name)
+        if whose == "PyTorch's" and self._is_its_operators(name, by):
+            whose = ""
+        if not whose or share < LEAST_SHARE:
+            return Evidence("kernel", name, where, count, share, True, f"{whose}; too little to count" if whose else "")
+        return Evidence("kernel", name, where, count, share, False, f"by its name it is {whose}")
+
+    def _is_its_operators(self, name: str, by: str) -> bool:
+        """Whether a kernel of PyTorch's is judged with the operator that launched it, as far as its name fits.
+
+        Around what an observer was told not to record, anybody can write the name of another operator.
+        """
+        if not by.startswith("aten::"):
+            return HARMLESS_KERNELS.search(name) is not None
+        return not allowed(self.problem, by).allowed or MOVING_KERNELS.search(name) is not None
+
+    def _package(self, module: str, count: int, where: str) -> Evidence:
+        return Evidence("package", module, where, count, None, False, module_rule(module))
+
+    @property
+    def _copies(self) -> bool:
+        """The problem itself is a fill or a copy."""
+        moving = {family(each) for group in WORK for each in GROUPS[group]}
+        return any(family(own) in moving for own in own_operators(self.problem))
+
+    def moved(self, seen: Seen, where: str) -> list[Evidence]:
+        """PyTorch alone did what a timed call does: by fills and copies, each of which may be had."""
+        own = [name for name, by in seen.kernels if not by.startswith("aten::") and whose_kernel(name) != "PyTorch's"]
+        if own or not seen.kernels or seen.lost or self._copies or self.problem.kind != "compute":
+            return []
+        words = "nothing but PyTorch's kernels ran on the device, and yet there was a result"
+        count = sum(n for n, _ in seen.kernels.values())
+        return [Evidence("kernel", "PyTorch's alone", where, count, 1.0, False, words)]
+
+    def idle(self, seen: Seen, where: str) -> list[Evidence]:
+        """Results without kernels: somebody computed them on the host, or nobody may see who did."""
+        names = [name for name, _ in seen.kernels]
+        computed = [name for name in names if not name.startswith(("Memcpy", "Memset"))]
+        if seen.lost or computed or self._copies or self.problem.kind != "compute":
+            return []
+        if names and not any("DtoH" in name for name in names):
+            return []
+        words = "nothing but copies ran on the device" if names else "nothing was seen to run on the device"
+        return [Evidence("kernel", "none", where, 0, None, False, f"{words}, and yet there was a result")]
+
+
+def _is_operator(name: str) -> bool:
+    return re.fullmatch(r"\w+::\w+(?:\.\w+)?", name) is not None
+
+
+def _is_view(name: str) -> bool:
+    return group_of(name.removeprefix("aten::").partition(".")[0]) == "views"

@@ -1,0 +1,35 @@
+"""Which libraries a candidate's processes have mapped and which of them ran, read from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+
+from kgbench.harness.attribution import text_pages
+from kgbench.harness.machine import processes
+from kgbench.policy.rules import LIBRARIES, LIBRARY_MARKS
+
+
+def mapped(keeper: int) -> frozenset[str]:
+    """File names of the shared libraries that a keeper's processes have in their memory, read from outside."""
+    found = set()
+    for pid in processes.descendants(keeper):
+        with contextlib.suppress(OSError):
+            maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+            found |= set(re.findall(r"/([^/\n]+\.so[^/\n]*)$", maps, re.MULTILINE))
+    return frozenset(found)
+
+
+def in_use(keeper: int, known: frozenset[str]) -> frozenset[str]:
+    """Paths of libraries whose code has run, found by name and, unless the file is ``known``, by what is in it."""
+
+    def is_one(pid: int, path: str) -> bool:
+        if LIBRARIES.search(Path(path).name):
+            return text_pages.touched(pid, path)
+        if path in known or not text_pages.touched(pid, path):
+            return False
+        return text_pages.holds(pid, path, LIBRARY_MARKS)
+
+    pids = processes.descendants(keeper)
+    return frozenset(path for pid in pids for path in text_pages.programs(pid) if is_one(pid, path))

@@ -1,0 +1,65 @@
+"""Whether a watched window took the time that was scored: else the candidate did something else when it was timed.
+
+Pure functions.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import Final
+
+from kgbench.core.types import Timing
+from kgbench.harness.attribution.account import Seen
+
+HOST_DIFFERENCE: Final = 3.0
+"""Factor on a window's scored time that it may take on the CPU when watched, beside HOST_SLACK_US."""
+HOST_SLACK_US: Final = 3000.0
+"""Time in µs that a watched window may take on the CPU on top; the tracer costs a microsecond an operator."""
+DIFFERENCE: Final = 1.15
+"""Factor by which a call's device times with and without an observer may differ, beside SLACK_US and GAP_US."""
+SLACK_US: Final = 3.0
+"""Time in µs by which a call's device times with and without an observer may differ on top."""
+GAP_US: Final = 6.0
+"""Time in µs between two things that a device does one after the other, at most: a launch, a copy, joined streams."""
+MOST_CALLS: Final = 32
+"""Calls of a watched window at most."""
+
+
+def unlike(seen: Seen, calls: int, timing: Timing) -> str:
+    """How the device's time in a watched window of so many calls differs from what was scored; empty where it does
+    not.
+    """
+    scored = window_us(timing)
+    if scored is None or seen.lost:
+        return ""
+    busy, records = seen.busy_us / calls, seen.records / calls
+    if busy > DIFFERENCE * scored + SLACK_US:
+        return f"its device time is {busy:.1f} µs per call when observed, {scored:.1f} µs when timed"
+    explained = busy if timing.queued else max(busy, seen.wall_us / calls)
+    if scored > DIFFERENCE * explained + SLACK_US + GAP_US * (records + 1):
+        return f"what was seen on the device accounts for {explained:.1f} of {scored:.1f} µs per call"
+    return ""
+
+
+def unlike_on_host(seen: Seen, calls: int, timing: Timing) -> str:
+    """How much longer a watched window of so many calls took on the CPU than one that was scored; empty where it did
+    not.
+    """
+    scored, took = window_us(timing), min(seen.wall_us, seen.cpu_us)
+    if scored is None or seen.lost or took <= HOST_DIFFERENCE * scored * calls + HOST_SLACK_US:
+        return ""
+    return f"a call takes {took / calls:.1f} µs when observed, {scored:.1f} µs when timed"
+
+
+def window_us(timing: Timing) -> float | None:
+    """Device time of one candidate's call in windows of several, in µs, whatever was scored in the end."""
+    mine = [window for window in timing.windows if window.side == "candidate" and window.kind == "window"]
+    overheads = [window.done_us for window in timing.windows if window.kind == "overhead"]
+    if not mine or not overheads:
+        return None
+    return statistics.median((window.done_us - min(overheads)) / window.calls for window in mine)
+
+
+def window_calls(timing: Timing) -> int:
+    """How many calls its windows had, as far as they are watched."""
+    return min(MOST_CALLS, max(window.calls for window in timing.windows if window.kind == "window"))
