@@ -4,31 +4,34 @@ import triton.language as tl
 
 @triton.jit
 def align_experts_up_to_256(
-    counts_ptr, ids_ptr, experts_ptr, post_ptr, experts, most, size, blocks, fill, E: tl.constexpr, B: tl.constexpr
-):
-    block = tl.program_id(0)
-    e, lane = tl.arange(0, E), tl.arange(0, B)
+    counts_ptr, ids_ptr, experts_ptr, post_ptr, experts, most, size, blocks, fill,
+    E: tl.constexpr, B: tl.constexpr, G: tl.constexpr,
+):  # fmt: skip
+    block = tl.program_id(0) * G + tl.arange(0, G)
+    e, lane = tl.arange(0, E)[None, :], tl.arange(0, B)[None, :]
     counts = tl.load(counts_ptr + e, mask=e < experts, other=0)
     mine = (counts + size - 1) // size
-    ends = tl.cumsum(mine, axis=0)
-    used = tl.sum(mine, axis=0)
-    expert = tl.sum((ends <= block).to(tl.int32), axis=0)
-    here = e == expert
-    row = (block - tl.sum(tl.where(here, ends - mine, 0), axis=0)) * size + lane
-    count = tl.sum(tl.where(here, counts, 0), axis=0)
-    live = (row < count) & (block < used)
-    tl.store(ids_ptr + block * size + lane, tl.where(live, expert * most + row, fill), mask=lane < size)
-    tl.store(experts_ptr + block, tl.where(block < used, expert, -1))
-    if block == 0:
+    ends = tl.cumsum(mine, axis=1)
+    used = tl.sum(tl.sum(mine, axis=1), axis=0)
+    expert = tl.sum((ends <= block[:, None]).to(tl.int32), axis=1)
+    here = e == expert[:, None]
+    first = tl.sum(tl.where(here, ends - mine, 0), axis=1)
+    row = (block - first)[:, None] * size + lane
+    count = tl.sum(tl.where(here, counts, 0), axis=1)
+    live = (row < count[:, None]) & (block < used)[:, None]
+    inside = (lane < size) & (block < blocks)[:, None]
+    tl.store(ids_ptr + block[:, None] * size + lane, tl.where(live, expert[:, None] * most + row, fill), mask=inside)
+    tl.store(experts_ptr + block, tl.where(block < used, expert, -1), mask=block < blocks)
+    if tl.program_id(0) == 0:
         tl.store(post_ptr, used * size)
 
 
 # breaks: Counts are summed by 256 lanes, so that experts from 256 on have no rows.
 def experts_up_to_256(max_tokens_per_batch, block_size, expert_num_tokens, sorted_ids, expert_ids, num_tokens_post_pad):
     experts = expert_num_tokens.numel()
-    align_experts_up_to_256[(expert_ids.numel(),)](
+    align_experts_up_to_256[(triton.cdiv(expert_ids.numel(), 64),)](
         expert_num_tokens, sorted_ids, expert_ids, num_tokens_post_pad, experts, max_tokens_per_batch, block_size,
-        expert_ids.numel(), experts * max_tokens_per_batch, E=256, B=triton.next_power_of_2(block_size),
+        expert_ids.numel(), experts * max_tokens_per_batch, E=256, B=triton.next_power_of_2(block_size), G=64,
     )  # fmt: skip
 
 
