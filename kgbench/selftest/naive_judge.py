@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import load_baseline
-from kgbench.harness.candidate.worker import load_source
+from kgbench.harness.candidate.source import load_source
 from kgbench.harness.verdict.inputs import make_inputs
 from kgbench.problem.cases import bind, expand_cases
 from kgbench.problem.registry import load_problem

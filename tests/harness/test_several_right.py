@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.baselines.expected import Expected  # noqa: E402
 from kgbench.core.errors import KgbenchError  # noqa: E402
 from kgbench.core.types import Outcome, Result  # noqa: E402
-from kgbench.harness.candidate.worker import _decode  # noqa: E402
+from kgbench.harness.candidate.calls import decode  # noqa: E402
 from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
 from kgbench.harness.referee.referee import Referee  # noqa: E402
 from kgbench.harness.verdict.canonical import in_one_form  # noqa: E402
@@ -134,7 +134,7 @@ def test_on_a_gpu_a_tensor_of_the_host_travels_by_its_values(tmp_path: Path, mon
     for call in (judged.call, window.call(0), window.call(1)):
         message = judged.judge.message(call)
         assert ["tensor" in each for each in message["args"]] == [True, True, True, False]
-        weights = _decode(message["args"][3], arena, 0, "cuda")
+        weights = decode(message["args"][3], arena, 0, "cuda")
         assert torch.equal(weights, judged.call.inputs.arguments()["weights"])
         assert (weights.dtype, weights.device.type) == (torch.int32, "cpu")
     assert not torch.equal(window.call(0).inputs.arguments()["self"], window.call(1).inputs.arguments()["self"])

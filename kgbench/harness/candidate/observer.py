@@ -15,29 +15,29 @@ from typing import Any, ClassVar, Final
 
 import torch
 
+from kgbench.harness.candidate.source import MODULE
 from kgbench.harness.wire.protocol import Message
 
 MOST_NAMES: Final = 150
-"""Different operators, and different kernels, that a record has; the others are summed up."""
+"""Different operators, and different kernels, of a record at most: those that took longest."""
 NAME_CHARS: Final = 240
+"""Characters of an operator's or a kernel's name at most."""
 COMPILED: Final = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction", "entire_frame_compile")
-"""How events of PyTorch's compiler begin."""
+"""Prefixes of the names of events of PyTorch's compiler."""
 LAUNCHERS: Final = (
     ("triton.runtime.jit", "JITFunction", "run"),
     ("triton.runtime.interpreter", "InterpretedFunction", "run"),
     ("triton.compiler.compiler", "CompiledKernel", "__getitem__"),
 )
-"""Of Triton, what launches a kernel. Packages that keep compiled kernels themselves go past the first."""
-OWN_MODULE: Final = "kernel"
-"""A candidate's, as ``worker.load_source`` names it."""
+"""Triton's methods that launch a kernel. Packages that keep compiled kernels themselves go past the first."""
 HOST_FUNCTIONS: Final = ("dot", "einsum", "inner", "matmul", "tensordot", "vdot")
-"""Of numpy: a whole problem in one call of the host's library."""
+"""Functions of numpy that do a whole problem in one call of the host's library; counted however small the arrays."""
 HOST_LARGE: Final = 1024
-"""Any other function of numpy's is of interest where it gets an array of so many elements."""
+"""Elements of an array from which a call of any other function of numpy is counted."""
 OWN_CALLERS: Final = ("numpy", "triton")
-"""Packages that call these on their own account: Triton's interpreter does."""
+"""Packages whose calls of numpy are not counted: Triton's interpreter calls it on its own account."""
 SWITCHES: Final = ("_enable_record_function", "_toggle_collection_dynamic")
-"""Of torch's C functions those that end the recording of operators, or interrupt it, and leave no trace of that."""
+"""Names of torch's C functions that end or interrupt the recording of operators and leave no trace of that."""
 BYSTANDERS: Final = (*OWN_CALLERS, "torch", "kgbench")
 """Packages whose functions may lie between a candidate and its kernel: ``Module.__call__``, the stub."""
 
@@ -184,7 +184,7 @@ class Observer:
         numpy = sys.modules.get("numpy")
         if numpy is None:
             return
-        own = sys.modules.get(OWN_MODULE)
+        own = sys.modules.get(MODULE)
         for name, function in [*vars(numpy).items()]:
             if not callable(function) or isinstance(function, type) or name.startswith("_"):
                 continue
@@ -261,7 +261,7 @@ def _authors(launcher: Any) -> set[str]:
     """
     function = getattr(launcher, "fn", None) or getattr(getattr(launcher, "src", None), "fn", None)
     found = {str(getattr(function, "__module__", ""))}
-    frame = sys._getframe(2) if OWN_MODULE not in found else None
+    frame = sys._getframe(2) if MODULE not in found else None
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
         if module.partition(".")[0] not in BYSTANDERS:

@@ -7,43 +7,38 @@ comparison pay for the same transport.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import faulthandler
-import importlib.util
 import os
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import torch
 
+from kgbench.harness.candidate.calls import Call, as_tuple, claim, decode, dense
 from kgbench.harness.candidate.observer import Observer, seal, watched
+from kgbench.harness.candidate.own_clock import OwnClock
+from kgbench.harness.candidate.source import describe_error, functions, load_source
 from kgbench.harness.wire.buffers import (
     ALIGNMENT_BYTES,
     Arena,
     ControlPage,
     TensorPlace,
-    decode_tensor,
     open_arena,
     round_up,
     tensor_at,
 )
-from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message, decode_scalar, encode_scalar
+from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
 
 POISON: Final = 0xFF
+"""Byte that fills memory before a call, which may get that memory for its outputs."""
 LATE_CYCLES: Final = 50_000_000
-"""Some 30 ms of a device doing nothing."""
-PLAIN_TYPES: Final = (bool, int, float, complex)
-"""Of values that an entry of kind sync returns."""
-MAX_TRACEBACK_CHARS: Final = 6000
+"""Cycles of a device doing nothing before a late call's tensors are written: some 30 ms."""
 RELEASE_DEADLINE_S: Final = 120.0
-
-Call = tuple[Callable[..., Any], list[Any], dict[str, Any], int, int]
-"""Entry, positional and keyword arguments, and where its output goes: byte offset and capacity in the arena."""
+"""Seconds that a window on the CPU waits for its release."""
 
 
 class Stub:
@@ -99,7 +94,7 @@ class Stub:
         """Bring the device up and take the control page."""
         self.page = ControlPage(fds[0])
         # The least that keeps a device busy: what a window costs is measured with it.
-        self.least = (torch.zeros(1, device=self.device_kind).zero_, [], {}, 0, 0)
+        self.least = Call(torch.zeros(1, device=self.device_kind).zero_, [], {}, 0, 0)
         if self.device_kind == "cuda":
             torch.zeros(1, device="cuda")
             self.page.device_address()
@@ -116,7 +111,7 @@ class Stub:
             if found is not None:
                 self.entries[key] = found
         missing = [names[0] for key, names in message["entries"].items() if key not in self.entries]
-        return {"missing": missing, "defines": _functions(message["source"])[:20]}
+        return {"missing": missing, "defines": functions(message["source"])[:20]}
 
     def unmap(self, message: Message, fds: list[int]) -> Message:
         self.calls, self.kept = [], None
@@ -156,25 +151,24 @@ class Stub:
     def _called(self, call: Call) -> Message:
         started_ns = time.perf_counter_ns()
         with watched(self.observer):
-            outputs = call[0](*call[1], **call[2])
+            outputs = call.entry(*call.args, **call.kwargs)
             self._synchronize()
         elapsed_us = (time.perf_counter_ns() - started_ns) / 1e3
-        claims = [self._claim(output, call[1], call[2]) for output in _as_tuple(outputs)]
-        self._place_outputs(outputs, call[3], call[4])
+        claims = [claim(output, call) for output in as_tuple(outputs)]
+        self._place_outputs(outputs, call.offset, call.capacity)
         self._synchronize()
         self.kept = (outputs, call)
         return {"outputs": claims, "elapsed_us": elapsed_us}
 
     def _late_call(self, call: Call) -> Message:
         """The call on a stream of its own, on which its tensors are still to be written."""
-        entry, args, kwargs, offset, capacity = call
         with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
-            held = [torch.zeros_like(value) if isinstance(value, torch.Tensor) else value for value in args]
+            held = [torch.zeros_like(value) if isinstance(value, torch.Tensor) else value for value in call.args]
             torch.cuda._sleep(LATE_CYCLES)  # type: ignore[no-untyped-call]
-            for copy, value in zip(held, args, strict=True):
+            for copy, value in zip(held, call.args, strict=True):
                 if isinstance(value, torch.Tensor):
                     copy.copy_(value)
-            return self._called((entry, held, kwargs, offset, capacity))
+            return self._called(call._replace(args=held))
 
     def _poison(self, sizes: Sequence[int]) -> None:
         """Fill memory of these sizes and give it back, so that what is next allocated holds nothing that is right."""
@@ -184,14 +178,14 @@ class Stub:
     def copy_out(self, message: Message, fds: list[int]) -> Message:
         """Copy the last call's outputs out again: a view shows what its base holds now."""
         outputs, call = self.kept
-        self._place_outputs(outputs, call[3], call[4])
+        self._place_outputs(outputs, call.offset, call.capacity)
         self._synchronize()
         return {}
 
     def write_back(self, message: Message, fds: list[int]) -> Message:
         """Write what stands in the output region through the last call's outputs: a view writes into its base."""
         outputs, call = self.kept
-        for output, place in self._output_places(outputs, call[3], call[4]):
+        for output, place in self._output_places(outputs, call.offset, call.capacity):
             output.copy_(tensor_at(self._arena(), place))
         self._synchronize()
         return {}
@@ -221,7 +215,7 @@ class Stub:
         outputs = [entry(*args, **kwargs) for entry, args, kwargs, _, _ in calls]
         page.stream_write(stream, page.DONE, epoch)
         for output, call in zip(outputs, calls, strict=True):
-            self._place_outputs(output, call[3], call[4])
+            self._place_outputs(output, call.offset, call.capacity)
         page.stream_write(stream, page.SECURED, epoch)
         self.channel.send({"id": message["id"], "queued": True})
         torch.cuda.synchronize()
@@ -241,7 +235,7 @@ class Stub:
             self._synchronize()
         page.words[page.DONE] = epoch
         for output, call in zip(outputs, calls, strict=True):
-            self._place_outputs(output, call[3], call[4])
+            self._place_outputs(output, call.offset, call.capacity)
         self._synchronize()
         page.words[page.SECURED] = epoch
         return elapsed_us
@@ -249,31 +243,10 @@ class Stub:
     def _bind(self, message: Message, moved: int = 0) -> Call:
         """The call as described, or ``moved`` bytes further on in the arena."""
         arena = self._arena()
-        args = [_decode(value, arena, moved, self.device_kind) for value in message["args"]]
-        kwargs = {name: _decode(value, arena, moved, self.device_kind) for name, value in message["kwargs"].items()}
+        args = [decode(value, arena, moved, self.device_kind) for value in message["args"]]
+        kwargs = {name: decode(value, arena, moved, self.device_kind) for name, value in message["kwargs"].items()}
         offset, capacity = message["out"]
-        return self.entries[message["entry"]], args, kwargs, offset + moved, capacity
-
-    def _claim(self, output: Any, args: list[Any], kwargs: dict[str, Any]) -> Message:
-        if type(output) in PLAIN_TYPES:
-            return {"type": type(output).__name__, "value": encode_scalar(output)}
-        if type(output) is not torch.Tensor:
-            kind = type(output)
-            return {"type": f"{kind.__module__}.{kind.__qualname__}"[:200]}
-        inputs = _tensors([*args, *kwargs.values()])
-        storage = output.untyped_storage().data_ptr()
-        shares = [index for index, value in enumerate(inputs) if value.untyped_storage().data_ptr() == storage]
-        return {
-            "type": "Tensor",
-            "dtype": str(output.dtype).removeprefix("torch."),
-            "shape": list(output.shape),
-            "strides": list(output.stride()),
-            "offset": output.storage_offset(),
-            "device": output.device.type,
-            "requires_grad": output.requires_grad,
-            "lazy": [output.is_conj(), output.is_neg()],
-            "shares": shares if output.numel() else [],
-        }
+        return Call(self.entries[message["entry"]], args, kwargs, offset + moved, capacity)
 
     def _place_outputs(self, outputs: Any, offset: int, capacity: int) -> None:
         """Copy returned tensors one after the other into the output region; what does not fit is left out."""
@@ -285,7 +258,7 @@ class Stub:
         if capacity == 0:
             return
         end = offset + capacity
-        for output in self._plain(outputs) if self.lenient else _as_tuple(outputs):
+        for output in self._plain(outputs) if self.lenient else as_tuple(outputs):
             if type(output) is not torch.Tensor or output.device.type != self.device_kind:
                 return
             nbytes = output.numel() * output.element_size()
@@ -293,13 +266,13 @@ class Stub:
                 return
             if nbytes:
                 dtype = str(output.dtype).removeprefix("torch.")
-                yield output, TensorPlace(offset, nbytes, dtype, tuple(output.shape), _dense(output), 0)
+                yield output, TensorPlace(offset, nbytes, dtype, tuple(output.shape), dense(output), 0)
             offset += round_up(nbytes, ALIGNMENT_BYTES)
 
     def _plain(self, outputs: Any) -> list[torch.Tensor]:
         """What a judge sees who only compares values."""
         values = []
-        for output, dtype in zip(_as_tuple(outputs), self.lenient, strict=False):
+        for output, dtype in zip(as_tuple(outputs), self.lenient, strict=False):
             value = torch.as_tensor(output).detach().to(self.device_kind, getattr(torch, dtype or "float32"))
             values.append(value if type(value) is torch.Tensor else value.as_subclass(torch.Tensor))
         return values
@@ -317,102 +290,11 @@ class Stub:
         return self.page
 
 
-class OwnClock:
-    """A timer as others have it: in the candidate's process, found by name when it is needed."""
-
-    def __init__(self, device_kind: str) -> None:
-        self.cuda = device_kind == "cuda"
-        if self.cuda:
-            self.begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            self.end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            self.begin.record()
-        self.begun = time.perf_counter()
-
-    def stop_us(self) -> float:
-        if not self.cuda:
-            return (time.perf_counter() - self.begun) * 1e6
-        self.end.record()
-        self.end.synchronize()
-        return float(self.begin.elapsed_time(self.end)) * 1e3
-
-
-def load_source(source: str, folder: Path) -> Any:
-    """Import a candidate's text as a module of its own; Triton needs it to be a file."""
-    path = folder / "kernel.py"
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location("kernel", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["kernel"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def describe_error(error: BaseException) -> Message:
-    """An exception as data: its types by name, its words and the end of its traceback."""
-    text = "".join(traceback.format_exception(error))
-    names = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__]
-    try:
-        words = str(error)
-    except Exception:
-        words = "(its message cannot be shown)"
-    return {"types": names[:-1], "message": words[:2000], "traceback": text[-MAX_TRACEBACK_CHARS:]}
-
-
 def _flush_output() -> None:
     """What a candidate printed must be in its log even if it is killed next; it may have replaced the streams."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
-
-
-def _functions(source: str) -> list[str]:
-    return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-
-
-def _decode(value: Any, arena: Arena, moved: int, device_kind: str) -> Any:
-    """An argument from ``CallInputs.message``."""
-    if isinstance(value, dict):
-        if "host" in value:
-            return decode_tensor(value)
-        if "tensor" in value:
-            offset, nbytes, dtype, shape, strides, start = value["tensor"]
-            place = TensorPlace(offset + moved, nbytes, dtype, tuple(shape), tuple(strides), start)
-            tensor = tensor_at(arena, place)
-            if "lazy" in value:
-                return tensor.conj() if value["lazy"] == "conj" else torch._neg_view(tensor)
-            return tensor
-        if "torch" in value:
-            return getattr(torch, value["torch"])
-        if "device" in value:
-            return torch.device(device_kind)
-        if "Generator" in value:
-            # Every call of a window has its own.
-            return torch.Generator(device_kind).manual_seed(value["Generator"] + moved)
-    if isinstance(value, list):
-        return [_decode(each, arena, moved, device_kind) for each in value]
-    return decode_scalar(value)
-
-
-def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:
-    """All tensors of a call's arguments in their order, those of lists included."""
-    flat = [each for value in values for each in (value if isinstance(value, list) else [value])]
-    return [value for value in flat if isinstance(value, torch.Tensor)]
-
-
-def _as_tuple(outputs: Any) -> tuple[Any, ...]:
-    if type(outputs) in (tuple, list):
-        return tuple(outputs)
-    return () if outputs is None else (outputs,)
-
-
-def _dense(tensor: torch.Tensor) -> tuple[int, ...]:
-    strides, step = [], 1
-    for size in reversed(tensor.shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))
 
 
 def run(stub: Stub) -> NoReturn:

@@ -177,7 +177,7 @@ class CallInputs:
         return {"entry": entry, "args": positional, "kwargs": keyword, "out": [out_offset, out_bytes]}
 
     def _encoded(self, value: Any, type_text: str, as_storage: bool) -> Any:
-        """An argument as a worker's ``_decode`` takes it."""
+        """An argument as ``candidate.calls.decode`` takes it."""
         if isinstance(value, TensorSpec):
             pointed = None if as_storage else self.pointers.get(value.name)
             place = (self.chunks[value.name] if pointed is None else pointed).place.to_json()

@@ -1,0 +1,48 @@
+"""A candidate's text as a module, and an exception that it raised as data."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.harness.wire.protocol import Message
+
+MAX_TRACEBACK_CHARS: Final = 6000
+"""Characters of a traceback that are sent, from its end."""
+MAX_MESSAGE_CHARS: Final = 2000
+"""Characters of an exception's message that are sent, from its start."""
+MODULE: Final = "kernel"
+"""The name under which a candidate is imported."""
+
+
+def load_source(source: str, folder: Path) -> Any:
+    """Import a candidate's text as a module of its own; Triton needs it to be a file."""
+    path = folder / f"{MODULE}.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(MODULE, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def describe_error(error: BaseException) -> Message:
+    """An exception as data: its types by name, its words and the end of its traceback."""
+    text = "".join(traceback.format_exception(error))
+    names = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__]
+    try:
+        words = str(error)
+    except Exception:
+        words = "(its message cannot be shown)"
+    return {"types": names[:-1], "message": words[:MAX_MESSAGE_CHARS], "traceback": text[-MAX_TRACEBACK_CHARS:]}
+
+
+def functions(source: str) -> list[str]:
+    """Names of the functions that a text defines at its top level."""
+    return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
