@@ -43,6 +43,7 @@ def faults(session: Session, file: KernelFile, problems: Path) -> list[str]:
     return found
 
 
+@pytest.mark.timeout(300)  # a dozen kernels one after the other on a busy machine
 @pytest.mark.parametrize("file", sampled("mutants"), ids=lambda file: file.problem_id)
 def test_mutants_are_caught(session: Session, file: KernelFile, problem_path: Path) -> None:
     assert faults(session, file, problem_path) == []

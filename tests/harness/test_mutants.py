@@ -39,6 +39,7 @@ def pairs() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.timeout(300)  # forty mutants one after the other on a busy machine, and the first opens the session
 @pytest.mark.parametrize(("problem", "mutants"), pairs().items(), ids=pairs())
 def test_a_problem_catches_its_mutants(session: Session, problem: str, mutants: list[str]) -> None:
     def run(mutant: str) -> list[mutation.Row]:
