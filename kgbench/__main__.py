@@ -1,5 +1,5 @@
 """``python -m kgbench``: the console command from a plain checkout, without installing anything."""
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 
 main()

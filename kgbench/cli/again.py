@@ -16,9 +16,11 @@ from kgbench.core.errors import UsageError, numbered
 _NAMED: Final = 5
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from kgbench.core.types import Result
     from kgbench.harness.machine.settings import Job
-    from kgbench.harness.session.session import Session
+    from kgbench.harness.session.session import Session, Settings
     from kgbench.store.reader import StoredRun
 
 
@@ -82,17 +84,16 @@ def measure(
     from rich.console import Console
 
     from kgbench.core.interruption import ended_by_signals
-    from kgbench.core.paths import hidden_dirs
     from kgbench.evaluation.coordinator import opened
     from kgbench.harness.machine.devices import find_devices
-    from kgbench.harness.session.session import Session, Settings
+    from kgbench.harness.session.session import Session
     from kgbench.reports.words import result_line
     from kgbench.store import verification
     from kgbench.store.encoding import sha256
 
     if not jobs:
         return
-    asked, before = stored.info.get("asked") or {}, stored.info.get("device") or {}
+    before = stored.info.get("device") or {}
     kind = find_devices(device)[0].kind
     if before.get("kind") not in (None, kind):
         raise UsageError(
@@ -100,15 +101,7 @@ def measure(
         )
     console = Console(stderr=True, highlight=False)
     seed = secrets.token_hex(16)
-    settings = Settings(
-        device=device,
-        jobs=most,
-        seed=seed,
-        deadlines=deadlines_on(device, deadline_overrides(asked.get("deadlines") or (), None)),
-        hidden=hidden_dirs(stored.path.parent, *asked.get("problem_dirs", ())),
-        policy=asked.get("policy", "off"),
-        say=lambda words: console.print(words, soft_wrap=True, markup=False),
-    )
+    settings = _settings(stored, device, most, seed, console)
     with ended_by_signals(), opened(Session(settings), console) as session:
         where = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **_machine(session)}
         for words in _differences(before, session.facts):
@@ -123,6 +116,23 @@ def measure(
                     console.print(f"{result.problem} {result_line(result)}", markup=False, soft_wrap=True)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _settings(stored: StoredRun, device: str, most: int, seed: str, console: Console) -> Settings:
+    """The run's own deadlines and policy; device, number of jobs and seed are new."""
+    from kgbench.core.paths import hidden_dirs
+    from kgbench.harness.session.session import Settings
+
+    asked = stored.info.get("asked") or {}
+    return Settings(
+        device=device,
+        jobs=most,
+        seed=seed,
+        deadlines=deadlines_on(device, deadline_overrides(asked.get("deadlines") or (), None)),
+        hidden=hidden_dirs(stored.path.parent, *asked.get("problem_dirs", ())),
+        policy=asked.get("policy", "off"),
+        say=lambda words: console.print(words, soft_wrap=True, markup=False),
+    )
 
 
 def _machine(session: Session | Any) -> dict[str, Any]:

@@ -20,20 +20,21 @@ from kgbench.cli.options import (
     deadline_overrides,
     deadlines_on,
     device_option,
+    json_option,
     policy_option,
     problem_dir_option,
     timeout_option,
 )
-from kgbench.cli.report import json_option
 from kgbench.core import syntax, user_modules
 from kgbench.core.errors import UsageError, shown_path
-from kgbench.core.text import plain, shortened
-from kgbench.core.types import CaseResult, Outcome, Result
+from kgbench.core.text import plain
+from kgbench.core.types import Outcome, Result
+from kgbench.reports.one_kernel import failure_lines, guess_of, speed_table
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
+from kgbench.scores.speedups import timed_cases
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from kgbench.harness.session.session import Job, Settings
     from kgbench.policy.rules import Hint
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 MOST_HINTS: Final = 5
 _DRAWN_FOR: Final = re.compile(r"(?P<model>.+)#(?P<sample>[0-9]+)(?:\.(?P<round>[0-9]+))?", re.DOTALL)
 _TOP_LEVEL: Final = re.compile(r"^(?:def\s+(\w+)|(\w+)\s*=[^=])", re.MULTILINE)
-
 EPILOG: Final = """
 \b
 Examples:
@@ -90,8 +90,6 @@ def check(
     KERNEL.py is one Python file that defines a problem's entry. It is judged as by `kgbench run`, in a process of its
     own, and nothing is stored.
     """
-    from rich.console import Console
-
     from kgbench.core.paths import problems_dir
     from kgbench.harness.session.session import Job, Settings
     from kgbench.policy.rules import hints
@@ -107,9 +105,7 @@ def check(
     user_modules.offer(problem_dirs)
     loaded = load_problem(registry.paths[chosen])
     shown = shown_path(kernel)
-    job = Job(
-        problem_path=str(loaded.path), problem_id=loaded.id, model=model, sample=sample, source=text, round=number
-    )
+    job = Job(str(loaded.path), loaded.id, model, sample, text, round=number)
     settings = Settings(
         device=device,
         jobs=1,
@@ -124,13 +120,17 @@ def check(
         data = {**as_data(result, loaded, facts), "hints": [asdict(hint) for hint in found]}
         click.echo(json_text(data, indent=2))
     else:
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a dash must not end it in an ASCII locale
-        print_screen(result, loaded, facts, shown, Console(highlight=False))
-        for line in policy_lines(result):
-            click.echo(line)
-        for line in hint_lines(found):
-            click.echo(line)
+        _print(result, loaded, facts, shown, found)
     sys.exit(int(result.outcome is not Outcome.PASSED))
+
+
+def _print(result: Result, problem: Problem, facts: Mapping[str, Any], file: str, found: Sequence[Hint]) -> None:
+    from rich.console import Console
+
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a dash must not end it in an ASCII locale
+    print_screen(result, problem, facts, file, Console(highlight=False))
+    for line in (*policy_lines(result), *hint_lines(found)):
+        click.echo(line)
 
 
 def problem_of(kernel: Path, text: str, registry: Registry) -> str:
@@ -215,7 +215,7 @@ def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[
             "achieved": achieved(case, cost_of(problem, case)),
             "roofline_share": roofline_share(case, achieved(case, cost_of(problem, case)), facts.get("peaks")),
         }
-        for case in _timed(result)
+        for case in timed_cases(result)
         if case.timing is not None
     ]
     return {
@@ -240,55 +240,12 @@ def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], fil
     for line in () if right else failure_lines(result, problem):
         print_line(console, Text(plain(line)), indent=2)
     print_line(console, Text(_count_right(result)), indent=2)
-    if _timed(result):
+    if timed_cases(result):
         console.print()
         console.print(speed_table(result, problem, facts.get("peaks")))
     console.print()
     for line in _footnotes(result, facts):
         print_line(console, Text(plain(line)), indent=0)
-
-
-def speed_table(result: Result, problem: Problem | None, peaks: Mapping[str, Any] | None = None) -> Table:
-    """One line per bench case."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("bench case", overflow="fold")
-    roof = ("of the\nroofline",) if peaks else ()
-    for name in ("library\nµs", "yours\nµs", "speedup", "GB/s", "GFLOP/s", *roof):
-        table.add_column(name, justify="right", no_wrap=True)
-    for case in _timed(result):
-        rates = achieved(case, cost_of(problem, case))
-        cells = _speed_cells(case, rates, roofline_share(case, rates, peaks), result.interpreted)
-        table.add_row(*cells[: len(table.columns)])
-    return table
-
-
-def _speed_cells(
-    case: CaseResult, rates: Mapping[str, float] | None, share: float | None, interpreted: bool
-) -> Sequence[str]:
-    from kgbench.core.figures import ABSENT, ratio_text
-
-    assert case.timing is not None
-    name = f"{case.overload} {case.id.removeprefix('bench-')}".strip()
-    if interpreted:
-        return (name, _figure(case.timing.library_us), *[ABSENT] * 5)
-    ratio, low, high = (ratio_text(value) for value in (case.timing.ratio, case.timing.low, case.timing.high))
-    figures = (rates["gb_per_s"], rates["gflop_per_s"]) if rates else ()
-    return (
-        name,
-        _figure(case.timing.library_us),
-        _figure(case.timing.candidate_us),
-        f"{ratio}x [{low}, {high}]" + (" *" if case.timing.against == "fallback" else ""),
-        *(map(_figure, figures) if figures else (ABSENT, ABSENT)),
-        ABSENT if share is None else f"{share:.0%}",
-    )
-
-
-def _figure(value: float) -> str:
-    """Three digits, and no exponent for what a GPU does."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _source(kernel: Path) -> str:
@@ -349,43 +306,9 @@ def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[st
         return result, session.facts
 
 
-def failure_lines(result: Result, problem: Problem | None) -> Iterable[str]:
-    """The first wrong element or the reason, a guess, and the end of the log where it says more."""
-    from kgbench.reports.words import LOG_SAYS_MORE, failure_words, last_words
-
-    yield from failure_words(result)
-    words = guess_of(result, problem)
-    if words:
-        yield f"guess: {words}"
-    if result.outcome in LOG_SAYS_MORE:
-        yield from (f"| {shortened(line, 200)}" for line in last_words(result.log_tail))
-
-
-def guess_of(result: Result, problem: Problem | None) -> str | None:
-    """What perhaps is wrong; None where nothing fits, or where the problem is not known."""
-    from kgbench.core.types import first_failure
-    from kgbench.problem.model import TensorArgument
-    from kgbench.prompts.guess import guess
-
-    case = first_failure(result)
-    overload = next(
-        (each for each in (problem.overloads if problem else ()) if case and each.name == case.overload), None
-    )
-    if case is None or overload is None:
-        return None
-    written = [each for each in overload.arguments if isinstance(each, TensorArgument) and each.access != "read"]
-    return guess(case, result.cases, {each.name: each.access for each in written})
-
-
 def _count_right(result: Result) -> str:
     right, judged = sum(case.outcome is Outcome.PASSED for case in result.cases), len(result.cases)
     return f"cases judged: {judged}, " + ("all right" if right == judged else f"{right} of them right")
-
-
-def _timed(result: Result) -> list[CaseResult]:
-    from kgbench.scores.speedups import timed_cases
-
-    return timed_cases(result)
 
 
 def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kgbench.cli.completion import complete_run
-from kgbench.cli.report import json_option, out_option, say_notes
+from kgbench.cli.options import json_option, out_option
+from kgbench.cli.report_output import say_notes
 from kgbench.core.errors import UsageError, numbered
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ import click
 
 import kgbench
 from kgbench.cli.advice import SYSCTLS, Circumstances, is_open, package_advice, sandbox_advice
-from kgbench.cli.options import check_machine, device_option, problem_dir_option
-from kgbench.cli.report import json_option
+from kgbench.cli.options import check_machine, device_option, json_option, problem_dir_option
 from kgbench.core.errors import MachineError
 from kgbench.core.paths import IMPORT_ROOT
 

@@ -1,4 +1,4 @@
-"""``kgbench generate`` and ``kgbench evaluate``: the two halves of a run, each on a machine of its own."""
+"""``kgbench generate``: a model is asked, nothing is judged."""
 
 from __future__ import annotations
 
@@ -13,24 +13,14 @@ import click
 
 from kgbench.cli.asking import asking_options, asking_words, before_asking, model_of, resumed_words, say_left
 from kgbench.cli.completion import complete_model, complete_run
+from kgbench.cli.evaluation_run import plan_of, selection, words_of_run
 from kgbench.cli.options import (
-    deadline_option,
-    deadline_overrides,
-    device_option,
-    fail_option,
-    gpus_option,
-    jobs_option,
     new_run_option,
-    policy_option,
     problem_dir_option,
     problems_option,
-    require_sandbox_option,
     source_option,
-    timeout_option,
 )
-from kgbench.cli.report import fail_under_option, fast_at_option, json_option, out_option, thresholds
 from kgbench.cli.resume import reopened
-from kgbench.cli.run import JudgedOn, Shown, carry_out, plan_of, selection
 from kgbench.core.errors import KgbenchError, UsageError, shown_path
 
 if TYPE_CHECKING:
@@ -80,11 +70,7 @@ def generate(
     The run's folder goes to a machine with a GPU, where `kgbench evaluate RUN` does the rest. What is asked is what
     `kgbench run` would ask, but for --rounds, which need a verdict between two questions.
     """
-    asked: dict[str, Any] = {
-        "model": model, "sources": list(sources), "problems": list(globs), "suite": None,
-        "problem_dirs": [str(folder.resolve()) for folder in problem_dirs], "deadlines": [], "device": "auto",
-        "require_sandbox": None, "policy": "strict", "folder": str(Path.cwd()),
-    }  # fmt: skip
+    asked = words_of_run(model, sources, globs, problem_dirs)
     words = asking_words(asking)
     store = None
     if resume is not None:
@@ -171,61 +157,3 @@ def _ask_all(plan: Plan, provider: ModelProvider, reopened: RunStore | None, con
     click.echo(where)
     click.echo(f"next, on the machine that judges: kgbench evaluate {where}", err=True)
     sys.exit(int(bool(feed.left)))
-
-
-@click.command(short_help="Judge the replies that kgbench generate kept.", context_settings={"max_content_width": 110})
-@click.argument("run", metavar="RUN", shell_complete=complete_run)
-@problem_dir_option
-@device_option
-@gpus_option
-@jobs_option
-@timeout_option
-@deadline_option
-@out_option
-@require_sandbox_option
-@policy_option
-@fast_at_option
-@json_option
-@fail_option
-@fail_under_option
-def evaluate(
-    run: str,
-    problem_dirs: tuple[Path, ...],
-    device: str,
-    gpus: int | None,
-    jobs: int | None,
-    timeout_s: float | None,
-    deadlines: tuple[str, ...],
-    out: Path,
-    require_sandbox: str | None,
-    policy: str,
-    fast_at: str,
-    as_json: bool,
-    fail: bool,
-    fail_under: str,
-) -> None:
-    """Judge the replies of a run that `kgbench generate` made, here or on another machine. Nobody is asked.
-
-    RUN is its folder, the begin of its id, or last. Verdicts that are there already stay as they are.
-    """
-    from kgbench.models.providers.replay import Recorded
-    from kgbench.scores.bounds import parse_bounds
-
-    overrides = deadline_overrides(deadlines, timeout_s)
-    asked: dict[str, Any] = {
-        "model": None, "sources": [], "problems": [], "suite": None, "problem_dirs": [], "deadlines": [],
-        "device": device, "require_sandbox": require_sandbox, "policy": policy, "folder": str(Path.cwd()),
-    }  # fmt: skip
-    shown = Shown(thresholds(fast_at), parse_bounds(fail_under), as_json=as_json, fail=fail)
-    store, asked = reopened(run, out, asked, None)
-    if problem_dirs:
-        asked["problem_dirs"] = [str(folder.resolve()) for folder in problem_dirs]
-    asked["deadlines"] = [f"{phase}={seconds:g}" for phase, seconds in overrides.items()] or asked["deadlines"]
-    if not asked.get("asking"):
-        store.release()
-        raise UsageError(
-            "KGB569", f"{shown_path(store.path)} has no replies to judge: its kernels came from {asked['model']}"
-        )
-    carry_out(
-        asked, out, None, store, JudgedOn(gpus or 0, jobs or 0), shown, asker=Recorded(store.path, asked["model"])
-    )

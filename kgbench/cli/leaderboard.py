@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kgbench.cli.report import html_option, json_option, one_report
+from kgbench.cli.options import html_option, json_option, one_report
 from kgbench.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the commands that judge kernels share: options for device and deadlines, and whether kernels can run here."""
+"""Options that several commands have, what they mean, and whether kernels can run here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import importlib.util
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -135,6 +135,37 @@ PROMPT_OPTIONS: Final = (
 )  # fmt: skip
 """Everything in a prompt that is a matter of choice; docs/prompts.md."""
 
+fast_at_option = click.option(
+    "--fast-at",
+    metavar="P,P,…",
+    default="0.5,0.8,1,1.2,1.5,2",
+    show_default=True,
+    help="The p for which fast_p is shown: right and more than p times as fast as the library.",
+)
+fail_under_option = click.option(
+    "--fail-under",
+    metavar="BOUNDS",
+    default="",
+    help="Exit with 1 when a share is lower: 'fast_0=1.0,cublas:fast_1=0.5' bounds fast_0 of all problems and fast_1 "
+    "of cublas. fast_0 is right of every kind, the others are of kind compute.",
+)
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    metavar="DIR",
+    help="Where runs lie.",
+)
+html_option = click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="FILE",
+    help="Write a page that opens offline, in place of the table.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout in place of the table.")
+
 
 def deadline_overrides(deadlines: Sequence[str], timeout_s: float | None) -> dict[str, float]:
     """Seconds by phase that the command line gives. Raises UsageError."""
@@ -186,3 +217,24 @@ def deadlines_on(device: str, overrides: dict[str, float]) -> Deadlines:
 
     seconds = {f"{phase}_s": value for phase, value in overrides.items()}
     return dataclasses.replace(Deadlines.for_device(find_devices(device)[0].kind), **seconds)
+
+
+def one_report(asked: Mapping[str, object]) -> str:
+    """The option that is given, of those that each ask for another report. Raises UsageError where two are."""
+    named = [option for option, given in asked.items() if given]
+    if len(named) > 1:
+        raise UsageError("KGB190", f"{named[0]} and {named[1]} are two reports; ask for one at a time")
+    return named[0] if named else ""
+
+
+def thresholds(text: str) -> tuple[float, ...]:
+    """The values of ``--fast-at``. Raises UsageError."""
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        values = ()
+    if not values or not all(0 < value < 1000 for value in values):
+        raise UsageError(
+            "KGB106", f"--fast-at {text}: expected positive numbers between commas, for example --fast-at 0.5,1,2"
+        )
+    return values

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kgbench.cli.completion import complete_problem, complete_problem_or_verdict
-from kgbench.cli.options import problem_dir_option, problems_option, source_option
-from kgbench.cli.report import out_option
+from kgbench.cli.options import out_option, problem_dir_option, problems_option, source_option
 from kgbench.core.errors import KgbenchError, MachineError, UsageError, shown_path
 from kgbench.core.names import did_you_mean, resolve
 from kgbench.core.paths import problems_dir

@@ -9,8 +9,7 @@ import click
 
 from kgbench.cli.again import jobs_of, measure
 from kgbench.cli.completion import complete_run
-from kgbench.cli.options import check_machine, device_option
-from kgbench.cli.report import json_option, out_option
+from kgbench.cli.options import check_machine, device_option, json_option, out_option
 from kgbench.core.errors import UsageError, shown_path
 
 

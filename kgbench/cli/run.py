@@ -2,65 +2,41 @@
 
 from __future__ import annotations
 
-import contextlib
-import secrets
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final
 
 import click
 
 from kgbench.cli.asking import (
     RARELY_GIVEN,
-    asked_provider,
     asking_options,
     asking_words,
-    before_asking,
-    model_of,
     resumed_words,
-    say_left,
 )
 from kgbench.cli.completion import complete_model, complete_run
+from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out, words_of_run
 from kgbench.cli.options import (
-    check_machine,
     deadline_option,
     deadline_overrides,
-    deadlines_on,
     device_option,
     fail_option,
+    fail_under_option,
+    fast_at_option,
     gpus_option,
     jobs_option,
+    json_option,
     new_run_option,
     policy_option,
     problem_dir_option,
     problems_option,
     require_sandbox_option,
     source_option,
+    thresholds,
     timeout_option,
 )
-from kgbench.cli.report import breaks, fail_under_option, fast_at_option, json_option, print_run, thresholds
-from kgbench.cli.resume import done_in, reopened, selected_by
-from kgbench.core import user_modules
-from kgbench.core.errors import UsageError, shown_path
-from kgbench.core.paths import hidden_dirs
-from kgbench.core.types import Outcome
-
-if TYPE_CHECKING:
-    from kgbench.evaluation.coordinator import Ending, Plan
-    from kgbench.harness.session.session import Session
-    from kgbench.llm.conversation import Asker
-    from kgbench.models.generation import ModelProvider
-    from kgbench.models.provider import Provider
-    from kgbench.problem.model import Problem
-    from kgbench.problem.suites import Suite
-    from kgbench.reports.model import Report
-    from kgbench.scores.bounds import Bound
-    from kgbench.store.writer import RunStore
-
-INTERRUPTED: Final = 130
+from kgbench.cli.resume import reopened
+from kgbench.core.errors import UsageError
 
 EPILOG: Final = """
 \b
@@ -169,18 +145,10 @@ def run(
 
     overrides = deadline_overrides(deadlines, timeout_s)
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
-    asked: dict[str, Any] = {
-        "model": model,
-        "sources": list(sources),
-        "problems": list(globs),
-        "suite": None if suite is None else check_name(suite),
-        "problem_dirs": [str(folder.resolve()) for folder in problem_dirs],
-        "deadlines": [f"{phase}={seconds:g}" for phase, seconds in overrides.items()],
-        "device": device,
-        "require_sandbox": require_sandbox,
-        "policy": policy,
-        "folder": str(Path.cwd()),
-    }
+    asked = words_of_run(
+        model, sources, globs, problem_dirs, suite=None if suite is None else check_name(suite), deadlines=overrides,
+        device=device, require_sandbox=require_sandbox, policy=policy,
+    )  # fmt: skip
     store = None
     if resume is not None:
         store, asked = reopened(resume, out, asked, seed)
@@ -191,7 +159,7 @@ def run(
         asked["asking"] = asking_words(asking)
     shown = Shown(values, bounds, as_json=as_json, fail=fail)
     judged_on = JudgedOn(gpus or 0, jobs or 0)
-    carry_out(asked, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"])
+    sys.exit(carry_out(asked, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
 
 
 for option in run.params:
@@ -199,194 +167,8 @@ for option in run.params:
         option.hidden = True
 
 
-@dataclass(frozen=True)
-class Shown:
-    """How a run's results are printed, and when its exit code is 1."""
-
-    thresholds: tuple[float, ...]
-    bounds: Sequence[Bound]
-    as_json: bool
-    fail: bool
-
-
-@dataclass(frozen=True)
-class JudgedOn:
-    """How much of the machine a run takes."""
-
-    gpus: int
-    jobs: int
-
-
-def carry_out(
-    asked: dict[str, Any],
-    out: Path,
-    seed: str | None,
-    store: RunStore | None,
-    judged_on: JudgedOn,
-    shown: Shown,
-    *,
-    asker: Asker | None = None,
-    yes: bool = False,
-    dry_run: bool = False,
-) -> NoReturn:
-    """A run from its words to its table; ``asker`` answers in place of whom the words name. Ends the program."""
-    from kgbench.evaluation.coordinator import Ending
-    from kgbench.llm.conversation import Asker
-    from kgbench.models.generation import ModelProvider
-    from kgbench.scores.bounds import check_sources
-
-    with contextlib.ExitStack() as undo:
-        if store is not None:
-            undo.callback(store.close)
-        selected = selection(asked, store)
-        provider = asker or model_of(asked["model"], asked["asking"])
-        if dry_run and not isinstance(provider, Asker):
-            raise UsageError("KGB566", f"--dry-run: nobody is asked with --model {asked['model']}")
-        if not dry_run:
-            if isinstance(provider, Asker):
-                provider.ready()
-            check_machine()
-            user_modules.offer(asked["problem_dirs"])
-        plan = plan_of(asked, selected, out, seed, store, provider, on_device=not dry_run)
-        check_sources(shown.bounds, [problem.id for problem in plan.problems])
-        if isinstance(plan.provider, ModelProvider):
-            if asker is None:
-                before_asking(plan.provider, plan.problems, store, yes=yes or dry_run)
-            if dry_run:
-                sys.exit(0)
-        undo.pop_all()
-    if store is not None and not any(map(plan.missing, plan.problems)):
-        store.close(finished=True)
-        click.echo("nothing to do: every candidate of this run has a verdict", err=True)
-        ending = Ending(store.path)
-    else:
-        ending = _run(plan, asked, judged_on, store)
-    report = print_run(ending.path, shown.thresholds, form="json" if shown.as_json else "table")
-    if ending.left:
-        say_left(ending.left)
-    if ending.error is not None or ending.interrupted or ending.left:
-        click.echo(f"the rest: kgbench run --resume {shown_path(ending.path)}", err=True)
-    if ending.error is not None:
-        raise ending.error
-    broke = breaks(report, shown.bounds)
-    sys.exit(exit_code(report, ending, fail=shown.fail) or int(broke))
-
-
-def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
-    """130 when interrupted; 1 when kgbench failed on a candidate or, with ``fail``, when any problem is not right."""
-    if ending.interrupted:
-        return INTERRUPTED
-    broken = any(row.outcomes.get(Outcome.HARNESS_ERROR) for row in report.rows)
-    wrong = any(row.right < row.problems for row in report.rows)
-    return int(broken or (fail and wrong))
-
-
 def _which_model() -> str:
     from kgbench.models.provider import provider_summaries
 
     known = "\n".join(f"  {summary}" for summary in provider_summaries().values())
     return f"--model is missing: whose kernels? There is:\n{known}\nTry: kgbench run --model examples"
-
-
-def selection(asked: Mapping[str, Any], store: RunStore | None) -> dict[str, Path]:
-    """The problems that are asked for, by id. Raises UsageError; a mistyped one is named before a key is missed."""
-    from kgbench.core.paths import problems_dir
-    from kgbench.problem.registry import Registry
-    from kgbench.problem.suites import narrowed
-
-    registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
-    chosen = registry.select(asked["sources"], asked["problems"]) if store is None else selected_by(store, registry)
-    if asked.get("suite"):
-        chosen = narrowed(asked["suite"], chosen)
-    return {each: registry.paths[each] for each in chosen}
-
-
-def plan_of(
-    asked: Mapping[str, Any],
-    selected: Mapping[str, Path],
-    out: Path,
-    seed: str | None,
-    store: RunStore | None,
-    found: Provider | Asker,
-    *,
-    on_device: bool = True,
-) -> Plan:
-    """Everything looked up, nothing written. Raises UsageError."""
-    from kgbench.evaluation.coordinator import Plan, new_run_id
-    from kgbench.harness.machine.settings import Deadlines
-    from kgbench.llm.conversation import Asker
-    from kgbench.problem.registry import load_problem
-
-    narrow = getattr(found, "narrow", None)
-    ids = narrow(list(selected), chosen=bool(asked["problems"])) if narrow is not None else selected
-    problems = tuple(load_problem(selected[each]) for each in ids)
-    if isinstance(found, Asker):
-        provider: Provider | ModelProvider = asked_provider(found, asked["asking"], problems, asked["problem_dirs"])
-    else:
-        provider = found
-        for note in found.notes:
-            click.echo(note, err=True)
-    suite = _suite(asked, problems, store)
-    if suite is not None and suite.shares:
-        problems = tuple(problem for problem in problems if problem.id in suite.judged())
-    now = datetime.now(UTC)
-    overrides = deadline_overrides(asked["deadlines"], None)
-    return Plan(
-        problems=problems,
-        provider=provider,
-        command=("kgbench", *sys.argv[1:]),
-        seed=secrets.token_hex(16) if seed is None else seed,
-        seed_is_secret=seed is None,
-        out=out if store is None else store.path.parent,
-        run_id=new_run_id(now, secrets.token_hex(3)) if store is None else store.path.name,
-        started=now,
-        deadlines=deadlines_on(asked["device"], overrides) if on_device else Deadlines(),
-        asked=asked,
-        suite=suite,
-        done={} if store is None else done_in(store, problems),
-    )
-
-
-def _suite(asked: Mapping[str, Any], problems: Sequence[Problem], store: RunStore | None) -> Suite | None:
-    """The suite that was asked for; that of a run which is gone on with stays as it is. Raises UsageError."""
-    from kgbench.harness.machine.devices import find_devices
-    from kgbench.problem.suites import make_suite, read_suite
-
-    if not asked.get("suite"):
-        return None
-    if store is not None:
-        return read_suite(store.path)
-    return make_suite(asked["suite"], problems, find_devices(asked["device"])[0].kind)
-
-
-def _run(plan: Plan, asked: Mapping[str, Any], judged_on: JudgedOn, reopened: RunStore | None) -> Ending:
-    from rich.console import Console
-
-    from kgbench.evaluation import coordinator
-    from kgbench.harness.session.session import Session, Settings
-
-    console = Console(stderr=True, highlight=False)
-
-    def open_session(store: RunStore) -> Session:
-        settings = Settings(
-            device=asked["device"],
-            gpus=judged_on.gpus,
-            jobs=judged_on.jobs,
-            seed=plan.seed,
-            deadlines=plan.deadlines,
-            hidden=_hidden(plan),
-            log_dir=store.log_dir,
-            timing=plan.provider.timed and plan.suite is None,
-            require_sandbox=asked["require_sandbox"] or "",
-            policy=asked.get("policy", "strict"),
-            say=lambda words: console.print(words, soft_wrap=True, markup=False),
-        )
-        return Session(settings)
-
-    return coordinator.run(plan, open_session, console, reopened)
-
-
-def _hidden(plan: Plan) -> tuple[Path, ...]:
-    """What no candidate may read: problems with their tolerances, baselines, references, others' answers, results."""
-    own = {problem.path.resolve().parent for problem in plan.problems}
-    return hidden_dirs(plan.out, *own, *plan.asked["problem_dirs"])

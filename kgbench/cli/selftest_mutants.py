@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kgbench.cli.completion import complete_problem
-from kgbench.cli.options import check_machine, device_option, problem_dir_option, source_option
-from kgbench.cli.report import json_option
-from kgbench.cli.selftest import Gathered, Part, PartCommand, gathered
+from kgbench.cli.options import check_machine, device_option, json_option, problem_dir_option, source_option
+from kgbench.cli.selftest_parts import Gathered, Part, PartCommand, gathered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

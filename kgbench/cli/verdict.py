@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from kgbench.core.errors import KgbenchError, UsageError, shown_path
+from kgbench.core.errors import KgbenchError, UsageError
 from kgbench.core.names import resolve
 from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Generation, Outcome, Result
 from kgbench.llm.conversation import Stop
 from kgbench.store.encoding import json_text
 from kgbench.store.find import find_run
-from kgbench.store.layout import RUN_FILE, candidate_path
+from kgbench.store.layout import RUN_FILE
 from kgbench.store.reader import StoredRun, read_run
+from kgbench.store.repeat import candidate_file, repeat_command, sample_label
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,35 +86,12 @@ def find_result(stored: StoredRun, spelling: str) -> Result:
     return chosen[0]
 
 
-def repeat_command(stored: StoredRun, result: Result) -> str:
-    """What judges the same candidate again, with the same inputs where the seed is known; empty without a candidate."""
-    info = stored.info
-    asked = info.get("asked") or {}
-    words = [word for folder in asked.get("problem_dirs", ()) for word in ("--problem-dir", shown_path(folder))]
-    words += ["--device", result.device] if result.device else []
-    words += [word for text in asked.get("deadlines", ()) for word in ("--deadline", text)]
-    words += ["--policy", result.policy] if result.policy not in ("", "strict") else []
-    seed = seed_of(info, result)
-    words += ["--seed", seed] if seed else []
-    file = _candidate_file(stored, result)
-    if file is None:
-        ran = result.outcome not in (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
-        return shlex.join(["kgbench", "run", "--model", result.model, "--problems", result.problem, *words]) * ran
-    whose = ["--drawn-for", f"{result.model}{_number(result)}"] if seed else []
-    return shlex.join(["kgbench", "check", shown_path(file), result.problem, *words, *whose])
-
-
-def seed_of(info: Mapping[str, Any], result: Result) -> str | None:
-    """The seed that the result's inputs came from; None while the run is still going, or where it was killed."""
-    return next((each["seed"] for each in info.get("segments", ()) if each["seed_sha256"] == result.seed), None)
-
-
 def as_data(stored: StoredRun, result: Result, problem: Problem | None) -> dict[str, Any]:
     """Everything on the screen and the result as stored, JSON-ready; raw samples stay in the run's folder."""
-    from kgbench.cli.check import guess_of
     from kgbench.reports.json_data import result_json
+    from kgbench.reports.one_kernel import guess_of
 
-    file = _candidate_file(stored, result)
+    file = candidate_file(stored, result)
     return {
         "run": str(stored.path),
         "candidate": str(file) if file else None,
@@ -131,8 +108,8 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
     """Outcome and what is wrong, every case, speed, and below what that was found with."""
     from rich.text import Text
 
-    from kgbench.cli.check import failure_lines, speed_table
     from kgbench.policy import evidence
+    from kgbench.reports.one_kernel import failure_lines, speed_table
     from kgbench.reports.terminal import print_line
     from kgbench.scores.speedups import timed_cases
 
@@ -141,7 +118,7 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
             print_line(console, Text(plain(line)), indent=indent)
 
     right = result.outcome is Outcome.PASSED
-    head = Text(plain(f"{stored.path.name}  {result.problem} {_number(result)} by {result.model}: "))
+    head = Text(plain(f"{stored.path.name}  {result.problem} {sample_label(result)} by {result.model}: "))
     print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
     say(() if right else failure_lines(result, problem), 2)
     if result.cases:
@@ -215,10 +192,6 @@ def _samples(results: Iterable[Result], rounds: bool = False) -> str:
     return ", ".join(f"#{sample}.{number}" if rounds else f"#{sample}" for sample, number in numbers)
 
 
-def _number(result: Result) -> str:
-    return f"#{result.sample}.{result.round}" if result.round else f"#{result.sample}"
-
-
 def _written(generation: Generation) -> Iterator[str]:
     """Who wrote the candidate, and what that took."""
     from kgbench.core.figures import dollars, duration, tokens
@@ -239,11 +212,6 @@ def _written(generation: Generation) -> Iterator[str]:
 
 def _changed(result: Result, problem: Problem | None) -> bool:
     return problem is not None and bool(result.problem_sha256) and problem.sha256 != result.problem_sha256
-
-
-def _candidate_file(stored: StoredRun, result: Result) -> Path | None:
-    path = candidate_path(stored.path, result.problem, result.sample, result.round)
-    return path if path.is_file() else None
 
 
 def _problem(stored: StoredRun, result: Result, problem_dirs: Sequence[Path]) -> Problem | None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench[opinfo]'")
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.problem.registry import load_problem
 from kgbench.torchtools.aten_draft import Unknown, file_text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
 

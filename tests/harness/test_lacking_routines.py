@@ -12,7 +12,7 @@ from click.testing import CliRunner
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("scipy_openblas32")
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.problem.registry import Registry
 
 pytestmark = pytest.mark.torch

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench[opinfo]'")
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.store.reader import read_run
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from kgbench.cli import main
-from kgbench.cli.report import FORMATS
+from kgbench.cli.main import main
+from kgbench.cli.report_output import FORMATS
 from kgbench.core.types import Outcome
 from kgbench.reports.model import report_of
 from kgbench.store.encoding import json_text

@@ -15,8 +15,8 @@ import yaml
 from click.testing import CliRunner
 
 import kgbench
-from kgbench.cli import main
-from kgbench.cli.report import FORMATS
+from kgbench.cli.main import main
+from kgbench.cli.report_output import FORMATS
 from kgbench.core.types import Generation
 from kgbench.reports.export.cite import bibtex
 from kgbench.reports.model import report_of
@@ -109,7 +109,7 @@ def test_citation_file_is_of_this_version() -> None:
 ALL_FORMATS = """\
 import hashlib, io, sys
 from click.testing import CliRunner
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.reports.page import document
 for form in sys.argv[2:]:
     done = CliRunner().invoke(main, ["report", sys.argv[1], "--format", form])

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 
 from kgbench.cli import check as module
-from kgbench.cli import main
 from kgbench.cli.check import defined_names, problem_of
+from kgbench.cli.main import main
 from kgbench.core.errors import UsageError
 from kgbench.core.paths import examples_dir, problems_dir
 from kgbench.core.types import CaseResult, Evidence, Mismatch, Outcome, Result

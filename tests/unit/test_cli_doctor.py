@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from kgbench.cli import doctor as module
-from kgbench.cli import main
 from kgbench.cli.advice import DOCKER, Circumstances, is_open, package_advice, sandbox_advice
 from kgbench.cli.doctor import library_rows, problem_rows, read_answers, results_folder
+from kgbench.cli.main import main
 from kgbench.problem.registry import Registry, load_problem
 
 ROOT = Path(__file__).resolve().parents[2]

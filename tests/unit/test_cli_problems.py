@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kgbench import __version__
-from kgbench.cli import COMMANDS, main, problems, referencerun
+from kgbench.cli import problems, referencerun
+from kgbench.cli.main import COMMANDS, main
 from kgbench.core.errors import MachineError, UsageError
 from kgbench.core.paths import problems_dir
 from kgbench.problem.registry import Registry

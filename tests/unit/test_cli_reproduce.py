@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.types import Outcome
 from kgbench.harness.session import session as session_module
 from kgbench.reports import reproduction

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from click.testing import Result as CliResult
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.errors import MachineError
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import Outcome, Result

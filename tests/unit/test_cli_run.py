@@ -22,10 +22,10 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 from rich.console import Console
 
-from kgbench.cli import main
+from kgbench.cli.evaluation_run import exit_code
+from kgbench.cli.main import main
+from kgbench.cli.options import thresholds
 from kgbench.cli.report import report as report_command
-from kgbench.cli.report import thresholds
-from kgbench.cli.run import exit_code
 from kgbench.cli.run import run as run_command
 from kgbench.core.errors import KgbenchError, MachineError, UsageError
 from kgbench.core.types import Outcome, Result

@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 from click.testing import Result as CliResult
 
-from kgbench.cli import main, selftest
+from kgbench.cli import selftest
+from kgbench.cli.main import main
 from kgbench.core.errors import MachineError
 from kgbench.core.types import Outcome, Result
 from kgbench.harness.machine.settings import Job

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 from click.testing import Result as CliResult
 
-from kgbench.cli import main
 from kgbench.cli import selftest_mutants as module
+from kgbench.cli.main import main
 from kgbench.core.types import CaseResult, Outcome, Result
 from kgbench.harness.machine.settings import Job
 from kgbench.harness.session import session as session_module

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 
 from kgbench.cli import check as check_module
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import CaseResult, Generation, Mismatch, Outcome
 from kgbench.harness.session import session as session_module

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import kgbench.harness.session.session as session_module
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import Outcome, Result
 from kgbench.harness.session.session import Job

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.types import Library, Outcome, Result
 from kgbench.reports.comparison import Change, Comparison, Side, compare, differences
 from kgbench.reports.leaderboard import boards, read_reports

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from kgbench.cli import COMMANDS, main
+from kgbench.cli.main import COMMANDS, main
 from kgbench.core.types import Outcome, Result
 from kgbench.reports.export.github import summary
 from kgbench.reports.export.junit import print_junit

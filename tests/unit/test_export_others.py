@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kgbench.cli import main
-from kgbench.cli.report import FOLDERS
+from kgbench.cli.main import main
+from kgbench.cli.report_output import FOLDERS
 from kgbench.core.types import CaseResult, Outcome, Result
 from kgbench.reports.export import backendbench, folder, kernelbench, kernelgenbench
 from kgbench.reports.model import Report, report_of

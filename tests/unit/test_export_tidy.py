@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.types import CaseResult, Generation, Outcome, Result
 from kgbench.reports.export import tidy
 from kgbench.store.writer import RunStore

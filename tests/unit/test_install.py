@@ -28,7 +28,7 @@ import json, site, sys
 {place}
 sys.path += json.loads(sys.argv[1])
 import kgbench
-from kgbench.cli import main
+from kgbench.cli.main import main
 print(kgbench.__file__)
 main(["list", "--json"], standalone_mode=False)
 """
@@ -106,7 +106,7 @@ def test_wheel_carries_every_module_problem_and_example(packed: set[str]) -> Non
 def test_wheel_has_the_licence_and_the_command(packed: set[str]) -> None:
     assert [name for name in packed if name.endswith("LICENSE")]
     assert [name for name in packed if name.endswith("entry_points.txt")]
-    assert PYPROJECT["project"]["scripts"] == {"kgbench": "kgbench.cli:main"}
+    assert PYPROJECT["project"]["scripts"] == {"kgbench": "kgbench.cli.main:main"}
 
 
 @pytest.mark.parametrize("way", ["wheel", "editable", "checkout"])

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.errors import KgbenchError, MachineError
 from kgbench.core.messages import MESSAGES
 from kgbench.core.torch_process import NoAnswer
@@ -118,7 +118,7 @@ def _of_command(number: str, ground: Ground) -> str:
     prepare, command = COMMANDS[number]
     prepare(ground)
     if number not in ("KGB301", "KGB302"):
-        for name in ("run", "check", "verify", "reproduce"):
+        for name in ("evaluation_run", "check", "verify", "reproduce"):
             ground.bend.setattr(f"kgbench.cli.{name}.check_machine", lambda: None)
     shown = ground.command(command)
     if number[:4] != "KGB6":
@@ -582,7 +582,7 @@ def _fewer_seats(ground: Ground) -> str:
 
 
 def _written_by_another(ground: Ground) -> str:
-    ground.bend.setattr("kgbench.cli.run.check_machine", lambda: None)
+    ground.bend.setattr("kgbench.cli.evaluation_run.check_machine", lambda: None)
     store = ground.run()
     try:
         return ground.command("run --resume last")
@@ -602,7 +602,7 @@ def _disk_full(ground: Ground) -> str:
 
 
 def _from_elsewhere(ground: Ground) -> str:
-    ground.bend.setattr("kgbench.cli.run.check_machine", lambda: None)
+    ground.bend.setattr("kgbench.cli.evaluation_run.check_machine", lambda: None)
     folder = ground.here / "there"
     ground.file("there/kernels/aten/t.py", "def t(): ...\n")
     info = ground.ended() / "run.json"

@@ -142,7 +142,7 @@ def test_json_has_everything() -> None:
 
 
 def test_help_of_both_parts() -> None:
-    from kgbench.cli import main
+    from kgbench.cli.main import main
 
     for part in ("null", "mutants"):
         done = CliRunner().invoke(main, ["selftest", part, "--help"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kgbench.cli import COMMANDS
+from kgbench.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "AGENTS.md", *sorted((ROOT / "docs").rglob("*.md"))]

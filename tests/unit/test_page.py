@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.figures import percent, size
 from kgbench.core.types import Outcome
 from kgbench.reports.page.detail import MOST_POINTS

@@ -10,8 +10,8 @@ import pytest
 from click import Context
 from click.testing import CliRunner
 
-from kgbench.cli import main
 from kgbench.cli.completion import complete_gpu
+from kgbench.cli.main import main
 from kgbench.core.errors import UsageError
 from kgbench.core.paths import examples_dir
 from kgbench.llm.conversation import Prompt

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import kgbench
-from kgbench.cli import main
+from kgbench.cli.main import main
 from kgbench.core.errors import KgbenchError
 from kgbench.core.paths import PACKAGE
 from kgbench.core.types import Generation, Outcome, Result

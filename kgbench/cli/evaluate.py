@@ -1,0 +1,84 @@
+"""``kgbench evaluate``: the replies of a stored run are judged, nobody is asked."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from kgbench.cli.completion import complete_run
+from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out, words_of_run
+from kgbench.cli.options import (
+    deadline_option,
+    deadline_overrides,
+    device_option,
+    fail_option,
+    fail_under_option,
+    fast_at_option,
+    gpus_option,
+    jobs_option,
+    json_option,
+    out_option,
+    policy_option,
+    problem_dir_option,
+    require_sandbox_option,
+    thresholds,
+    timeout_option,
+)
+from kgbench.cli.resume import reopened
+from kgbench.core.errors import UsageError, shown_path
+
+
+@click.command(short_help="Judge the replies that kgbench generate kept.", context_settings={"max_content_width": 110})
+@click.argument("run", metavar="RUN", shell_complete=complete_run)
+@problem_dir_option
+@device_option
+@gpus_option
+@jobs_option
+@timeout_option
+@deadline_option
+@out_option
+@require_sandbox_option
+@policy_option
+@fast_at_option
+@json_option
+@fail_option
+@fail_under_option
+def evaluate(
+    run: str,
+    problem_dirs: tuple[Path, ...],
+    device: str,
+    gpus: int | None,
+    jobs: int | None,
+    timeout_s: float | None,
+    deadlines: tuple[str, ...],
+    out: Path,
+    require_sandbox: str | None,
+    policy: str,
+    fast_at: str,
+    as_json: bool,
+    fail: bool,
+    fail_under: str,
+) -> None:
+    """Judge the replies of a run that `kgbench generate` made, here or on another machine. Nobody is asked.
+
+    RUN is its folder, the begin of its id, or last. Verdicts that are there already stay as they are.
+    """
+    from kgbench.models.providers.replay import Recorded
+    from kgbench.scores.bounds import parse_bounds
+
+    overrides = deadline_overrides(deadlines, timeout_s)
+    asked = words_of_run(None, device=device, require_sandbox=require_sandbox, policy=policy)
+    shown = Shown(thresholds(fast_at), parse_bounds(fail_under), as_json=as_json, fail=fail)
+    store, asked = reopened(run, out, asked, None)
+    if problem_dirs:
+        asked["problem_dirs"] = [str(folder.resolve()) for folder in problem_dirs]
+    asked["deadlines"] = [f"{phase}={seconds:g}" for phase, seconds in overrides.items()] or asked["deadlines"]
+    if not asked.get("asking"):
+        store.release()
+        raise UsageError(
+            "KGB569", f"{shown_path(store.path)} has no replies to judge: its kernels came from {asked['model']}"
+        )
+    asker = Recorded(store.path, asked["model"])
+    sys.exit(carry_out(asked, out, None, store, JudgedOn(gpus or 0, jobs or 0), shown, asker=asker))
