@@ -44,7 +44,7 @@ def next_lines(out: Path) -> Iterator[str]:
     commands = (
         (("show", f"last/{DEMO[0]}", *place), "everything about one verdict"),
         (("check", shown_path(examples_dir() / f"{DEMO[0]}.py")), "judge one file; yours may lie anywhere"),
-        (("run", "--model", "claude", "--dry-run"), "what it would cost to ask a model"),
+        (("run", "--model", "claude", "--source", "cublas", "--dry-run"), "what it would cost to ask a model"),
     )
     yield ""
     yield f"{len(DEMO)} of the kernels that ship were judged; kgbench run --model examples judges all. Next:"

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -34,6 +35,7 @@ from kgbench.evaluation.coordinator import Ending, Plan
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session import session as session_module
 from kgbench.models.providers.dir import FolderProvider
+from kgbench.models.providers.examples import DEMO
 from kgbench.problem.model import Problem
 from kgbench.reports.model import report_of
 from kgbench.store.reader import read_run
@@ -227,6 +229,17 @@ class TestCommand:
         assert "[1/" not in done.stdout
         assert re.search(r"^\[\d+/\d+\] cublas/cublasSdot_v2 passed 0\.83x", done.stderr, re.MULTILINE)
         assert f"results: {only_run(tmp_path)}" in done.stdout
+
+    def test_demo_judges_some_of_each_source_and_says_what_is_next(
+        self, tmp_path: Path, fake_session: type[FakeSession]
+    ) -> None:
+        done = CliRunner().invoke(main, ["demo", "--device", "cpu", "--out", str(tmp_path)])
+        assert done.exit_code == 0, done.output
+        assert sorted(result.problem for result in read_run(only_run(tmp_path)).results) == sorted(DEMO)
+        commands = re.findall(r"^  \S*kgbench (.+)$", done.stdout.partition("Next:")[2], re.MULTILINE)
+        assert [words.split()[0] for words in commands] == ["show", "check", "run"]
+        shown = CliRunner().invoke(main, shlex.split(commands[0]))
+        assert shown.exit_code == 0, shown.output
 
     def test_json_is_all_that_stdout_carries(self, tmp_path: Path, fake_session: type[FakeSession]) -> None:
         done = invoke("--source", "aten,vllm", "--model", "examples", "--device", "cpu", "--json", out=tmp_path)

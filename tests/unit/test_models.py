@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from kgbench.core.paths import example_languages, examples_dir
 from kgbench.core.types import Outcome
 from kgbench.models import provider as models
 from kgbench.models.provider import MAX_SOURCE_BYTES, provider_names, provider_of, provider_summaries
+from kgbench.models.providers.examples import DEMO
 from kgbench.problem.model import Problem
 
 
@@ -151,6 +153,11 @@ def test_examples_of_another_language_are_for_the_problems_there_are() -> None:
 @pytest.mark.parametrize(("chosen", "ids"), [(False, ["aten/softmax"]), (True, ["aten/acosh", "aten/softmax"])])
 def test_examples_select_what_they_are_for_unless_problems_are_named(chosen: bool, ids: list[str]) -> None:
     assert provider_of("examples").narrow(["aten/acosh", "aten/softmax"], chosen=chosen) == ids
+
+
+def test_the_demo_has_examples_of_each_source_alike() -> None:
+    assert provider_of("examples").narrow(DEMO, chosen=False) == list(DEMO)
+    assert len(set(Counter(each.partition("/")[0] for each in DEMO).values())) == 1
 
 
 def test_examples_have_one_name_in_triton() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import kgbench
+from kgbench.cli.main import COMMANDS
+from kgbench.cli.selftest import PARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 LINKS = ("harness", "baselines")
@@ -125,3 +127,9 @@ def test_the_patterns_find_what_they_are_for(what: str, line: str) -> None:
 def test_nothing_is_tracked_that_a_build_makes() -> None:
     made = (".venv", "build", "dist", "__pycache__", "runs", ".mypy_cache")
     assert not [path for path in tracked_files() if set(path.relative_to(ROOT).parts) & set(made)]
+
+
+def test_the_contract_between_commands_names_all_of_them() -> None:
+    contracts = {each["name"]: each for each in PYPROJECT["tool"]["importlinter"]["contracts"]}
+    targets = [*COMMANDS.values(), *PARTS.values()]
+    assert set(contracts["No command imports another"]["modules"]) == {each.partition(":")[0] for each in targets}
