@@ -19,8 +19,8 @@ from kgbench.core.names import did_you_mean
 
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "Getting started": {
-        "demo": "kgbench.cli.demo:demo",
         "doctor": "kgbench.cli.doctor:doctor",
+        "demo": "kgbench.cli.demo:demo",
         "run": "kgbench.cli.run:run",
         "check": "kgbench.cli.check:check",
     },
@@ -119,5 +119,5 @@ def _clicks_errors_numbered() -> Iterator[None]:
 @click.version_option(__version__, prog_name="kgbench")
 def main() -> None:
     """Is this GPU kernel right, and faster than the library people use today?
-    Begin with kgbench demo, kgbench doctor; no GPU needed.
+    Begin with kgbench doctor, kgbench demo; no GPU needed.
     """

@@ -242,7 +242,7 @@ def test_help_fits_a_screen_and_begins_with_a_first_day() -> None:
     assert max(map(len, lines)) <= 80
     named = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in COMMANDS]
     assert named == list(COMMANDS)
-    assert named[:3] == ["doctor", "run", "check"]
+    assert named[:4] == ["doctor", "demo", "run", "check"]
     assert not any(line.endswith("...") for line in lines[1:])
 
 

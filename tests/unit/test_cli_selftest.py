@@ -16,6 +16,7 @@ from click.testing import Result as CliResult
 
 from kgbench.cli import selftest
 from kgbench.cli.main import main
+from kgbench.cli.selftest_parts import CutShort, Part
 from kgbench.core.errors import MachineError
 from kgbench.core.types import Outcome, Result
 from kgbench.harness.machine.settings import Job
@@ -177,14 +178,14 @@ def test_a_part_that_cannot_begin_costs_no_other(session: type[Session]) -> None
 
 
 def test_what_is_not_whole_holds_only_so_far(session: type[Session]) -> None:
-    cut = selftest.CutShort(KeyboardInterrupt(), 7)
+    cut = CutShort(KeyboardInterrupt(), 7)
     found = {
-        "exploits": selftest.Part("9 of 9 caught", True),
-        "mutants": selftest.Part("1 of 1 caught", True, [], {}, cut),
+        "exploits": Part("9 of 9 caught", True),
+        "mutants": Part("1 of 1 caught", True, [], {}, cut),
     }
     line = selftest.quoted(found, 3.0)
     assert line.endswith(
         "holds so far: 9 of 9 caught; 1 of 1 caught, interrupted with 7 not reached; null not run (3 s)"
     )
-    found["exploits"] = selftest.Part("8 of 9 caught", False)
+    found["exploits"] = Part("8 of 9 caught", False)
     assert "DOES NOT HOLD: 8 of 9 caught" in selftest.quoted(found, 3.0)
