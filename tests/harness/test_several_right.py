@@ -15,7 +15,7 @@ from kgbench.core.errors import KgbenchError  # noqa: E402
 from kgbench.core.types import Outcome, Result  # noqa: E402
 from kgbench.harness.candidate.calls import decode  # noqa: E402
 from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
-from kgbench.harness.referee.referee import Referee  # noqa: E402
+from kgbench.harness.referee.referee import out_of_reach  # noqa: E402
 from kgbench.harness.verdict.canonical import in_one_form  # noqa: E402
 from kgbench.harness.verdict.inputs import Chunk  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
@@ -159,14 +159,11 @@ def test_needs_say_what_is_lacking(needs: Needs, capability: int | None, lacking
 
 def test_a_device_out_of_reach_skips_with_the_reason(tmp_path: Path) -> None:
     problem = loaded(tmp_path, PROBLEM + "needs: {capability: 90, reason: fp8}\n")
-    referee = object.__new__(Referee)
-    referee.capability = 80
     verdict = Verdict(Outcome.SKIPPED, "needs compute capability 9.0 or newer: fp8; this GPU has 8.0")
-    assert referee._out_of_reach(problem) == {"": verdict}
+    assert out_of_reach(problem, 80) == {"": verdict}
     skipped = Result("mine/places", "mutant:zeros", 0, Outcome.SKIPPED, verdict.reason)
     assert mutation._state(skipped, problem.overloads[0], "zeros") == (mutation.NOT_APPLICABLE, "", verdict.reason)
-    referee.capability = None
-    assert referee._out_of_reach(problem) == {}
+    assert out_of_reach(problem, None) == {}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from kgbench.core.types import Outcome
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.machine.settings import Job, RefereeSettings
 from kgbench.harness.machine.timing_lock import Page, Turns
-from kgbench.harness.referee.referee import Referee, library_key
+from kgbench.harness.referee.evaluation import library_key
+from kgbench.harness.referee.referee import Referee
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed

@@ -18,7 +18,9 @@ from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 
 MOST_BYTES: Final = 128 << 20
-"""Of a call that is made twice: its answers are kept in float64 meanwhile, beside those of other referees."""
+"""Largest call, in bytes of its inputs and outputs, that is made twice: its answers are kept in float64 meanwhile, by
+each referee.
+"""
 
 
 def can_repeat(judge: OverloadJudge, call: PlacedCall) -> bool:
@@ -29,7 +31,7 @@ def can_repeat(judge: OverloadJudge, call: PlacedCall) -> bool:
     return decided and not any(promise.shares for promise in call.promises)
 
 
-def check_again(
+def judge_repetition(
     judge: OverloadJudge, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float
 ) -> tuple[Verdict, bool | None]:
     """A call that was just right once more: its verdict, and whether all bits are as before. Raises WorkerFailed."""

@@ -1,0 +1,168 @@
+"""What is known about one candidate while it is judged, and the result that is made of it in the end."""
+
+from __future__ import annotations
+
+import hashlib
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+
+from kgbench.core.types import CaseResult, Library, Outcome, Result, Timing
+from kgbench.harness.attribution.observed import Attribution
+from kgbench.harness.machine.languages import deadlines_for
+from kgbench.harness.machine.settings import Job, RefereeSettings
+from kgbench.harness.referee.seeds import Seeds
+from kgbench.harness.sandbox.plan import Plan
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.random.judge import judge_for
+from kgbench.harness.verdict.verdicts import PASSED, Verdict
+from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.problem.cases import Case
+from kgbench.problem.model import Overload, Problem
+
+Report = Callable[[str, str], None]
+"""Called with each phase that begins, and with what it is at, to show progress."""
+
+
+@dataclass
+class JudgedCase:
+    """One case, and what was decided about it so far."""
+
+    case: Case
+    verdict: Verdict
+    seconds: float
+    """Wall time of its judging and timing."""
+    timing: Timing | None = None
+
+    def result(self) -> CaseResult:
+        case, verdict = self.case, self.verdict
+        return CaseResult(
+            id=case.id,
+            overload=case.overload,
+            phase=case.phase,
+            dtype=case.dtype,
+            variables=case.variables,
+            outcome=verdict.outcome,
+            reason=verdict.reason,
+            mismatch=verdict.mismatch,
+            seconds=round(self.seconds, 4),
+            timing=self.timing,
+        )
+
+
+@dataclass
+class Evaluation:
+    """What is known about one candidate so far."""
+
+    job: Job
+    problem: Problem
+    settings: RefereeSettings
+    device: torch.device
+    now: Callable[[], float]
+    """Seconds, not counting those in which this referee stood still."""
+    started: float
+    """When it began, by ``now``."""
+    interpreted: bool = False
+    """Triton's interpreter runs the candidate, whose times say nothing."""
+    cases: list[JudgedCase] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Wall time of each phase."""
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """One for each overload that was judged, by its name."""
+    library: Library | None = None
+    log: str = ""
+    peak_mb: float = 0.0
+    """Most memory of the candidate's process tree."""
+    deterministic: bool | None = None
+    """Every call that was made twice with the same input gave the same bits; None where none was."""
+    preset: str = ""
+    attribution: Attribution | None = None
+    """None where nobody asks whose work it is."""
+
+    def __post_init__(self) -> None:
+        self.seeds = Seeds(self.settings.seed, self.job, self.device)
+        self.without = frozenset(self.job.without)
+        """Layers of defence that are left out, in a test of the harness."""
+        self.deadlines = deadlines_for(self.job.source, self.settings.deadlines)
+        """The deadlines of the languages that the candidate is written in."""
+
+    @property
+    def is_right(self) -> bool:
+        """Every required overload passed what was judged so far."""
+        required = [overload.name for overload in self.problem.overloads if overload.required]
+        return all(self.verdicts[name].outcome is Outcome.PASSED for name in required)
+
+    def judge(self, overload: Overload) -> OverloadJudge:
+        """A judge of the overload, without the layers of defence that the job leaves out."""
+        judge = judge_for(overload, self.device)
+        judge.without = self.without
+        return judge
+
+    def cases_of(self, overload: Overload) -> list[JudgedCase]:
+        return [judged for judged in self.cases if judged.case.overload == overload.name]
+
+    def keep_log(self, failure: WorkerFailed) -> None:
+        if failure.log:
+            self.log = failure.log
+
+    def note_bits(self, same: bool | None) -> None:
+        """Enter whether a call that was made twice gave the same bits; None where nothing can be said of it."""
+        if same is not None:
+            self.deterministic = same and self.deterministic is not False
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Adds the block's wall time to a phase."""
+        begun = self.now()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + self.now() - begun
+
+    def result(self, plan: Plan) -> Result:
+        """The result, once everything is judged. ``plan``: the sandbox that the candidate ran in."""
+        problem, job = self.problem, self.job
+        failed = self._first_failure()
+        self.seconds["total"] = self.now() - self.started
+        source = job.source or ""
+        return Result(
+            problem=problem.id,
+            model=job.model,
+            sample=job.sample,
+            outcome=failed.outcome,
+            reason=f"WITHOUT {', '.join(job.without)}: {failed.reason}" if job.without else failed.reason,
+            without=tuple(job.without),
+            candidate_sha256=hashlib.sha256(source.encode()).hexdigest() if source else "",
+            problem_sha256=problem.sha256,
+            source=problem.source,
+            kind=problem.kind,
+            device=self.device.type,
+            interpreted=self.interpreted,
+            deterministic=self.deterministic,
+            preset=self.preset,
+            overloads={name: str(verdict.outcome) for name, verdict in self.verdicts.items()},
+            cases=tuple(judged.result() for judged in self.cases),
+            library=self.library,
+            sandbox=plan.states(),
+            seconds={name: round(value, 4) for name, value in self.seconds.items()},
+            memory_mb={
+                "worker": self.peak_mb,
+                "referee": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1),
+            },
+            policy=self.settings.policy if job.trusted is None else "",
+            evidence=() if self.attribution is None else self.attribution.kept(),
+            log_tail=self.log if failed is not PASSED else self.log[-2000:],
+        )
+
+    def _first_failure(self) -> Verdict:
+        """The verdict on the first required overload that did not pass; PASSED where all did."""
+        verdicts = (self.verdicts[overload.name] for overload in self.problem.overloads if overload.required)
+        return next((verdict for verdict in verdicts if verdict is not PASSED), PASSED)
+
+
+def library_key(case: Case | CaseResult) -> str:
+    """The key under which a bench case's library times are kept."""
+    return f"{case.overload}/{case.id}"

@@ -1,0 +1,188 @@
+"""How fast a candidate is beside the library, once it is right."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Final
+
+from kgbench.core.types import Outcome, Timing
+from kgbench.harness.clock.bench import Bench
+from kgbench.harness.clock.case import Budget
+from kgbench.harness.clock.estimate import Unmeasurable
+from kgbench.harness.clock.library_times import LibraryTimes
+from kgbench.harness.clock.outputs import BenchFailed
+from kgbench.harness.clock.physical_bound import impossible
+from kgbench.harness.clock.quiet import DeviceBusy
+from kgbench.harness.clock.work_estimate import work_of
+from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report, library_key
+from kgbench.harness.referee.resources import Resources
+from kgbench.harness.verdict import defences
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.verdicts import PASSED, Verdict
+from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
+from kgbench.harness.workers.started import Worker
+from kgbench.problem.cases import Case
+from kgbench.problem.model import Overload
+
+BUSY_ATTEMPTS: Final = 3
+"""Attempts at timing a case on a device that other work keeps busy."""
+BUSY_PAUSE_S: Final = 0.5
+"""Seconds between two of these attempts."""
+TIMED_KINDS: Final = ("compute", "creation", "random")
+"""Kinds of problems whose operators do work that takes a time."""
+
+
+class Stopwatch:
+    """Times the bench cases of one candidate."""
+
+    def __init__(self, resources: Resources, evaluation: Evaluation, worker: Worker) -> None:
+        self.resources = resources
+        self.evaluation = evaluation
+        self.worker = worker
+
+    def time(self, report: Report) -> None:
+        """Time every bench case of every required overload; a failure replaces the verdict of the check."""
+        evaluation = self.evaluation
+        library = self.resources.library.worker
+        if library is None:
+            return
+        with evaluation.phase("bench"):
+            for overload in evaluation.problem.overloads:
+                if overload.required:
+                    verdict = self._overload_verdict(overload, library, report)
+                    if verdict is not PASSED:
+                        evaluation.verdicts[overload.name] = verdict
+                        return
+
+    def bench(self, overload: Overload, library: Worker, purpose: str) -> Bench:
+        """A bench for cases of one overload. ``purpose`` names its draws."""
+        evaluation, resources = self.evaluation, self.resources
+        sides = {"library": library, "candidate": self.worker}
+        references = frozenset({"candidate"} if evaluation.job.as_reference else ())
+        return Bench(
+            evaluation.judge(overload),
+            {name: side.side for name, side in sides.items()},
+            {name: side.clock for name, side in sides.items()},
+            self._budget(),
+            evaluation.seeds.generator(f"{purpose}/{overload.name}"),
+            evaluation.seeds.chooser(f"{purpose} choice/{overload.name}"),
+            references,
+            evaluation.started + evaluation.deadlines.whole_s,
+            resources.turns,
+            evaluation.settings.noise,
+        )
+
+    def _budget(self) -> Budget:
+        window_s = self.evaluation.settings.deadlines.window_s
+        if self.resources.device.type == "cuda":
+            return Budget(3000.0, 0.4, int(min(2.0, self.resources.memory_gb / 16) * 1e9), window_s)
+        return Budget(10_000.0, 3.0, 128 << 20, window_s)
+
+    def _overload_verdict(self, overload: Overload, library: Worker, report: Report) -> Verdict:
+        try:
+            return self._time_overload(overload, library, report)
+        except WorkerFailed as failure:
+            if failure.side is not self.worker.handle:
+                raise HarnessFailed(f"the library failed between two cases: {failure.reason}") from None
+            self.evaluation.keep_log(failure)
+            return Verdict(failure.outcome, failure.reason)
+
+    def _time_overload(self, overload: Overload, library: Worker, report: Report) -> Verdict:
+        evaluation = self.evaluation
+        bench = self.bench(overload, library, "bench")
+        if not evaluation.job.library_times:
+            self._warm_library(bench.judge, library)
+        try:
+            for judged in evaluation.cases_of(overload):
+                if judged.case.phase != "bench":
+                    continue
+                report("bench", f"{overload.name} {judged.case.id}".strip())
+                self._time_case(bench, judged)
+                if judged.verdict is not PASSED or self.resources.library.worker is None:
+                    return judged.verdict
+        finally:
+            bench.release()
+        return PASSED
+
+    def _warm_library(self, judge: OverloadJudge, library: Worker) -> None:
+        """Have the library do the cases that the candidate did, so that both enter the timing alike.
+
+        What a process ran before decides where its code and workspaces lie. On the way the library is judged, too.
+        """
+        evaluation, overload = self.evaluation, judge.overload
+        if overload.name in library.side.warm:
+            return
+        library.side.warm.add(overload.name)
+        deadlines = evaluation.settings.deadlines
+        allowed_s = deadlines.case_s + deadlines.compile_s
+        for case in [judged.case for judged in evaluation.cases_of(overload)]:
+            generator = evaluation.seeds.generator(f"library/{overload.name}/{case.id}")
+            try:
+                call = self.resources.first_calls.of(evaluation, judge, case)
+                verdict = judge.check(library.side, case, call, generator, allowed_s, False)
+            except WorkerFailed:
+                return
+            if verdict is not PASSED and evaluation.library is not None:
+                evaluation.library.notes.setdefault("not right by our reference", f"{case.id}: {verdict.reason}")
+
+    # --- one case ---
+
+    def _time_case(self, bench: Bench, judged: JudgedCase) -> None:
+        """Enter the case's times, and what was decided about it while it was timed."""
+        evaluation, case = self.evaluation, judged.case
+        begun = evaluation.now()
+        known = evaluation.job.library_times.get(library_key(case))
+        if defences.FRESH in evaluation.without:
+            bench.given = self.resources.first_calls.of(evaluation, bench.judge, case)
+        known_times = None if known is None else LibraryTimes.from_json(known)
+        judged.verdict, judged.timing = self._measured(bench, case, known_times)
+        judged.seconds += evaluation.now() - begun
+
+    def _measured(self, bench: Bench, case: Case, known: LibraryTimes | None) -> tuple[Verdict, Timing | None]:
+        try:
+            timing = self._measure(bench, case, known)
+            return self._believed(bench, case, timing), timing
+        except BenchFailed as failure:
+            return failure.verdict, None
+        except WorkerFailed as failure:
+            if failure.side is self.worker.handle:
+                self.evaluation.keep_log(failure)
+                return Verdict(failure.outcome, failure.reason), None
+            # The library's fault is not the candidate's: it stays right, without a speed.
+            self.evaluation.library = self.resources.library.lose(failure)
+            return PASSED, None
+
+    def _measure(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing | None:
+        """The case's times, at the second attempt if need be; None, with a line in the log, where there are none."""
+        for attempt in (known, None):
+            try:
+                return self._measure_in_quiet(bench, case, attempt)
+            except Unmeasurable as error:
+                reason = str(error)
+        self.evaluation.log += f"\nkgbench: case {case.id} has no time: {reason}"
+        return None
+
+    def _measure_in_quiet(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing:
+        """Times of a device that was quiet whenever the library's turn came."""
+        for _ in range(BUSY_ATTEMPTS):
+            with contextlib.suppress(DeviceBusy):
+                return bench.time_case(case, self.resources.library.against, known)
+            # What another candidate's kernel still does can end only while that candidate is not stopped.
+            time.sleep(BUSY_PAUSE_S)
+        bench.end_who_stays_busy(f"case {case.id}, timing")
+
+    def _believed(self, bench: Bench, case: Case, timing: Timing | None) -> Verdict:
+        """Whether a device like this one can do the work in that time; a CPU's caches hold too much to say."""
+        reached = self.resources.peaks
+        on_cpu = self.resources.device.type == "cpu"
+        if timing is None or on_cpu or reached is None or defences.FLOOR in self.evaluation.without:
+            return PASSED
+        work = work_of(bench.judge.overload, case, bench.first)
+        words = "" if work is None else impossible(work, timing, reached)
+        return Verdict(Outcome.REJECTED, f"case {case.id}: faster than is possible: {words}") if words else PASSED
+
+
+def is_worth_timing(evaluation: Evaluation) -> bool:
+    wanted = evaluation.settings.timing and evaluation.job.timing
+    return wanted and not evaluation.interpreted and evaluation.problem.kind in TIMED_KINDS

@@ -1,0 +1,121 @@
+"""Starts workers for a referee: trusted ones for the library, and those that have a candidate loaded."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+import torch
+
+from kgbench.core.types import Outcome
+from kgbench.harness.clock.library import LibrarySide
+from kgbench.harness.machine.languages import lacking, machine_of
+from kgbench.harness.machine.settings import RefereeSettings
+from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.referee.evaluation import Evaluation, Report
+from kgbench.harness.sandbox.plan import NOTHING, Plan
+from kgbench.harness.verdict import defences
+from kgbench.harness.verdict.reference import reference_spec
+from kgbench.harness.wire.buffers import ControlPage
+from kgbench.harness.wire.protocol import Channel
+from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
+from kgbench.harness.workers.started import Clock, Side, Worker
+from kgbench.problem.entry_names import entry_names
+
+NO_LIMIT: Final = 1 << 62
+"""Value of each of a worker's limits where the sandbox is left out, in a test of the harness."""
+
+
+class Starter:
+    """Has the fork server start workers on one device."""
+
+    def __init__(self, server: Channel, settings: RefereeSettings, plan: Plan, turns: Turns) -> None:
+        self.server = server
+        self.settings = settings
+        self.plan = plan
+        self.turns = turns
+        self.limits = {**default_limits(), **settings.limits}
+
+    def start(self, role: str, sandboxed: bool = True) -> Worker:
+        """A worker that has its device up. Raises HarnessFailed."""
+        settings = self.settings
+        plan, hidden, limits = self.plan, list(settings.hidden), self.limits
+        if not sandboxed:
+            plan, hidden, limits = NOTHING, [], dict.fromkeys(self.limits, NO_LIMIT)
+        spec = worker_spec(role, settings.device_kind, settings.device_uuid, plan.to_json(), hidden, limits)
+        handle = WorkerHandle(self.server, spec, self.turns)
+        page = ControlPage.create()
+        try:
+            handle.request({"op": "hello"}, 60.0, "start", (page.fd,))
+        except WorkerFailed as failure:
+            handle.kill()
+            # No candidate code has run yet, so this is ours.
+            raise HarnessFailed(f"worker did not start: {failure.reason}\n{failure.log}") from None
+        finally:
+            # Both sides have mapped it.
+            os.close(page.fd)
+        return Worker(handle, Side(handle, settings.device_kind, 0), Clock(page))
+
+    def start_candidate(self, evaluation: Evaluation, library: LibrarySide, report: Report) -> Worker:
+        """A fresh worker with the candidate loaded. Raises WorkerFailed, HarnessFailed."""
+        report("start", "")
+        role = {None: "candidate", "baseline": "library"}.get(evaluation.job.trusted, "reference")
+        with evaluation.phase("start"):
+            worker = self.start(role, sandboxed=role != "candidate" or defences.SANDBOX not in evaluation.without)
+        if evaluation.attribution is not None:
+            evaluation.attribution.before_import(worker.handle.keeper_pid)
+        report("import", "")
+        try:
+            with evaluation.phase("import"):
+                _load(worker, evaluation, library)
+        except BaseException:
+            worker.close()
+            evaluation.peak_mb = worker.handle.peak_mb
+            evaluation.log = worker.handle.log_tail
+            raise
+        return worker
+
+
+def _load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> None:
+    """Load the job's candidate, or what stands in its place. Raises WorkerFailed."""
+    request = {"op": "load", **_what_to_load(worker, evaluation, library)}
+    reply = worker.handle.request(request, evaluation.deadlines.import_s, "import")
+    if evaluation.job.trusted is None:
+        _check_entries(worker, evaluation, reply)
+    elif "unavailable" in reply:
+        raise WorkerFailed(worker.handle, Outcome.SKIPPED, str(reply["unavailable"]))
+
+
+def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> dict[str, Any]:
+    """The request's contents. Raises WorkerFailed where this machine cannot run it."""
+    job, problem = evaluation.job, evaluation.problem
+    if job.trusted == "baseline":
+        targets = library.targets(problem)
+        if not all(targets.values()):
+            words = f"the problem names no library for device {evaluation.device.type}"
+            raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
+        return {"targets": targets}
+    if job.as_reference:
+        references = {
+            o.name: {"reference": reference_spec(o), "parameters": [p.name for p in o.signature.parameters]}
+            for o in problem.judged
+        }
+        return {"mutant": job.mutant, "reference": references}
+    source = str(job.source)
+    if words := lacking(source, machine_of(evaluation.device.type, torch.version.cuda)):
+        raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
+    watched = evaluation.attribution is not None
+    return {"source": job.source, "watched": watched, "entries": entry_names(problem, source)}
+
+
+def _check_entries(worker: Worker, evaluation: Evaluation, reply: dict[str, Any]) -> None:
+    """The candidate's file defines every function that is required. Raises WorkerFailed."""
+    missing, defines = reply.get("missing"), reply.get("defines")
+    if not isinstance(missing, list) or not isinstance(defines, list):
+        raise WorkerFailed(worker.handle, Outcome.REJECTED, "import: malformed reply")
+    required = [overload.signature.name for overload in evaluation.problem.overloads if overload.required]
+    wanted = next((name for name in required if name in missing), None)
+    if wanted is not None:
+        names = ", ".join(map(str, defines)) or "none"
+        words = f"the file defines no function {wanted}; functions it defines: {names}"
+        raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, words)

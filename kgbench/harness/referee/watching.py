@@ -1,0 +1,91 @@
+"""Whose work a candidate's is: calls of what was found right, watched."""
+
+from __future__ import annotations
+
+import functools
+
+from kgbench.core.types import Outcome
+from kgbench.harness.attribution.account import tracer_works, watching
+from kgbench.harness.attribution.observed import Attribution, drawn, refusal
+from kgbench.harness.referee.evaluation import Evaluation, Report
+from kgbench.harness.referee.resources import Resources
+from kgbench.harness.referee.speed import Stopwatch
+from kgbench.harness.verdict.verdicts import PASSED, Verdict
+from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.harness.workers.started import Worker
+from kgbench.policy.evidence import words
+from kgbench.problem.model import Overload
+
+
+class Watcher:
+    """Watches calls of one candidate."""
+
+    def __init__(self, resources: Resources, evaluation: Evaluation, watch: Attribution, worker: Worker) -> None:
+        self.resources = resources
+        self.evaluation = evaluation
+        self.watch = watch
+        self.worker = worker
+
+    def attribute(self, report: Report) -> None:
+        """Watch calls of what was found right; under a strict policy, what others did is rejected."""
+        evaluation, keeper_pid = self.evaluation, self.worker.handle.keeper_pid
+        with evaluation.phase("observe"):
+            for overload in evaluation.problem.judged:
+                if evaluation.verdicts[overload.name].outcome is not Outcome.PASSED:
+                    continue
+                report("observe", overload.name)
+                self._observe(overload)
+                found = self.watch.refused
+                if found is not None and evaluation.settings.policy == "strict":
+                    evaluation.verdicts[overload.name] = Verdict(Outcome.REJECTED, f"policy: {words(found)}")
+                if found is not None or not self.worker.handle.alive():
+                    break
+            self.watch.add_libraries(keeper_pid)
+
+    def _observe(self, overload: Overload) -> None:
+        """Watch one overload; a failure while it is watched counts against it."""
+        watch, keeper_pid = self.watch, self.worker.handle.keeper_pid
+        try:
+            with watch.others(keeper_pid):
+                self._watch_calls(overload)
+            watch.libraries(keeper_pid, functools.partial(self._watch_calls, overload))
+        except WorkerFailed as failure:
+            self.evaluation.keep_log(failure)
+            watch.add(refusal(failure.reason))
+        if watch.lost:
+            watch.add(watch.blind(tracer_works(self.resources.start_trusted, watch.cuda)))
+
+    def _watch_calls(self, overload: Overload) -> None:
+        """Calls of one overload that decide whose work it does. Raises WorkerFailed."""
+        evaluation, watch, side = self.evaluation, self.watch, self.worker.side
+        choose = evaluation.seeds.chooser(f"observe/{overload.name}")
+        mine = evaluation.cases_of(overload)
+        is_timed = any(judged.timing is not None for judged in mine)
+        suspects = watch.suspects.get(overload.name, [])
+        cases = drawn([judged.case for judged in mine], suspects, choose, bench=watch.cuda and not is_timed)
+        judge = evaluation.judge(overload)
+        for case in cases:
+            generator = evaluation.seeds.generator(f"observe/{overload.name}/{case.id}")
+            limit_s = evaluation.settings.deadlines.case_s
+            with watching(side, watch.cuda) as seen:
+                call = judge.place(case, generator)
+                verdict = judge.check(side, case, call, generator, limit_s, False)
+            watch.take(seen, case, any(promise.nbytes for promise in call.promises))
+            if verdict is not PASSED:
+                watch.add(refusal(f"case {case.id}: {verdict.reason}"))
+        self._watch_windows(overload)
+
+    def _watch_windows(self, overload: Overload) -> None:
+        """Windows of the cases that were timed. Raises WorkerFailed."""
+        library = self.resources.library.worker
+        timed = [(each.case, each.timing) for each in self.evaluation.cases_of(overload) if each.timing is not None]
+        if not timed or library is None:
+            return
+        bench = Stopwatch(self.resources, self.evaluation, self.worker).bench(overload, library, "observe")
+        # Whoever was right and timed in time has time for this, too.
+        bench.deadline = self.evaluation.now() + self.evaluation.settings.deadlines.window_s * len(timed)
+        try:
+            for case, timing in timed:
+                self.watch.timed_case(bench, self.worker.side, case, timing)
+        finally:
+            bench.release()
