@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kgbench.harness.machine.devices import nvidia_gpus
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import load_problem
 from tests.sampling import sample
 
 # Before anything imports torch or numpy: two cores serve several processes at once.
@@ -27,6 +31,17 @@ FOLDER_MARKERS = {"gpu": ("gpu", "torch"), "browser": ("browser",)}
 def chromium() -> str | None:
     """The browser that the system has; none is downloaded."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@functools.cache
+def _loaded(path: Path) -> Problem:
+    return load_problem(path)
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Callable[[Path], Problem]:
+    """Problems that nobody changes: each file is read once per worker."""
+    return _loaded
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -101,7 +101,7 @@ def _changed_files() -> list[str]:
 
 def _modules() -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
-    for path in problems_dir().glob("*/*.yaml"):
+    for path in problems_dir().glob("*/[!_]*.yaml"):
         problem_id = f"{path.parent.name}/{path.stem}"
         for module in set(_REFERENCE.findall(path.read_text(encoding="utf-8"))):
             key = module.replace(".", "/")

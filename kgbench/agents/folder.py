@@ -11,8 +11,7 @@ from typing import Any, Final
 from kgbench.core.errors import ExpressionError
 from kgbench.llm.conversation import Question
 from kgbench.problem.cases import BoundArgument, TensorSpec, bind, expand_for_all_devices
-from kgbench.problem.format import plain_type
-from kgbench.problem.model import Overload, Parameter, Problem
+from kgbench.problem.model import Overload, Parameter, Problem, plain_type
 
 KERNEL: Final = "kernel.py"
 _HANDED: Final = Path(__file__).with_name("handed")

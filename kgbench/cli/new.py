@@ -13,6 +13,7 @@ from kgbench.core.errors import UsageError, numbered, shown_path
 from kgbench.core.torch_process import NoAnswer, ask
 from kgbench.problem.model import SOURCE_NAME, SOURCES
 from kgbench.problem.registry import Registry
+from kgbench.problem.schema import schema_line
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*$")
 _ATEN_S: Final = 300.0
@@ -27,9 +28,8 @@ category: elementwise  # EDIT: name a word to filter by
 entry: "{name}(self: Tensor, factor: float) -> Tensor"  # EDIT: give the function that a kernel has to define
 dtypes: {{required: [float32, float16]}}  # EDIT: name those that every case runs in
 defaults: {{factor: 2.0}}  # EDIT: give the variables that a case may leave out
-arguments:  # EDIT: describe every parameter of entry
+arguments:  # EDIT: describe every tensor of entry; its other parameters are the variables of their names
   self: {{access: read, shape: "(m, n)", draw: "normal()"}}
-  factor: {{value: "factor"}}
 cases:
   check:  # EDIT: list small and awkward calls: empty, one, prime, strided, special values
     - {{m: 1, n: 1}}
@@ -40,7 +40,7 @@ cases:
     draw: {{m: {{range: [1, 40]}}, n: {{range: [1, 300]}}}}
   bench:  # EDIT: list realistic sizes, a call of at most two seconds on a CPU
     cpu: [{{m: 64, n: 1024, dtype: float32}}]
-    gpu24: [{{m: 4096, n: 4096, dtype: float32}}]
+    gpu: [{{m: 4096, n: 4096, dtype: float32}}]
 {baseline}
 reference: "torch.mul(self, factor)"  # EDIT: give what is right: an expression, def reference(…), or {place}
 tolerance: {{rule: rounding, ulps: 2}}  # EDIT: keep it, or write {{rule: accumulate, length: "k"}} or {{rule: exact}}
@@ -93,7 +93,7 @@ def new(source: str, name: str, out: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
-            file.write(text or skeleton(source, name, out))
+            file.write(schema_line() + (text or skeleton(source, name, out)))
     except FileExistsError:
         raise _exists(path) from None
     except OSError as error:

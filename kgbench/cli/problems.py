@@ -291,7 +291,7 @@ def _files(path: str, registry: Registry) -> list[Path]:
     if place.is_file():
         return [place]
     if place.is_dir():
-        found = sorted(place.rglob("*.yaml"))
+        found = sorted(place.rglob("[!_]*.yaml"))
         if not found:
             raise UsageError("KGB124", f"{path} holds no problem files; they are named <source>/<name>.yaml")
         return found

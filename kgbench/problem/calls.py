@@ -6,6 +6,7 @@ Torch-free. What a call's values mean to an overload is left to ``cases.py``.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -101,8 +102,10 @@ class TracedCall:
     """Counts from 1."""
 
 
+@functools.lru_cache(maxsize=8192)
 def parse_call(text: str) -> Call:
-    """What a text says. TraceError where it is no call, or has placeholders left."""
+    """What a text says, to be looked at only: each text is parsed once. TraceError where it is no call, or has
+    placeholders left."""
     return _parse(text, {})
 
 
@@ -121,7 +124,7 @@ def substitute(text: str, variables: Mapping[str, Any]) -> str:
 
     TraceError where a variable is missing, a value does not fit its place, or the text is no call anyway.
     """
-    return format_call(_parse(text, variables))
+    return format_call(_parse(text, variables) if placeholders(text) else parse_call(text))
 
 
 def read_trace_file(path: Path) -> list[TracedCall]:

@@ -97,11 +97,28 @@ def _result_type(*dtypes: Any) -> str:
     return str(max(high, key=_itemsize))
 
 
+def _op(trans: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
+    """The shape in which BLAS stores a matrix of which op(A) is (rows, columns)."""
+    return (rows, columns) if trans == "N" else (columns, rows)
+
+
+def _triangle(uplo: Any, diag: Any, row: Any, column: Any) -> Any:
+    """Whether the element belongs to the triangle that BLAS reads; with ``diag`` U the diagonal does not."""
+    if uplo == "L":
+        return row > column if diag == "U" else row >= column
+    return row < column if diag == "U" else row <= column
+
+
+def _compute_dtype(dtype: Any) -> str:
+    """The dtype itself where arithmetic may be done in it, else float32."""
+    return dtype if dtype in ("float16", "bfloat16", "float64") else "float32"
+
+
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "min": min, "max": max, "abs": abs, "len": len, "sum": sum, "prod": math.prod, "sqrt": math.sqrt,
     "ceil_div": _ceil_div, "round_up": _round_up, "int": int, "float": float, "complex": complex,
     "tuple": tuple, "itemsize_of": _itemsize, "broadcast": _broadcast, "reduced": _reduced,
-    "result_type": _result_type,
+    "result_type": _result_type, "compute_dtype": _compute_dtype, "op": _op, "triangle": _triangle,
 }  # fmt: skip
 
 

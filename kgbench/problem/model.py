@@ -1,4 +1,4 @@
-"""What a problem file says, as frozen data. ``loader.py`` reads files into this; ``cases.py`` makes it concrete.
+"""What a problem file says, as frozen data. ``validate.py`` reads files into this; ``cases`` makes it concrete.
 
 Everything here is free of torch. Expressions stay as parsed ``Expr`` objects until a case gives values to their
 variables.
@@ -19,7 +19,21 @@ SOURCES: Final = ("aten", "vllm", "cublas")
 SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
 RULES: Final = ("accumulate", "rounding", "quantize", "exact")
 PHASES: Final = ("check", "opinfo", "fuzz", "bench")
-PRESETS: Final = ("cpu", "gpu24", "gpu80", "gpu140")
+GPU_PRESETS: Final = ("gpu24", "gpu80", "gpu140")
+TIMED_KINDS: Final = ("compute", "random")
+ACCESSES: Final = ("read", "write", "readwrite")
+WAYS_TO_PASS: Final = ("view", "storage", "pointers")
+LAZY: Final = ("", "conj", "neg")
+TENSOR_LISTS: Final = ("list[Tensor]", "list[Tensor | None]")
+
+CASE_VARIABLES: Final[dict[str, Any]] = {"values": "default", "exact": False, "unjudged": False}
+"""Variables with a meaning of their own that every case has, and what they are when a case does not set them."""
+CALL_VARIABLES: Final[dict[str, Any]] = {"offset": 0, "lazy": "", "late": False}
+"""The same of cases that are calls: elements of storage before each tensor's first, the lazy bit of each, and whether
+their values are still being written on the current stream when the call is made.
+"""
+ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_VARIABLES})
+"""Variables that every case has."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +42,21 @@ class Parameter:
 
     name: str
     type: str
-    """One of ``problemfile.TYPES``, or ``X | None``."""
+    """One of ``format.signature.TYPES``, or ``X | None``."""
     keyword_only: bool = False
     default: Any = None
     """What a call that leaves it out means, as a Python value."""
     has_default: bool = False
+
+
+def plain_type(written: str) -> str:
+    """A parameter's type without ``| None`` around it."""
+    return written.removesuffix(" | None")
+
+
+def takes_tensors(parameter: Parameter) -> bool:
+    """A tensor or a list of them."""
+    return plain_type(parameter.type) in ("Tensor", *TENSOR_LISTS)
 
 
 @dataclass(frozen=True)

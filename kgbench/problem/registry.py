@@ -168,7 +168,7 @@ def _sources(sources: Iterable[str], known: Sequence[str]) -> Sequence[str]:
 def _problem_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise UsageError("KGB202", f"{folder} is no folder; a problem folder holds <source>/<name>.yaml")
-    found = sorted(folder.glob("*/*.yaml"))
+    found = sorted(folder.glob("*/[!_]*.yaml"))
     strange = next((path for path in found if not SOURCE_NAME.match(path.parent.name)), None)
     if strange is not None:
         raise UsageError(

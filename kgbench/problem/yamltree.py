@@ -1,20 +1,20 @@
 """A YAML file as nodes that know their file, line and key, so that every complaint can name them.
 
 Stricter than PyYAML on purpose: repeated keys, ``no`` read as false, ``1e-3`` read as text and ``010`` read as 8 are
-refused. What the keys mean is left to ``loader.py``.
+refused. What the keys mean is left to ``format``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import yaml
 
-from kgbench.core.errors import ProblemFileError, shown_path
+from kgbench.core.errors import ExpressionError, ProblemFileError, shown_path
 from kgbench.core.names import did_you_mean
 from kgbench.problem.expressions import Expr
 
@@ -27,7 +27,20 @@ _PLAIN_INT: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _PLAIN_FLOAT: Final = re.compile(r"[-+]?([0-9]+\.[0-9]*([eE][-+][0-9]+)?|\.[0-9]+|\.(inf|nan))$")
 _NUMBER_TEXT: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?(inf|nan)$", re.IGNORECASE)
 _MAX_DEPTH: Final = 8
+_MAX_TREE_DEPTH: Final = 24
+"""Levels of a file that are looked into: a list that holds itself has no end."""
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+_T = TypeVar("_T")
+
+
+class Complaint(ValueError):
+    """What is wrong at one place or several. A ValueError, so that pydantic collects it and goes on reading."""
+
+    def __init__(self, *errors: ProblemFileError | ExpressionError) -> None:
+        super().__init__(*errors)
+        self.errors = errors
 
 
 def write_as_number(text: str) -> str:
@@ -50,14 +63,20 @@ class Node:
     file: Path
     line: int
     """Where its key stands, or the value itself where it has none; from 1."""
+    name: str = ""
+    """The last key alone; empty in a list."""
 
     @property
     def where(self) -> str:
         return f"{shown_path(self.file)}:{self.line}: {self.key}"
 
+    def complaint(self, number: str, what: str, step: str = "") -> ProblemFileError:
+        """A complaint about it; ``number`` is one of ``messages.py``."""
+        return ProblemFileError(number, self.file, self.line, self.key, what, step)
+
     def fail(self, number: str, what: str, step: str = "") -> NoReturn:
-        """``number`` is one of ``messages.py``."""
-        raise ProblemFileError(number, self.file, self.line, self.key, what, step)
+        """Raise Complaint."""
+        raise Complaint(self.complaint(number, what, step))
 
     def is_mapping(self) -> bool:
         return isinstance(self.raw, yaml.MappingNode)
@@ -68,38 +87,40 @@ class Node:
     def mapping(self) -> dict[str, Node]:
         """Its values by key, in the file's order; refuses repeated keys and keys that are not text."""
         if not isinstance(self.raw, yaml.MappingNode):
-            self.fail("KGB230", f"expected keys with values, got {self._got()}")
-        found: dict[str, Node] = {}
+            self.fail("KGB230", f"expected keys with values, got {self.kind_and_text()}")
+        found = self.children()
+        if errors := [complaint for _, complaint in found if complaint is not None]:
+            raise Complaint(*errors)
+        return {child.name: child for child, _ in found}
+
+    def children(self) -> Sequence[tuple[Node, ProblemFileError | None]]:
+        """Values of a mapping, each with what is wrong with its key."""
+        found: list[tuple[Node, ProblemFileError | None]] = []
+        lines: dict[str, int] = {}
         for key_node, value_node in self.raw.value:
             line = _line(key_node)
-            name = Node(key_node, self.key, self.file, line)._key_text()
-            child = Node(value_node, f"{self.key}.{name}" if self.key else name, self.file, line)
-            if name in found:
-                child.fail("KGB221", f"stands twice, first at line {found[name].line}", "keep one")
-            found[name] = child
-        return found
-
-    def fields(self, known: Collection[str], required: Iterable[str] = ()) -> dict[str, Node]:
-        """Like ``mapping``, and refuses keys that are not ``known`` and missing ``required`` ones."""
-        found = self.mapping()
-        for name, child in found.items():
-            if name not in known:
-                child.fail("KGB220", "unknown key", did_you_mean(name, known))
-        for name in required:
-            if name not in found:
-                self.fail("KGB222", f"'{name}' is missing", f"add '{name}: …'")
+            named = Node(key_node, self.key, self.file, line)
+            try:
+                name = named._key_text()
+            except Complaint as complaint:
+                found.append((named, complaint.errors[0]))  # type: ignore[arg-type]
+                continue
+            child = Node(value_node, f"{self.key}.{name}" if self.key else name, self.file, line, name)
+            repeated = f"stands twice, first at line {lines[name]}" if name in lines else ""
+            found.append((child, child.complaint("KGB221", repeated, "keep one") if repeated else None))
+            lines.setdefault(name, line)
         return found
 
     def sequence(self) -> list[Node]:
         if not isinstance(self.raw, yaml.SequenceNode):
-            self.fail("KGB230", f"expected a list, got {self._got()}", "write [ … ]")
+            self.fail("KGB230", f"expected a list, got {self.kind_and_text()}", "write [ … ]")
         return [
             Node(child, f"{self.key}[{index}]", self.file, _line(child)) for index, child in enumerate(self.raw.value)
         ]
 
     def text(self) -> str:
         if not isinstance(self.raw, yaml.ScalarNode) or self.raw.tag == _NULL:
-            self.fail("KGB230", f"expected text, got {self._got()}")
+            self.fail("KGB230", f"expected text, got {self.kind_and_text()}")
         written = str(self.raw.value)
         if self.raw.tag == _BOOL and written.lower() not in ("true", "false"):
             self.fail(
@@ -108,11 +129,8 @@ class Node:
                 f"write '{written}'",
             )
         if self.raw.tag != _STR:
-            self.fail("KGB231", f"expected text, got {self._got()}", f"write '{written}'")
+            self.fail("KGB231", f"expected text, got {self.kind_and_text()}", f"write '{written}'")
         return written
-
-    def words(self) -> tuple[str, ...]:
-        return tuple(child.text() for child in self.sequence())
 
     def choice(self, known: Iterable[str]) -> str:
         word = self.text()
@@ -123,7 +141,7 @@ class Node:
     def boolean(self) -> bool:
         value = self.value() if isinstance(self.raw, yaml.ScalarNode) else None
         if not isinstance(value, bool):
-            self.fail("KGB230", f"expected true or false, got {self._got()}")
+            self.fail("KGB230", f"expected true or false, got {self.kind_and_text()}")
         return value
 
     def number(self) -> float | int:
@@ -132,7 +150,7 @@ class Node:
             self.fail("KGB231", f"expected a number, got the text '{written}'", f"write {write_as_number(written)}")
         value = self.value() if isinstance(self.raw, yaml.ScalarNode) else None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.fail("KGB230", f"expected a number, got {self._got()}")
+            self.fail("KGB230", f"expected a number, got {self.kind_and_text()}")
         return value
 
     def integer(self) -> int:
@@ -146,7 +164,7 @@ class Node:
         if isinstance(self.raw, yaml.SequenceNode) and depth < _MAX_DEPTH:
             return tuple(child.value(depth + 1) for child in self.sequence())
         if not isinstance(self.raw, yaml.ScalarNode):
-            self.fail("KGB230", f"expected a value or a list of values, got {self._got()}")
+            self.fail("KGB230", f"expected a value or a list of values, got {self.kind_and_text()}")
         written = str(self.raw.value)
         readers = {_STR: self._free_text, _INT: self._int, _FLOAT: self._float, _BOOL: self._bool}
         if self.raw.tag == _NULL:
@@ -159,9 +177,12 @@ class Node:
             )
         return readers[self.raw.tag](written)
 
-    def expr(self) -> Expr:
-        """An expression; numbers stand for themselves, a list is a tuple of expressions."""
-        return Expr.parse(self._expr_text(), self.where)
+    def expr(self, text: str | None = None) -> Expr:
+        """An expression; numbers stand for themselves, a list is a tuple of expressions. ``text``: a part of it."""
+        try:
+            return Expr.parse(self._expr_text() if text is None else text, self.where)
+        except ExpressionError as error:
+            raise Complaint(error) from None
 
     def _expr_text(self) -> str:
         if isinstance(self.raw, yaml.SequenceNode):
@@ -206,7 +227,8 @@ class Node:
             )
         return written.lower() == "true"
 
-    def _got(self) -> str:
+    def kind_and_text(self) -> str:
+        """``the text 'x'``, ``a list``: for a message about what was expected instead."""
         if isinstance(self.raw, yaml.MappingNode):
             return "keys with values"
         if isinstance(self.raw, yaml.SequenceNode):
@@ -216,6 +238,56 @@ class Node:
         return kinds.get(
             self.raw.tag, f"the {'number' if self.raw.tag in (_INT, _FLOAT) else _short(self.raw.tag)} {written}"
         )
+
+
+class Keys(dict[str, Any]):
+    """A mapping of the file by key: each value a Keys, an Items or, where it is neither, a Node."""
+
+    node: Node
+    whole: bool = True
+    """False where unknown keys were taken out, one of which may be a missing one misspelt."""
+
+
+class Items(list[Any]):
+    """A list of the file."""
+
+    node: Node
+
+
+def node_of(datum: Keys | Items | Node) -> Node:
+    return datum if isinstance(datum, Node) else datum.node
+
+
+def each(read: Callable[[Node], _T], nodes: Iterable[Node]) -> list[_T]:
+    """What ``read`` makes of every node. Raises Complaint about all that are wrong."""
+    made: list[_T] = []
+    errors: list[ProblemFileError | ExpressionError] = []
+    for node in nodes:
+        try:
+            made.append(read(node))
+        except Complaint as complaint:
+            errors += complaint.errors
+    if errors:
+        raise Complaint(*errors)
+    return made
+
+
+def read_data(node: Node, complaints: list[ProblemFileError | ExpressionError], depth: int = 0) -> Keys | Items | Node:
+    """The tree as pydantic takes it. Repeated keys and keys that are no text are left out and complained about."""
+    if isinstance(node.raw, yaml.MappingNode) and depth < _MAX_TREE_DEPTH:
+        keys = Keys()
+        keys.node = node
+        for child, complaint in node.children():
+            if complaint is None:
+                keys[child.name] = read_data(child, complaints, depth + 1)
+            else:
+                complaints.append(complaint)
+        return keys
+    if isinstance(node.raw, yaml.SequenceNode) and depth < _MAX_TREE_DEPTH:
+        items = Items(read_data(child, complaints, depth + 1) for child in node.sequence())
+        items.node = node
+        return items
+    return node
 
 
 def read_tree(path: Path, text: str) -> Node:

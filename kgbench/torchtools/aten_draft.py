@@ -14,7 +14,7 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ FLOATS: Final = ("float32", "float16", "bfloat16")
 OTHERS: Final = ("int32", "int64", "bool", "complex64")
 SMALL: Final = ((), (0, 3), (1,), (997,), (1, 1), (7, 97), (5, 3, 2))
 """Shapes of check cases, where every tensor of a call may have the same."""
-LARGE: Final = {"cpu": (64, 1024), "gpu24": (4096, 4096), "gpu80": (8192, 8192), "gpu140": (16384, 8192)}
+LARGE: Final = {"cpu": (64, 1024), "gpu": (4096, 4096), "gpu80": (8192, 8192), "gpu140": (16384, 8192)}
 EDGES: Final = (((13, 31), (1, 16)), ((6, 33), (0, 1)))
 """Column-major with a gap, and expanded."""
 FORMS: Final = 4
@@ -334,9 +334,7 @@ def _lines(operator: str, sides: Sequence[Side], dtypes: Sequence[str]) -> Itera
     shared = len({side.given for side in sides}) == 1
     agree = _agree(sides)
     if agree:
-        yield "arguments:"
-        together = {name: line for side in sides for name, line in _arguments(side).items()}
-        yield from (f"  {name}: {line}" for name, line in together.items())
+        yield from _argument_lines({name: line for side in sides for name, line in _arguments(side).items()}, "")
     if shared:
         yield from _cases(plain, kind, dtypes, "")
     references = {side.reference for side in sides}
@@ -356,8 +354,7 @@ def _lines(operator: str, sides: Sequence[Side], dtypes: Sequence[str]) -> Itera
             if side.returns:
                 yield f"    returns: {side.returns}"
             if not agree:
-                yield "    arguments:"
-                yield from (f"      {name}: {line}" for name, line in _arguments(side).items())
+                yield from _argument_lines(_arguments(side), "    ")
             if len(references) > 1:
                 yield f"    reference: {_reference_value(side, kind)}"
             if timed and not shared and (cost := _cost(side)):
@@ -449,11 +446,23 @@ def _arguments(side: Side) -> dict[str, str]:
             lines[argument.name] = f'{{access: write, shape: "{shape}"{own}}}{doubt}'
         elif "Tensor" in str(argument.real_type) and _is_index(argument.name, side):
             edit = f"{EDIT}draw indices that are in range"
-            lines[argument.name] = f'{{access: read, draw: {{default: "integers(0, 0)"}}}}{edit}'
+            lines[argument.name] = f'{{access: read, draw: "integers(0, 0)"}}{edit}'
         elif "Tensor" in str(argument.real_type):
             access = "readwrite" if _is_written(argument) else "read"
-            lines[argument.name] = f'{{access: {access}, draw: {{default: "normal()", special: "special()"}}}}'
+            lines[argument.name] = f"{{access: {access}, {_NORMAL}}}"
     return lines
+
+
+_NORMAL: Final = 'draw: "normal()"'
+
+
+def _argument_lines(arguments: Mapping[str, str], indent: str) -> Iterator[str]:
+    """The arguments, and the value set ``special`` of those whose elements may be any numbers."""
+    yield f"{indent}arguments:"
+    yield from (f"{indent}  {name}: {line}" for name, line in arguments.items())
+    if drawn := [f'{name}: "special()"' for name, line in arguments.items() if _NORMAL in line]:
+        yield f"{indent}value_sets:"
+        yield f"{indent}  special: {{{', '.join(drawn)}}}"
 
 
 def _agree(sides: Sequence[Side]) -> bool:

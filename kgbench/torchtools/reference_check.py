@@ -21,7 +21,7 @@ from kgbench.harness.verdict.inputs import CallInputs, make_inputs
 from kgbench.harness.verdict.judge import OverloadJudge, written_names
 from kgbench.harness.verdict.reference import values_only
 from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
-from kgbench.problem.format import key_line
+from kgbench.problem.format.file import key_line
 from kgbench.problem.model import Overload
 from kgbench.problem.registry import load_problem
 

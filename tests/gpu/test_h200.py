@@ -14,7 +14,7 @@ from tests.harness.candidates import KnownCandidate, adversaries, honest, mutant
 
 pytestmark = pytest.mark.timeout(300)
 
-PROBLEMS = sorted("/".join(path.with_suffix("").parts[-2:]) for path in problems_dir().glob("*/*.yaml"))
+PROBLEMS = sorted("/".join(path.with_suffix("").parts[-2:]) for path in problems_dir().glob("*/[!_]*.yaml"))
 EXAMPLES = [each for each in PROBLEMS if (examples_dir() / f"{each}.py").exists()]
 SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)
 

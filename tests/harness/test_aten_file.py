@@ -11,6 +11,7 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench[opinfo]'")
 
 from kgbench.cli.main import main
+from kgbench.problem.model import GPU_PRESETS
 from kgbench.problem.registry import load_problem
 from kgbench.torchtools.aten_draft import Unknown, file_text
 
@@ -53,7 +54,7 @@ def test_drafts_are_valid_as_they_stand_and_have_each_overload_with_cases_of_sam
         for each in load_problem(path).overloads:
             assert each.check
             assert each.opinfo
-            assert set(each.bench) == {"cpu", "gpu24", "gpu80", "gpu140"}
+            assert set(each.bench) == {"cpu", *GPU_PRESETS}
     files = [str(path) for path in Path().rglob("*.yaml")]
     assert "my_problems/aten/erf.yaml" in files
     checked = kgbench("validate", *files)

@@ -21,7 +21,7 @@ SCHEMAS = (Path(__file__).parent / "data" / "vllm-0.20.2-schemas.txt").read_text
 
 ABSENT = {"copy_blocks", "copy_blocks_mla", "gptq_marlin_24_gemm"}
 """What vLLM 0.20.2 does not register any more."""
-PROBLEMS = sorted((problems_dir() / "vllm").glob("*.yaml"))
+PROBLEMS = sorted((problems_dir() / "vllm").glob("[!_]*.yaml"))
 KINDS = {
     "Tensor": "Tensor", "Tensor | None": "Tensor?", "list[Tensor]": "Tensor[]", "int": "int", "int | None": "int?",
     "float": "float", "bool": "bool", "str": "str", "dtype": "ScalarType", "dtype | None": "ScalarType?",

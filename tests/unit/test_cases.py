@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from kgbench.problem.cases import (
     in_other_values,
     may_overlap,
 )
-from kgbench.problem.model import Overload
-from kgbench.problem.registry import load_problem, problem_id
+from kgbench.problem.model import Overload, Problem
+from kgbench.problem.registry import Registry, load_problem, problem_id
+
+SHIPPED = sorted(Registry().paths.values())
 
 TEXT = """\
 summary: product
@@ -217,9 +220,9 @@ def test_a_value_that_makes_no_sense_names_its_key(tmp_path: Path, before: str, 
     assert "gemm.yaml:" in str(caught.value)
 
 
-@pytest.mark.parametrize("path", sorted(problems_dir().glob("*/*.yaml")), ids=problem_id)
-def test_shipped_problem_is_concrete_everywhere(path: Path) -> None:
-    for overload in load_problem(path).overloads:
+@pytest.mark.parametrize("path", SHIPPED, ids=problem_id)
+def test_shipped_problem_is_concrete_everywhere(path: Path, shipped: Callable[[Path], Problem]) -> None:
+    for overload in shipped(path).overloads:
         cases = expand_for_all_devices(overload, "seed")
         made: list[BoundCase] = [bind(overload, case) for case in cases]
         assert len({case.id for case in cases}) == len(cases)
@@ -271,9 +274,11 @@ def test_a_timed_case_comes_in_the_values_of_check_cases_that_ask_for_the_same(t
     assert [spec.shape for each in found for spec in bind(overload, each).specs] == [(64, 64)] * 3
 
 
-@pytest.mark.parametrize("path", sorted(problems_dir().glob("*/*.yaml")), ids=problem_id)
-def test_timed_cases_of_shipped_problems_can_be_drawn_in_other_values(path: Path) -> None:
-    for overload in load_problem(path).overloads:
+@pytest.mark.parametrize("path", SHIPPED, ids=problem_id)
+def test_timed_cases_of_shipped_problems_can_be_drawn_in_other_values(
+    path: Path, shipped: Callable[[Path], Problem]
+) -> None:
+    for overload in shipped(path).overloads:
         for case in expand_for_all_devices(overload, "seed") if overload.check else []:
             for other in in_other_values(overload, case) if case.phase == "bench" else []:
                 specs = bind(overload, other).specs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -30,15 +31,17 @@ def test_validate_points_at_every_mark_and_accepts_the_edited_file(source: str) 
     path = Path("my_problems") / source / "scale.yaml"
     assert f"kgbench validate {path}" in done.stdout
     lines = path.read_text(encoding="utf-8").splitlines()
+    schema = lines[0].removeprefix("# yaml-language-server: $schema=file://")
+    assert json.loads(Path(schema).read_text(encoding="utf-8"))["properties"]["entry"]
     marked = [number for number, line in enumerate(lines, 1) if "# EDIT:" in line]
     refused = kgbench("validate", "--no-run", str(path))
     assert refused.exit_code == 2
     assert [int(number) for number in re.findall(rf"{path}:(\d+): ", refused.stdout)] == marked
     assert (
-        f"{path}:3: summary: is still as kgbench new wrote it; say what the operator does, one line" in refused.stdout
+        f"{path}:4: summary: is still as kgbench new wrote it; say what the operator does, one line" in refused.stdout
     )
     edited = [line.partition("  # EDIT:")[0] for line in lines]
-    edited[2] = "summary: a matrix doubled"
+    edited[3] = "summary: a matrix doubled"
     path.write_text("\n".join(edited) + "\n", encoding="utf-8")
     accepted = kgbench("validate", "--no-run", str(path))
     assert accepted.exit_code == 0, accepted.output

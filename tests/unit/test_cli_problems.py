@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from kgbench.cli import problems, referencerun
 from kgbench.cli.main import COMMANDS, main
 from kgbench.core.errors import MachineError, UsageError
 from kgbench.core.paths import problems_dir
+from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry
 from kgbench.store.writer import RunStore
 
@@ -128,7 +130,10 @@ def refuse(constant: str) -> None:
 
 
 @pytest.mark.parametrize("problem", Registry().ids())
-def test_show_says_everything_about_every_problem(problem: str) -> None:
+def test_show_says_everything_about_every_problem(
+    problem: str, shipped: Callable[[Path], Problem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(problems, "load_problem", shipped)
     done = kgbench("show", problem)
     assert done.exit_code == 0, done.output
     read = json.loads(kgbench("show", problem, "--json").stdout, parse_constant=refuse)
@@ -156,7 +161,7 @@ def test_show_of_one_overload_shows_no_other() -> None:
 def test_validate_only_reads_when_told_to() -> None:
     folder = problems_dir() / "cublas"
     done = kgbench("validate", "--no-run", str(folder))
-    count = len(list(folder.glob("*.yaml")))
+    count = len(list(folder.glob("[!_]*.yaml")))
     assert (done.exit_code, done.stderr) == (0, f"{count} problem files, 0 wrong, only read\n")
 
 
@@ -303,7 +308,7 @@ def test_list_and_help_import_nothing_heavy(tmp_path: Path, arguments: list[str]
     done = run_python(
         "import sys\nfrom kgbench.cli import main\n"
         f"main({arguments!r}, standalone_mode=False)\n"
-        "heavy = {'torch', 'triton', 'pandas', 'numpy', 'rich', 'yaml', 'jinja2'} & set(sys.modules)\n"
+        "heavy = {'torch', 'triton', 'pandas', 'numpy', 'rich', 'yaml', 'jinja2', 'pydantic'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     assert arguments[0] != "list" or len(done.stdout.splitlines()) > 15

@@ -5,21 +5,25 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kgbench.core.errors import KgbenchError, ProblemFileError, ProblemFileErrors, UsageError
 from kgbench.core.paths import problems_dir
-from kgbench.problem.format import BODY_KEYS, KEYS, READERS, READERS_WITH_ENTRY, key_line
-from kgbench.problem.model import TensorArgument
+from kgbench.problem.expressions import FUNCTIONS
+from kgbench.problem.format.file import key_line
+from kgbench.problem.format.keys import PLACES, Body
+from kgbench.problem.model import Problem, TensorArgument
 from kgbench.problem.registry import Registry, load_problem, load_summary, problem_id
+from kgbench.problem.schema import PATH, schema_text
 from kgbench.problem.yamltree import read_tree, write_as_number
 
 ROOT = Path(__file__).resolve().parents[2]
 BAD = Path("tests/unit/bad_problems")
 DOCS = ROOT / "docs" / "problem-format.md"
-SHIPPED = sorted(problems_dir().glob("*/*.yaml"))
+SHIPPED = sorted(Registry().paths.values())
 
 GOOD = """\
 summary: rows scaled by a number
@@ -108,10 +112,6 @@ def test_mistakes_between_keys_are_said_together_where_each_key_is_right(tmp_pat
     ]
 
 
-def test_every_key_of_the_body_can_be_read_on_its_own() -> None:
-    assert {*READERS, *READERS_WITH_ENTRY, "entry"} == set(BODY_KEYS)
-
-
 def test_every_bad_file_is_in_the_table() -> None:
     found = {str(path.relative_to(ROOT)) for path in (ROOT / BAD).rglob("*.yaml")}
     assert found == set(COMPLAINTS)
@@ -126,6 +126,111 @@ def test_good_file_is_read(tmp_path: Path) -> None:
     assert overload.check[1].variables == {"m": 2, "n": 2, "factor": float("inf")}
     assert isinstance(overload.arguments[0], TensorArgument)
     assert overload.arguments[0].draw["default"].name == "normal"
+
+
+def test_a_parameter_that_is_no_tensor_is_the_variable_of_its_name(tmp_path: Path) -> None:
+    named = load_problem(write(tmp_path)).overloads[0]
+    silent = load_problem(write(tmp_path, GOOD.replace("  factor: {value: factor}\n", ""))).overloads[0]
+    assert silent.arguments == named.arguments
+
+
+def test_presets_of_a_gpu_follow_the_next_smaller_one(tmp_path: Path) -> None:
+    text = GOOD.replace("gpu24: [{m: 4096, n: 4096}]", "gpu: [{m: 4, n: 4}]\n    gpu80: [{m: 8, n: 8}]")
+    (overload,) = load_problem(write(tmp_path, text)).overloads
+    assert {preset: cases[0].variables["m"] for preset, cases in overload.bench.items()} == {
+        "cpu": 64, "gpu24": 4, "gpu80": 8, "gpu140": 8,
+    }  # fmt: skip
+
+
+def test_the_library_that_is_named_as_the_problem_need_not_be_said(tmp_path: Path) -> None:
+    text = GOOD.replace('baseline: {cuda: "aten:mul.Scalar"}\n', "")
+    found = {
+        source: load_problem(write(tmp_path, text, f"{source}/scale")).overloads[0]
+        for source in ("aten", "vllm", "cublas")
+    }
+    assert {source: overload.baseline for source, overload in found.items()} == {
+        "aten": {"cuda": "aten:scale", "cpu": "aten:scale"},
+        "vllm": {"cuda": "vllm:scale"},
+        "cublas": {"cuda": "cublas:scale", "cpu": "openblas:scale"},
+    }
+    with pytest.raises(ProblemFileError, match="'baseline' is missing; add 'baseline: …', or 'baseline: none'"):
+        load_problem(write(tmp_path, text, "mine/scale"))
+    alone = load_problem(write(tmp_path, text + "baseline: none\n", "mine/scale"))
+    assert alone.overloads[0].baseline == {}
+
+
+def test_a_plain_version_beside_our_reference_need_not_be_said(tmp_path: Path) -> None:
+    ours = GOOD.replace("torch.mul(self, factor)", "kgbench.baselines.references.vllm:scale")
+    fallbacks = [
+        load_problem(write(tmp_path, text, problem)).overloads[0].fallback
+        for text, problem in (
+            (ours, "vllm/scale"), (ours + "fallback: none\n", "vllm/scale"), (ours, "aten/scale"), (GOOD, "vllm/scale"),
+        )
+    ]  # fmt: skip
+    assert fallbacks == ["kgbench.baselines.references.vllm:scale_plain", None, None, None]
+
+
+SEVERAL = GOOD.replace("self: Tensor, factor", "self: Tensor, other: Tensor, factor").replace(
+    "  factor:", '  other: {access: read, shape: "(m, n)", draw: {default: zeros(), tiny: "full(1.0e-30)"}}\n  factor:'
+).replace("cases:\n", "value_sets:\n  large: {self: full(7), other: full(8)}\ncases:\n").replace(
+    "{m: 3, n: 5}", "{m: 3, n: 5, values: large}"
+)  # fmt: skip
+
+
+def test_a_value_set_of_several_arguments_is_said_once(tmp_path: Path) -> None:
+    matrix, other, _ = load_problem(write(tmp_path, SEVERAL)).overloads[0].arguments
+    assert isinstance(matrix, TensorArgument)
+    assert isinstance(other, TensorArgument)
+    assert [sorted(each.draw) for each in (matrix, other)] == [["default", "large"], ["default", "large", "tiny"]]
+    assert [each.draw["large"].arguments[0].text for each in (matrix, other)] == ["7", "8"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("{self: full(7)", "{sefl: full(7)", ".large.sefl: entry has no parameter 'sefl'; did you mean 'self'?"),
+        ("{self: full(7)", "{factor: full(7)", ".large.factor: no values are drawn for 'factor'; remove it"),
+        ("large: {self", "default: {self", ".default: is drawn as each argument's own 'draw' says; remove it"),
+        ("large: {self", "tiny: {self", ".tiny.other: 'tiny' stands under arguments.other.draw too; keep one"),
+        ("values: large", "values: lagre", ".values: no argument draws 'lagre'; did you mean 'large'?"),
+        (
+            "draw: normal()",
+            'draw: {default: normal(), tiny: "full(0)"}',
+            ".tiny: the set stands under 'self' too; say it once: value_sets: {tiny: {self: …, other: …}}",
+        ),
+    ],
+)
+def test_a_slip_in_a_value_set_is_named(tmp_path: Path, before: str, after: str, words: str) -> None:
+    assert before in SEVERAL
+    with pytest.raises((ProblemFileError, ProblemFileErrors)) as caught:
+        load_problem(write(tmp_path, SEVERAL.replace(before, after, 1)))
+    assert words in str(caught.value)
+
+
+def test_value_sets_stay_with_the_arguments_beside_which_they_stand(tmp_path: Path) -> None:
+    overloads = """\
+overloads:
+  Both: {entry: "scale_Both(self: Tensor, other: Tensor, factor: float) -> Tensor"}
+  One:
+    entry: "scale_One(self: Tensor, factor: float) -> Tensor"
+    arguments: {self: {access: read, shape: "(m, n)", draw: {default: normal(), large: full(9)}}}
+"""
+    both, one = load_problem(write(tmp_path, SEVERAL + overloads)).overloads
+    assert [list(each.arguments[0].draw) for each in (both, one)] == [["default", "large"]] * 2  # type: ignore[union-attr]
+    assert one.arguments[0].draw["large"].arguments[0].text == "9"  # type: ignore[union-attr]
+
+
+def test_texts_that_problems_share_stand_beside_them(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.replace("doc: out = self * factor", "doc: |\n  Scales.\n  {edges}\n  Ends {edges}."))
+    with pytest.raises(ProblemFileError, match=r"scale\.yaml:\d+: doc: .*_doc\.yaml has no text 'edges'"):
+        load_problem(path)
+    shared = path.with_name("_doc.yaml")
+    shared.write_text("edges: |\n  NaN stays NaN.\n\n  So does inf.\n", encoding="utf-8")
+    problem = load_problem(path)
+    assert problem.doc == "Scales.\nNaN stays NaN.\n\nSo does inf.\nEnds {edges}.\n"
+    assert Registry([tmp_path]).ids() == ["aten/scale"]
+    shared.write_text("edges: NaN is lost.\n", encoding="utf-8")
+    assert load_problem(path).sha256 != problem.sha256
 
 
 def test_overloads_inherit_and_override(tmp_path: Path) -> None:
@@ -166,8 +271,8 @@ def test_key_line_prefers_the_overloads_own_key() -> None:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=problem_id)
-def test_shipped_problem_loads_and_its_head_agrees(path: Path) -> None:
-    problem, head = load_problem(path), load_summary(path)
+def test_shipped_problem_loads_and_its_head_agrees(path: Path, shipped: Callable[[Path], Problem]) -> None:
+    problem, head = shipped(path), load_summary(path)
     assert (head.id, head.summary, head.kind, head.category) == (
         problem.id, problem.summary, problem.kind, problem.category,
     )  # fmt: skip
@@ -249,9 +354,34 @@ def test_recursive_yaml_is_refused(tmp_path: Path) -> None:
         load_problem(path)
 
 
+def documented(heading: str) -> set[str]:
+    """What the tables below a heading name first in each row, up to the next heading of its rank."""
+    text = DOCS.read_text(encoding="utf-8")
+    rank = heading.partition(" ")[0]
+    below = text.partition(f"\n{heading}\n")[2]
+    section = re.split(rf"^#{{1,{len(rank)}}} ", below, maxsplit=1, flags=re.MULTILINE)[0]
+    rows = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`(\w+)", row)}
+
+
 def test_docs_name_every_key_and_no_other() -> None:
-    documented = re.findall(r"^\| `(\w+)`", DOCS.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert set(documented) == {key for keys in KEYS.values() for key in keys}
+    """Each under the heading of the place where it may stand."""
+    below = {heading: documented(heading if heading.startswith("#") else f"### {heading}") for heading in PLACES}
+    wanted = {heading: {key for place in places for key in place.model_fields} for heading, places in PLACES.items()}
+    # What overloads may say beside it is the table of the body.
+    body = set(Body.model_fields)
+    wanted["overloads"] -= body
+    below["## Body"] = documented("## Head") | {key for key in below["## Body"] if key in wanted["## Body"]}
+    assert below == wanted
+
+
+def test_docs_name_every_function_of_expressions_and_no_other() -> None:
+    assert documented("## Expressions") == set(FUNCTIONS)
+
+
+def test_the_schema_is_current() -> None:
+    words = "python -m kgbench.problem.schema > kgbench/problem/schema.json"
+    assert PATH.read_text(encoding="utf-8") == schema_text(), words
 
 
 @pytest.mark.parametrize(

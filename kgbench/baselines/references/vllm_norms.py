@@ -37,9 +37,7 @@ def fused_add_rms_norm(
     return {"input": Expected(value, scale), "residual": Expected(total)}
 
 
-def fused_add_rms_norm_fallback(
-    input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float
-) -> None:
+def fused_add_rms_norm_plain(input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float) -> None:
     """``fused_add_rms_norm`` in float32, rounded once per output."""
     residual.add_(input)
     input.copy_(_normalised(residual.float(), epsilon) * weight)
@@ -54,7 +52,7 @@ def shuffle_rows(input_tensor: torch.Tensor, dst2src_map: torch.Tensor, **_: Any
     return {"output_tensor": Expected(input_tensor[dst2src_map.long()])}
 
 
-def shuffle_rows_fallback(input_tensor: torch.Tensor, dst2src_map: torch.Tensor, output_tensor: torch.Tensor) -> None:
+def shuffle_rows_plain(input_tensor: torch.Tensor, dst2src_map: torch.Tensor, output_tensor: torch.Tensor) -> None:
     """``shuffle_rows`` by one gather."""
     torch.index_select(input_tensor, 0, dst2src_map, out=output_tensor)
 
@@ -64,7 +62,7 @@ def permute_cols(A: torch.Tensor, perm: torch.Tensor) -> torch.Tensor:
     return A[:, perm.long()]
 
 
-def permute_cols_fallback(A: torch.Tensor, perm: torch.Tensor) -> torch.Tensor:
+def permute_cols_plain(A: torch.Tensor, perm: torch.Tensor) -> torch.Tensor:
     """``permute_cols`` by one gather."""
     return torch.index_select(A, 1, perm)
 
@@ -81,7 +79,7 @@ def apply_repetition_penalties(
     return {"logits": Expected(torch.where(prompt_mask | output_mask, penalised, logits))}
 
 
-def apply_repetition_penalties_fallback(
+def apply_repetition_penalties_plain(
     logits: torch.Tensor,
     prompt_mask: torch.Tensor,
     output_mask: torch.Tensor,
@@ -104,7 +102,7 @@ def hadacore_transform(x: torch.Tensor, inplace: bool) -> Expected:
     return Expected(result, torch.maximum(spread, result.abs().amax(-1, keepdim=True) / 4).expand_as(x))
 
 
-def hadacore_transform_fallback(x: torch.Tensor, inplace: bool = True) -> torch.Tensor:
+def hadacore_transform_plain(x: torch.Tensor, inplace: bool = True) -> torch.Tensor:
     """``hadacore_transform`` by butterflies in float32."""
     return x.copy_(_hadamard(x.float()))
 
@@ -131,7 +129,7 @@ def convert_fp8_dequantize(src_cache: torch.Tensor, scale: float, **_: Any) -> E
     return {"dst_cache": Expected(src_cache * scale)}
 
 
-def convert_fp8_fallback(dst_cache: torch.Tensor, src_cache: torch.Tensor, scale: float, kv_cache_dtype: str) -> None:
+def convert_fp8_plain(dst_cache: torch.Tensor, src_cache: torch.Tensor, scale: float, kv_cache_dtype: str) -> None:
     """Both directions of ``convert_fp8`` in float32."""
     if dst_cache.dtype == torch.float8_e4m3fn:
         dst_cache.copy_((src_cache.float() / scale).clamp(-FP8_MAX, FP8_MAX))
@@ -155,7 +153,7 @@ def static_scaled_int8_quant(
     return {"result": _shifted(input / scale, azp)}
 
 
-def static_scaled_int8_quant_fallback(
+def static_scaled_int8_quant_plain(
     result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor, azp: torch.Tensor | None
 ) -> None:
     """``static_scaled_int8_quant`` in float32."""
@@ -173,7 +171,7 @@ def dynamic_scaled_int8_quant(input: torch.Tensor, azp: torch.Tensor | None, **_
     return {"result": _shifted(input / scale, zero), "scale": Expected(scale), "azp": Expected(zero.to(torch.int32))}
 
 
-def dynamic_scaled_int8_quant_fallback(
+def dynamic_scaled_int8_quant_plain(
     result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor, azp: torch.Tensor | None
 ) -> None:
     """``dynamic_scaled_int8_quant`` in float32."""
@@ -234,7 +232,7 @@ def static_scaled_fp8_quant(input: torch.Tensor, scale: torch.Tensor, **_: Any) 
     return {"result": Expected(input / _spread(scale, input.shape))}
 
 
-def static_scaled_fp8_quant_fallback(result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor) -> None:
+def static_scaled_fp8_quant_plain(result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor) -> None:
     """``static_scaled_fp8_quant`` in float32."""
     result.copy_((input.float() / _spread(scale, input.shape)).clamp(-FP8_MAX, FP8_MAX))
 
@@ -253,7 +251,7 @@ def dynamic_scaled_fp8_quant(input: torch.Tensor, **_: Any) -> Expectations:
     return {"result": Expected(input / scale), "scale": Expected(scale.reshape(1))}
 
 
-def dynamic_scaled_fp8_quant_fallback(result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor) -> None:
+def dynamic_scaled_fp8_quant_plain(result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor) -> None:
     """``dynamic_scaled_fp8_quant`` in float32."""
     scale.copy_(input.abs().amax().float() / FP8_MAX)
     result.copy_((input.float() / scale).clamp(-FP8_MAX, FP8_MAX))
@@ -265,7 +263,7 @@ def dynamic_per_token_scaled_fp8_quant(input: torch.Tensor, scale_ub: torch.Tens
     return {"result": Expected(input / scale), "scale": Expected(scale)}
 
 
-def dynamic_per_token_scaled_fp8_quant_fallback(
+def dynamic_per_token_scaled_fp8_quant_plain(
     result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor, scale_ub: torch.Tensor | None
 ) -> None:
     """``dynamic_per_token_scaled_fp8_quant`` in float32."""
@@ -340,7 +338,7 @@ def _drawn_as(rows: torch.Tensor) -> torch.dtype:
     return next(held, torch.float32)
 
 
-def rms_norm_dynamic_per_token_quant_fallback(
+def rms_norm_dynamic_per_token_quant_plain(
     result: torch.Tensor,
     input: torch.Tensor,
     weight: torch.Tensor,
@@ -350,10 +348,10 @@ def rms_norm_dynamic_per_token_quant_fallback(
     residual: torch.Tensor | None,
 ) -> None:
     """``rms_norm_dynamic_per_token_quant`` in float32."""
-    _norm_quant_fallback(result, input, weight, scale, epsilon, scale_ub, residual, input.shape[-1])
+    _norm_quant_plain(result, input, weight, scale, epsilon, scale_ub, residual, input.shape[-1])
 
 
-def rms_norm_per_block_quant_fallback(
+def rms_norm_per_block_quant_plain(
     result: torch.Tensor,
     input: torch.Tensor,
     weight: torch.Tensor,
@@ -365,10 +363,10 @@ def rms_norm_per_block_quant_fallback(
     is_scale_transposed: bool,
 ) -> None:
     """``rms_norm_per_block_quant`` in float32."""
-    _norm_quant_fallback(result, input, weight, scale, epsilon, scale_ub, residual, group_size)
+    _norm_quant_plain(result, input, weight, scale, epsilon, scale_ub, residual, group_size)
 
 
-def _norm_quant_fallback(
+def _norm_quant_plain(
     result: torch.Tensor,
     input: torch.Tensor,
     weight: torch.Tensor,
@@ -423,7 +421,7 @@ def fused_qk_norm_rope(
     return {"qkv": Expected(value, scale)}
 
 
-def fused_qk_norm_rope_fallback(
+def fused_qk_norm_rope_plain(
     qkv: torch.Tensor,
     num_heads_q: int,
     num_heads_k: int,

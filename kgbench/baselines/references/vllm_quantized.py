@@ -56,7 +56,7 @@ def awq_gemm(
     return _product(_in_feats, awq.weights(_kernel, _scaling_factors, _zeros))
 
 
-def awq_gemm_fallback(
+def awq_gemm_plain(
     _in_feats: torch.Tensor,
     _kernel: torch.Tensor,
     _scaling_factors: torch.Tensor,
@@ -75,7 +75,7 @@ def gptq_shuffle(q_weight: torch.Tensor, q_perm: torch.Tensor, bit: int) -> dict
     return {"q_weight": Expected(gptq.shuffle(q_weight, q_perm, bit))}
 
 
-def gptq_shuffle_fallback(q_weight: torch.Tensor, q_perm: torch.Tensor, bit: int) -> None:
+def gptq_shuffle_plain(q_weight: torch.Tensor, q_perm: torch.Tensor, bit: int) -> None:
     """``gptq_shuffle``."""
     q_weight.copy_(gptq.shuffle(q_weight, q_perm, bit))
 
@@ -99,7 +99,7 @@ def gptq_gemm(
     return Expected(result.value, _coarse(result.magnitude, a.shape[1], STEPS // 4))
 
 
-def gptq_gemm_fallback(
+def gptq_gemm_plain(
     a: torch.Tensor,
     b_q_weight: torch.Tensor,
     b_gptq_qzeros: torch.Tensor,
@@ -158,7 +158,7 @@ def cutlass_scaled_mm(
     return {"out": _with_bias(factor * sums, factor * scale, bias)}
 
 
-def cutlass_scaled_mm_fallback(
+def cutlass_scaled_mm_plain(
     out: torch.Tensor,
     a: torch.Tensor,
     b: torch.Tensor,
@@ -188,7 +188,7 @@ def cutlass_scaled_mm_azp(
     return {"out": _with_bias(factor * (sums - shift), factor * (sums.abs() + shift.abs()), bias)}
 
 
-def cutlass_scaled_mm_azp_fallback(
+def cutlass_scaled_mm_azp_plain(
     out: torch.Tensor,
     a: torch.Tensor,
     b: torch.Tensor,
@@ -224,7 +224,7 @@ def cutlass_pack_scale_fp8(scales: torch.Tensor) -> Expected:
     return Expected((scales.reshape(-1, 1) * multiples).clamp(-FP8_LARGEST, FP8_LARGEST).reshape(-1))
 
 
-def cutlass_pack_scale_fp8_fallback(scales: torch.Tensor) -> torch.Tensor:
+def cutlass_pack_scale_fp8_plain(scales: torch.Tensor) -> torch.Tensor:
     """``cutlass_pack_scale_fp8`` through float32, in which the multiples are exact."""
     multiples = torch.arange(-8, 0, device=scales.device, dtype=torch.float32)
     packed = (scales.float().reshape(-1, 1) * multiples).clamp(-FP8_LARGEST, FP8_LARGEST)
@@ -250,7 +250,7 @@ def ggml_dequantize(W: torch.Tensor, type: int, **_: Any) -> Expected:
     return Expected(scaled + added, scaled.abs() + added.abs() + HALF_FLOOR)
 
 
-def ggml_dequantize_fallback(W: torch.Tensor, type: int, m: int, n: int, dtype: torch.dtype | None) -> torch.Tensor:
+def ggml_dequantize_plain(W: torch.Tensor, type: int, m: int, n: int, dtype: torch.dtype | None) -> torch.Tensor:
     """``ggml_dequantize`` in float64, rounded once."""
     return ggml.dequantize(W, type).to(dtype or torch.float16)
 
@@ -260,7 +260,7 @@ def ggml_mul_mat(W: torch.Tensor, X: torch.Tensor, type: int, row: int) -> Expec
     return _a8_product(X, W, type)
 
 
-def ggml_mul_mat_fallback(W: torch.Tensor, X: torch.Tensor, type: int, row: int) -> torch.Tensor:
+def ggml_mul_mat_plain(W: torch.Tensor, X: torch.Tensor, type: int, row: int) -> torch.Tensor:
     """``ggml_mul_mat_a8`` and ``ggml_mul_mat_vec_a8`` without quantising X."""
     return X @ ggml.dequantize(W, type).to(X.dtype).T
 
@@ -288,7 +288,7 @@ def ggml_moe_a8_vec(
     return _each_expert(X, W, topk_ids.reshape(-1).long(), type, top_k)
 
 
-def ggml_moe_a8_fallback(
+def ggml_moe_a8_plain(
     X: torch.Tensor,
     W: torch.Tensor,
     sorted_token_ids: torch.Tensor,
@@ -301,17 +301,17 @@ def ggml_moe_a8_fallback(
 ) -> torch.Tensor:
     """``ggml_moe_a8`` without quantising X."""
     chosen = _experts(sorted_token_ids, expert_ids, tokens * top_k)
-    return _moe_fallback(X, W, chosen, type, top_k)
+    return _moe_plain(X, W, chosen, type, top_k)
 
 
-def ggml_moe_a8_vec_fallback(
+def ggml_moe_a8_vec_plain(
     X: torch.Tensor, W: torch.Tensor, topk_ids: torch.Tensor, top_k: int, type: int, row: int, tokens: int
 ) -> torch.Tensor:
     """``ggml_moe_a8_vec`` without quantising X."""
-    return _moe_fallback(X, W, topk_ids.reshape(-1).long(), type, top_k)
+    return _moe_plain(X, W, topk_ids.reshape(-1).long(), type, top_k)
 
 
-def _moe_fallback(x: torch.Tensor, packed: torch.Tensor, chosen: torch.Tensor, number: int, top_k: int) -> torch.Tensor:
+def _moe_plain(x: torch.Tensor, packed: torch.Tensor, chosen: torch.Tensor, number: int, top_k: int) -> torch.Tensor:
     matrices = ggml.dequantize(packed, number).to(x.dtype)
     tokens = torch.arange(chosen.numel(), device=x.device) // top_k
     out = x.new_zeros(chosen.numel(), packed.shape[1])
@@ -446,7 +446,7 @@ def marlin_int4_fp8_preprocess_inplace(
     return {"qweight": Expected(_below_zero(qweight, qzeros_or_none))}
 
 
-def marlin_int4_fp8_preprocess_fallback(
+def marlin_int4_fp8_preprocess_plain(
     qweight: torch.Tensor, qzeros_or_none: torch.Tensor | None, inplace: bool
 ) -> torch.Tensor:
     """``marlin_int4_fp8_preprocess``."""
@@ -473,10 +473,10 @@ def gptq_marlin_moe_repack(
     b_q_weight: torch.Tensor, perm: torch.Tensor, size_k: int, size_n: int, num_bits: int, is_a_8bit: bool
 ) -> Expected:
     """Every expert's GPTQ matrix, its rows in the order of perm, in Marlin's order."""
-    return Expected(gptq_marlin_moe_repack_fallback(b_q_weight, perm, size_k, size_n, num_bits, is_a_8bit))
+    return Expected(gptq_marlin_moe_repack_plain(b_q_weight, perm, size_k, size_n, num_bits, is_a_8bit))
 
 
-def gptq_marlin_moe_repack_fallback(
+def gptq_marlin_moe_repack_plain(
     b_q_weight: torch.Tensor, perm: torch.Tensor, size_k: int, size_n: int, num_bits: int, is_a_8bit: bool
 ) -> torch.Tensor:
     """``gptq_marlin_moe_repack``."""
@@ -492,10 +492,10 @@ def awq_marlin_moe_repack(
     b_q_weight: torch.Tensor, perm: torch.Tensor, size_k: int, size_n: int, num_bits: int, is_a_8bit: bool
 ) -> Expected:
     """Every expert's AWQ matrix in Marlin's order."""
-    return Expected(awq_marlin_moe_repack_fallback(b_q_weight, perm, size_k, size_n, num_bits, is_a_8bit))
+    return Expected(awq_marlin_moe_repack_plain(b_q_weight, perm, size_k, size_n, num_bits, is_a_8bit))
 
 
-def awq_marlin_moe_repack_fallback(
+def awq_marlin_moe_repack_plain(
     b_q_weight: torch.Tensor, perm: torch.Tensor, size_k: int, size_n: int, num_bits: int, is_a_8bit: bool
 ) -> torch.Tensor:
     """``awq_marlin_moe_repack``."""
@@ -527,7 +527,7 @@ def gptq_marlin_gemm(
     return _with_bias(result.value, result.magnitude, marlin.restore_columns(b_bias_or_none, marlin.SINGLE_SCALES))
 
 
-def gptq_marlin_gemm_fallback(
+def gptq_marlin_gemm_plain(
     a: torch.Tensor,
     c_or_none: torch.Tensor | None,
     b_q_weight: torch.Tensor,
@@ -584,7 +584,7 @@ def gptq_marlin_24_gemm(
     return _product(a, _sparse(b_q_weight, b_meta, b_scales, b_q_type))
 
 
-def gptq_marlin_24_gemm_fallback(
+def gptq_marlin_24_gemm_plain(
     a: torch.Tensor,
     b_q_weight: torch.Tensor,
     b_meta: torch.Tensor,
@@ -628,7 +628,7 @@ def allspark_w8a16_gemm(
     return _product(a, _allspark(b_qweight, b_scales, b_qzeros, n))
 
 
-def allspark_w8a16_gemm_fallback(
+def allspark_w8a16_gemm_plain(
     a: torch.Tensor,
     b_qweight: torch.Tensor,
     b_scales: torch.Tensor,

@@ -306,7 +306,7 @@ def _blocks_of(
     return offsets, through[..., -1]
 
 
-def convert_vertical_slash_indexes_fallback(
+def convert_vertical_slash_indexes_plain(
     block_count: torch.Tensor,
     block_offset: torch.Tensor,
     column_count: torch.Tensor,

@@ -20,8 +20,7 @@ from kgbench.harness.verdict.reference import live_mask
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, TensorPlace, round_up
 from kgbench.harness.wire.protocol import encode_scalar
 from kgbench.problem.cases import BoundCase, TensorSpec
-from kgbench.problem.format import plain_type
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Overload, plain_type
 
 GUARD_BYTES: Final = 4096
 """Bytes of each guard band, in front of a tensor's storage and behind it."""

@@ -11,7 +11,7 @@ import torch
 
 from kgbench.harness.verdict.inputs import LAZY_BITS, TORCH_NAMES, CallInputs, itemsize
 from kgbench.problem.cases import BoundArgument, BoundCase, TensorSpec, may_overlap
-from kgbench.problem.format import plain_type
+from kgbench.problem.model import plain_type
 
 
 @dataclass(frozen=True)

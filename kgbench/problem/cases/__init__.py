@@ -1,0 +1,21 @@
+"""Makes a problem concrete: templates to cases, and a case to the exact tensors and scalars of one call.
+
+Pure: sizes, strides and Python values, no tensor. ``kgbench/harness/verdict/draws.py`` draws the values.
+"""
+
+from kgbench.problem.cases.bind import bind
+from kgbench.problem.cases.concrete import BoundArgument, BoundCase, BoundDraw, Case, TensorSpec, case_bytes
+from kgbench.problem.cases.expand import (
+    bench_cases,
+    choose_preset,
+    expand_cases,
+    expand_for_all_devices,
+    judged_dtypes,
+)
+from kgbench.problem.cases.layout import may_overlap
+from kgbench.problem.cases.other_values import in_other_values
+
+__all__ = (
+    "BoundArgument", "BoundCase", "BoundDraw", "Case", "TensorSpec", "bench_cases", "bind", "case_bytes",
+    "choose_preset", "expand_cases", "expand_for_all_devices", "in_other_values", "judged_dtypes", "may_overlap",
+)  # fmt: skip

@@ -1,0 +1,88 @@
+"""Cases that are calls in the trace format: what they give, by the parameters of the entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kgbench.core.errors import ExpressionError
+from kgbench.problem.calls import Call, TensorLike, TorchName, TraceError, parse_call, substitute
+from kgbench.problem.cases.layout import row_major
+from kgbench.problem.expressions import ITEMSIZE
+from kgbench.problem.model import (
+    CALL_VARIABLES,
+    CASE_VARIABLES,
+    CaseTemplate,
+    Overload,
+    ScalarArgument,
+    takes_tensors,
+)
+
+
+def substituted(overload: Overload, template: CaseTemplate, variables: Mapping[str, Any]) -> str:
+    try:
+        return substitute(template.variables["call"], variables)
+    except TraceError as error:
+        raise _wrong_call(overload, template.variables["call"], str(error)) from None
+
+
+def first_dtype(overload: Overload, template: CaseTemplate) -> str:
+    """The dtype of a call that names one: its first tensor's; without tensors that of its keyword ``dtype``."""
+    given = {**CASE_VARIABLES, **CALL_VARIABLES, **overload.defaults, **template.variables}
+    values = list(given_arguments(overload, substituted(overload, template, given)).values())
+    flat = [each for value in values for each in (value if isinstance(value, (tuple, list)) else (value,))]
+    tensors = [each.dtype for each in flat if isinstance(each, TensorLike)]
+    named = [each.name for each in flat if isinstance(each, TorchName) and each.name in ITEMSIZE]
+    return (tensors + named + ["float32"])[0]
+
+
+def given_arguments(overload: Overload, text: str) -> dict[str, Any]:
+    """What a call gives, by the entry's parameters."""
+    try:
+        call: Call = parse_call(text)
+    except TraceError as error:
+        raise _wrong_call(overload, text, str(error)) from None
+    positional = [each.name for each in overload.signature.parameters if not each.keyword_only]
+    known = {each.name for each in overload.signature.parameters}
+    if len(call.args) > len(positional):
+        raise _wrong_call(overload, text, f"has {len(call.args)} positional arguments, the entry {len(positional)}")
+    given = dict(zip(positional, call.args, strict=False))
+    for name, value in call.kwargs.items():
+        if name not in known or name in given:
+            words = "is given twice" if name in given else "is no parameter of the entry"
+            raise _wrong_call(overload, text, f"'{name}' {words}")
+        given[name] = value
+    return given
+
+
+def call_variables(overload: Overload, text: str) -> dict[str, Any]:
+    """Shapes, strides and dtypes of a call's tensors, and its other arguments by name."""
+    given, variables = given_arguments(overload, text), {}
+    for parameter, argument in zip(overload.signature.parameters, overload.arguments, strict=True):
+        value = given.get(parameter.name)
+        if not takes_tensors(parameter):
+            absent = parameter.default if parameter.name not in given else None
+            variables[parameter.name] = plain_value(value) if parameter.name in given else absent
+        elif parameter.name in given or isinstance(argument, ScalarArgument) or argument.shape is None:
+            for part in ("shape", "strides", "dtype"):
+                variables[f"{parameter.name}_{part}"] = _fact(value, part)
+    return variables
+
+
+def _fact(value: Any, part: str) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_fact(each, part) for each in value)
+    if not isinstance(value, TensorLike):
+        return None
+    return row_major(value.shape) if part == "strides" and value.strides is None else getattr(value, part)
+
+
+def plain_value(value: Any) -> Any:
+    """As expressions have it: torch's names as text, lists as tuples."""
+    if isinstance(value, TorchName):
+        return value.name
+    return tuple(plain_value(each) for each in value) if isinstance(value, (list, tuple)) else value
+
+
+def _wrong_call(overload: Overload, text: str, what: str) -> ExpressionError:
+    return ExpressionError("KGB257", f"{overload.signature.name}: the call '{text}': {what}")

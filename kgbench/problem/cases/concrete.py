@@ -1,0 +1,96 @@
+"""What a case becomes: the exact tensors and scalars of one call. Sizes, strides and Python values, no tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kgbench.problem.expressions import ITEMSIZE, Expr
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call's sizes and options."""
+
+    id: str
+    """``check-3-float16``: unique within the overload."""
+    overload: str
+    phase: str
+    dtype: str
+    variables: dict[str, Any]
+    """Every variable of the problem's expressions, derived ones, ``dtype`` and ``itemsize`` included."""
+
+
+@dataclass(frozen=True)
+class BoundDraw:
+    """How values are drawn, with the arguments evaluated."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A tensor to be made: a view of ``extent`` elements of storage. Sizes are in elements."""
+
+    name: str
+    access: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    extent: int
+    """Elements of storage from its begin to the view's last element."""
+    dtype: str
+    passed: str
+    live: Expr | None
+    draw: BoundDraw
+    """What stands in it before the call; ``zeros`` for access ``write``, whose content is the harness's choice."""
+    contiguous: bool
+    """The view is row-major without gaps."""
+    slots: tuple[int, ...] = ()
+    """Where in memory ``view[b]`` lies, in steps of the first stride; empty where it lies in order."""
+    lazy: str = ""
+    """``conj`` or ``neg``: handed over with that bit set, so that its values are those of storage, changed so."""
+    host: bool = False
+    """The candidate gets it in the memory of the host."""
+
+    @property
+    def elements(self) -> int:
+        """Elements of the view."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+@dataclass(frozen=True)
+class BoundArgument:
+    name: str
+    type: str
+    keyword_only: bool
+    value: Any
+    """A TensorSpec, a tuple of them and of None, or what is passed: number, text, truth value, None, the name of a
+    dtype, layout or memory format, or a tuple of numbers."""
+
+    @property
+    def specs(self) -> tuple[TensorSpec, ...]:
+        """Its tensors, each by its own name: the argument's, or ``NAME[i]`` in a list."""
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return tuple(value for value in values if isinstance(value, TensorSpec))
+
+
+@dataclass(frozen=True)
+class BoundCase:
+    case: Case
+    arguments: tuple[BoundArgument, ...]
+    """In the signature's order."""
+
+    @property
+    def specs(self) -> tuple[TensorSpec, ...]:
+        """Every tensor, in the signature's order."""
+        return tuple(spec for argument in self.arguments for spec in argument.specs)
+
+
+def case_bytes(bound: BoundCase) -> int:
+    """Bytes of all argument tensors' storages."""
+    return sum(spec.extent * ITEMSIZE[spec.dtype] for spec in bound.specs)

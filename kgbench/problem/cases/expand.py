@@ -1,0 +1,119 @@
+"""Templates to cases: every dtype, every size, and what the secret seed draws."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kgbench.problem.calls import placeholders
+from kgbench.problem.cases.calls import call_variables, first_dtype, substituted
+from kgbench.problem.cases.concrete import Case
+from kgbench.problem.expressions import ITEMSIZE
+from kgbench.problem.model import CALL_VARIABLES, CASE_VARIABLES, CaseTemplate, Fuzz, Overload
+
+_PRESET_SHARE: Final = 0.95
+"""A device sold with 24 GB reports a little less; it still takes the preset for 24 GB."""
+
+
+def choose_preset(overload: Overload, device_kind: str, memory_gb: float | None) -> str:
+    """Name of the bench preset: ``cpu`` there, else the largest ``gpuN`` whose N GB the device has.
+
+    ``memory_gb`` is in 10^9 bytes; without it, or when nothing fits, the smallest. Empty when the kind has no preset.
+    """
+    if device_kind == "cpu":
+        return "cpu" if "cpu" in overload.bench else ""
+    sizes = sorted(int(preset.removeprefix("gpu")) for preset in overload.bench if preset != "cpu")
+    fitting = [size for size in sizes if memory_gb is not None and size * _PRESET_SHARE <= memory_gb]
+    return f"gpu{(fitting or sizes[:1])[-1]}" if sizes else ""
+
+
+def expand_cases(
+    overload: Overload, device_kind: str, memory_gb: float | None, seed: str, optional_dtypes: bool = False
+) -> list[Case]:
+    """All cases of an overload: check, fuzz drawn from the secret ``seed``, then bench of the preset that fits.
+
+    A template that names no dtype becomes one case per required dtype, and per optional one if ``optional_dtypes``.
+    The same seed gives the same cases. Raises ExpressionError where a derived variable has no value.
+    """
+    return _expanded(overload, [choose_preset(overload, device_kind, memory_gb)], seed, optional_dtypes)
+
+
+def expand_for_all_devices(overload: Overload, seed: str) -> list[Case]:
+    """The cases of all devices together, in every dtype; those that no device changes come once."""
+    return _expanded(overload, list(overload.bench), seed, optional_dtypes=True)
+
+
+def bench_cases(overload: Overload, preset: str) -> list[Case]:
+    """The timed cases of a preset, which are no secret; empty where it has none."""
+    return phase_cases(overload, "bench", overload.bench.get(preset, ()), overload.dtypes, preset)
+
+
+def judged_dtypes(overload: Overload) -> frozenset[str]:
+    """Every dtype that a call of a run comes in, also those that only some calls have."""
+    templates = itertools.chain(overload.check, overload.opinfo, *overload.bench.values())
+    found = {dtype for each in templates for dtype in _template_dtypes(overload, each, overload.dtypes)}
+    if overload.fuzz is not None:
+        found.update(overload.fuzz.dtypes, overload.fuzz.draw.get("dtype", {}).get("choice", ()))
+    return frozenset(found)
+
+
+def _expanded(overload: Overload, presets: Iterable[str], seed: str, optional_dtypes: bool) -> list[Case]:
+    dtypes = overload.dtypes + (overload.optional_dtypes if optional_dtypes else ())
+    cases = phase_cases(overload, "check", overload.check, dtypes)
+    cases += phase_cases(overload, "opinfo", overload.opinfo, dtypes)
+    if overload.fuzz is not None:
+        rng = random.Random(f"{seed}/{overload.name}")
+        drawn = [_fuzz_template(overload, overload.fuzz, rng) for _ in range(overload.fuzz.count)]
+        cases += phase_cases(overload, "fuzz", drawn, dtypes)
+    for preset in presets:
+        cases += phase_cases(overload, "bench", overload.bench.get(preset, ()), dtypes, preset)
+    return cases
+
+
+def phase_cases(
+    overload: Overload, phase: str, templates: Iterable[CaseTemplate], dtypes: tuple[str, ...], preset: str = ""
+) -> list[Case]:
+    cases = []
+    for number, template in enumerate(templates, 1):
+        for dtype in _template_dtypes(overload, template, dtypes):
+            name = "-".join(part for part in (phase, preset, str(number), dtype) if part)
+            cases.append(Case(name, overload.name, phase, dtype, _variables(overload, template, dtype)))
+    return cases
+
+
+def _template_dtypes(overload: Overload, template: CaseTemplate, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+    """Its own where it has one, else all of the overload's."""
+    own = template.variables.get("dtype", overload.defaults.get("dtype"))
+    text = template.variables.get("call", "")
+    if text and own is None and "dtype" not in placeholders(text):
+        own = first_dtype(overload, template)
+    return dtypes if own is None else (own,)
+
+
+def _variables(overload: Overload, template: CaseTemplate, dtype: str) -> dict[str, Any]:
+    by_call = CALL_VARIABLES if "call" in template.variables else {}
+    given = {**CASE_VARIABLES, **by_call, **overload.defaults, **template.variables}
+    variables = {**given, "dtype": dtype, "itemsize": ITEMSIZE[dtype]}
+    if "call" in template.variables:
+        variables["call"] = substituted(overload, template, variables)
+        variables |= call_variables(overload, variables["call"])
+    for name, expr in overload.variables.items():
+        variables[name] = expr.evaluate(variables)
+    return variables
+
+
+def _fuzz_template(overload: Overload, fuzz: Fuzz, rng: random.Random) -> CaseTemplate:
+    variables = {name: _drawn(rule, rng) for name, rule in fuzz.draw.items()}
+    if fuzz.call:
+        variables["call"] = fuzz.call
+    if "dtype" not in variables and (not fuzz.call or "dtype" in placeholders(fuzz.call)):
+        variables["dtype"] = rng.choice(fuzz.dtypes or overload.dtypes)
+    return CaseTemplate(variables, 0)
+
+
+def _drawn(rule: Any, rng: random.Random) -> Any:
+    if not isinstance(rule, Mapping):
+        return rule
+    return rng.choice(rule["choice"]) if "choice" in rule else rng.randint(*rule["range"])

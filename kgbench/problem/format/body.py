@@ -1,0 +1,196 @@
+"""What a file says of one overload: its own keys before those that all share, and what follows without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kgbench.core import syntax
+from kgbench.core.errors import ExpressionError, ProblemFileError
+from kgbench.core.names import did_you_mean
+from kgbench.problem.expressions import reference_names
+from kgbench.problem.format.keys import Cases
+from kgbench.problem.format.leaves import DOTTED, NONE
+from kgbench.problem.format.signature import RETURNS_STEP, returns_to_host
+from kgbench.problem.model import TIMED_KINDS, CaseTemplate, Fuzz, Signature
+from kgbench.problem.yamltree import Items, Keys, Node, node_of
+
+Errors = Iterator[ProblemFileError | ExpressionError]
+
+_REFERENCES: Final = "kgbench.baselines.references."
+_EXACT_KINDS: Final = ("view", "sync")
+"""Kinds that need no tolerance."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The keys of one overload, inherited ones included; those that are wrong are not among them."""
+
+    source: str
+    problem: str
+    kind: str
+    name: str
+    """The overload's; empty for the only one."""
+    node: Node
+    values: dict[str, Any]
+    """What is said, by key."""
+    data: dict[str, Any]
+    """Where it is said."""
+    own: frozenset[str]
+    """Keys that the overload states itself."""
+    written: frozenset[str]
+    """Keys that it or the file has, right or wrong."""
+    whole: bool
+    """No key of it or of the file is unknown, which may be a missing one misspelt."""
+
+    def at(self, key: str) -> Node:
+        return node_of(self.data[key])
+
+    def get(self, key: str) -> Any:
+        return self.values.get(key)
+
+    @property
+    def required(self) -> bool:
+        return bool(self.values.get("required", True))
+
+    @property
+    def judged(self) -> bool:
+        """False for one that is only named: not required, and without cases of its own."""
+        return self.required or "cases" in self.own
+
+    @property
+    def signature(self) -> Signature:
+        found: Signature = self.values["entry"]
+        return found
+
+    @property
+    def cases(self) -> Cases:
+        found: Cases = self.values["cases"]
+        return found
+
+    def missing(self) -> Errors:
+        """Keys that have to be there and are not."""
+        if not self.whole:
+            return
+        needed = ["entry"]
+        if self.judged:
+            needed += ["dtypes", "cases", "arguments", "reference"]
+            needed += [] if self.kind in _EXACT_KINDS else ["tolerance"]
+            timed = self.kind in TIMED_KINDS and self.required and self.get("baseline") != NONE
+            needed += ["baseline"] if timed and not derived_baseline(self) else []
+        for key in needed:
+            if key not in self.written:
+                step = f"add '{key}: …'" + (f", or '{key}: {NONE}'" if key == "baseline" else "")
+                yield self.node.complaint("KGB222", f"'{key}' is missing", step)
+
+    def entry_errors(self) -> Errors:
+        """What does not fit ``entry``, apart from the arguments."""
+        if "entry" not in self.values:
+            return
+        yield from self._name_errors()
+        if not self.judged:
+            return
+        if returns_to_host(self.signature.returns):
+            yield self.at("entry").complaint("KGB240", f"cannot return '{self.signature.returns}'", RETURNS_STEP)
+        if "reference" in self.values:
+            yield from self._reference_errors()
+        returned = self.get("returns")
+        if isinstance(returned, str):
+            names = [parameter.name for parameter in self.signature.parameters]
+            if returned not in names:
+                what = f"entry has no parameter '{returned}'"
+                yield self.at("returns").complaint("KGB233", what, did_you_mean(returned, names))
+            elif self.signature.returns != "Tensor":
+                what = f"entry returns {self.signature.returns}"
+                yield self.at("returns").complaint("KGB243", what, "let it return Tensor")
+
+    def _name_errors(self) -> Errors:
+        wanted = f"{self.problem}_{self.name}" if self.name not in ("", "default") else self.problem
+        alone = self.source == "aten" and not self.name and self.signature.name.startswith(f"{self.problem}_")
+        if self.signature.name != wanted and not alone:
+            what = f"the function is named '{self.signature.name}'"
+            yield self.at("entry").complaint("KGB241", what, f"name it '{wanted}', as the problem is")
+
+    def _reference_errors(self) -> Errors:
+        text, node = self.values["reference"], self.at("reference")
+        names = {parameter.name for parameter in self.signature.parameters}
+        if DOTTED.match(text):
+            return
+        if not text.lstrip().startswith("def "):
+            try:
+                unknown = sorted(reference_names(text, node.where) - names)
+            except ExpressionError as error:
+                yield error
+                return
+            if unknown:
+                what = f"entry has no parameter '{unknown[0]}'"
+                yield node.complaint("KGB233", what, did_you_mean(unknown[0], sorted(names)))
+            return
+        missing = names - _taken(text, names)
+        if missing:
+            what = f"the function does not take '{sorted(missing)[0]}'"
+            yield node.complaint("KGB248", what, "it gets every parameter of entry by name")
+
+    # --- cases ---
+
+    def case_nodes(self) -> list[tuple[Node, dict[str, Any]]]:
+        """Every case as written, with its values; fuzz counts as one."""
+        at = self.cases.at
+        found = [*_listed(at, "check", self.cases.check), *_listed(at, "opinfo", self.cases.opinfo)]
+        if self.cases.fuzz is not None:
+            fuzz = self.cases.fuzz.made()
+            call = {"call": fuzz.call} if fuzz.call else {}
+            found.append((self.cases.fuzz.node("draw"), {**fuzz.draw, **call}))
+        if self.cases.bench is not None:
+            for key in self.cases.bench.at:
+                found += _listed(self.cases.bench.at, key, getattr(self.cases.bench, key))
+        return found
+
+    def bench(self) -> dict[str, tuple[CaseTemplate, ...]]:
+        bench = self.cases.bench
+        return {} if bench is None else {name: tuple(getattr(bench, key)) for name, key in bench.presets().items()}
+
+    def fuzz(self) -> Fuzz | None:
+        return None if self.cases.fuzz is None else self.cases.fuzz.made()
+
+    # --- what follows from source and name ---
+
+    def baseline(self) -> dict[str, str]:
+        said = self.get("baseline")
+        if said == NONE:
+            return {}
+        targets = {} if said is None else {key: target for key in said.at if (target := getattr(said, key))}
+        return targets or derived_baseline(self)
+
+    def fallback(self) -> str | None:
+        said, reference = self.get("fallback"), self.get("reference")
+        if said is not None:
+            return None if said == NONE else str(said)
+        ours = self.source == "vllm" and reference is not None and reference.startswith(_REFERENCES)
+        return f"{reference}_plain" if ours else None
+
+
+def _taken(text: str, names: set[str]) -> set[str]:
+    """Of these names, which the function ``def reference(…)`` takes as parameters."""
+    taken = syntax.parse(text).body[0].args
+    return names if taken.kwarg else {argument.arg for argument in (*taken.args, *taken.kwonlyargs)}
+
+
+def _listed(at: Keys, key: str, templates: Iterable[CaseTemplate]) -> list[tuple[Node, dict[str, Any]]]:
+    nodes: Items = at.get(key, Items())
+    return [(node_of(datum), template.variables) for datum, template in zip(nodes, templates, strict=True)]
+
+
+def derived_baseline(part: Part) -> dict[str, str]:
+    """The library call that is named as the problem is: of ATen the overload itself."""
+    if part.source == "aten":
+        target = f"aten:{part.problem}" if part.name in ("", "default") else f"aten:{part.problem}.{part.name}"
+        return {"cuda": target, "cpu": target}
+    if part.kind not in TIMED_KINDS:
+        return {}
+    known = {
+        "vllm": {"cuda": f"vllm:{part.problem}"},
+        "cublas": {"cuda": f"cublas:{part.problem}", "cpu": f"openblas:{part.problem}"},
+    }
+    return known.get(part.source, {})

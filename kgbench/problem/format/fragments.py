@@ -1,0 +1,38 @@
+"""Texts that several problems of a source share: ``_doc.yaml`` beside their files.
+
+A line of ``doc`` that is ``{name}`` alone stands for the text of that name.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Final
+
+from kgbench.core.errors import shown_path
+from kgbench.core.names import did_you_mean
+from kgbench.problem.yamltree import Node, read_tree
+
+FILE: Final = "_doc.yaml"
+_MARK: Final = re.compile(r"^\{(\w+)\}$", re.MULTILINE)
+
+
+def whole_doc(node: Node, text: str) -> tuple[str, str]:
+    """The doc with its fragments, and the fragments' texts alone. Raises Complaint at a name that has none."""
+    names = _MARK.findall(text)
+    if not names:
+        return text, ""
+    path = node.file.parent / FILE
+    known = _fragments(path, path.stat().st_mtime_ns) if path.is_file() else {}
+    for name in names:
+        if name not in known:
+            node.fail("KGB233", f"{shown_path(path)} has no text '{name}'", did_you_mean(name, known))
+    return _MARK.sub(lambda match: known[match[1]], text), "".join(known[name] for name in names)
+
+
+@functools.lru_cache(maxsize=32)
+def _fragments(path: Path, changed: int) -> dict[str, str]:
+    """Texts by name; ``changed``, the time of the file's last change, makes a newer one be read."""
+    root = read_tree(path, path.read_text(encoding="utf-8"))
+    return {name: child.text().rstrip("\n") for name, child in root.mapping().items()}

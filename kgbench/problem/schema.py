@@ -1,0 +1,48 @@
+"""``python -m kgbench.problem.schema > kgbench/problem/schema.json``: problem files as a JSON Schema, for editors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+PATH: Final = Path(__file__).with_name("schema.json")
+
+
+def schema_text() -> str:
+    """The schema as ``schema.json`` has it."""
+    from kgbench.problem.format.keys import File
+    from kgbench.problem.format.leaves import DEFINITIONS
+
+    made = File.model_json_schema()
+    schema = _tidy({**made, "$defs": {**made["$defs"], **DEFINITIONS}})
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+def schema_line() -> str:
+    """What a problem file begins with, so that editors complete its keys and mark what is wrong."""
+    return f"# yaml-language-server: $schema={PATH.as_uri()}\n"
+
+
+def _tidy(schema: Any) -> Any:
+    """A key that may be left out may not be null; the models say both in one way. Titles repeat the keys."""
+    if isinstance(schema, list):
+        return [_tidy(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "definition" in schema:
+        schema = {**schema, "$ref": f"#/$defs/{schema['definition']}"}
+    plain = {
+        key: _tidy(part)
+        for key, part in schema.items()
+        if not (key == "default" and part is None) and not (key in ("title", "definition") and isinstance(part, str))
+    }
+    kinds = [part for part in plain.get("anyOf", ()) if part != {"type": "null"}]
+    if len(kinds) == 1:
+        del plain["anyOf"]
+        return {**kinds[0], **plain}
+    return {**plain, "anyOf": kinds} if kinds else plain
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")
