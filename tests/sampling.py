@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from kgbench.core.paths import problems_dir
+from kgbench.problem.registry import Registry
 
 ROOT: Final = Path(__file__).parents[1]
 SHARES: Final = 10
@@ -101,8 +101,7 @@ def _changed_files() -> list[str]:
 
 def _modules() -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
-    for path in problems_dir().glob("*/[!_]*.yaml"):
-        problem_id = f"{path.parent.name}/{path.stem}"
+    for problem_id, path in Registry().paths.items():
         for module in set(_REFERENCE.findall(path.read_text(encoding="utf-8"))):
             key = module.replace(".", "/")
             found[key] = found.get(key, frozenset()) | {problem_id}

@@ -18,7 +18,7 @@ from kgbench.cli.options import out_option, problem_dir_option, problems_option,
 from kgbench.core.errors import KgbenchError, MachineError, UsageError, shown_path
 from kgbench.core.names import did_you_mean, resolve
 from kgbench.core.paths import problems_dir
-from kgbench.problem.model import KINDS
+from kgbench.problem.model import KINDS, SHARED_TEXTS
 from kgbench.problem.registry import Registry, load_problem, load_summary
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def _files(path: str, registry: Registry) -> list[Path]:
     if place.is_file():
         return [place]
     if place.is_dir():
-        found = sorted(place.rglob("[!_]*.yaml"))
+        found = sorted(path for path in place.rglob("*.yaml") if path.name != SHARED_TEXTS)
         if not found:
             raise UsageError("KGB124", f"{path} holds no problem files; they are named <source>/<name>.yaml")
         return found

@@ -17,6 +17,8 @@ KINDS: Final = ("compute", "view", "creation", "random", "sync")
 SOURCES: Final = ("aten", "vllm", "cublas")
 """The benchmark's. A user's folder may hold others, named as SOURCE_NAME says."""
 SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
+SHARED_TEXTS: Final = "_doc.yaml"
+"""A file beside a source's problems that is none: the texts that several of them share."""
 RULES: Final = ("accumulate", "rounding", "quantize", "exact")
 PHASES: Final = ("check", "opinfo", "fuzz", "bench")
 GPU_PRESETS: Final = ("gpu24", "gpu80", "gpu140")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from kgbench.core.errors import ProblemFileError, UsageError, shown_path
 from kgbench.core.names import Name, hint, resolve
 from kgbench.core.paths import problems_dir
-from kgbench.problem.model import SOURCE_NAME, SOURCES
+from kgbench.problem.model import SHARED_TEXTS, SOURCE_NAME, SOURCES
 
 if TYPE_CHECKING:
     from kgbench.problem.model import Problem
@@ -168,7 +168,7 @@ def _sources(sources: Iterable[str], known: Sequence[str]) -> Sequence[str]:
 def _problem_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise UsageError("KGB202", f"{folder} is no folder; a problem folder holds <source>/<name>.yaml")
-    found = sorted(folder.glob("*/[!_]*.yaml"))
+    found = sorted(path for path in folder.glob("*/*.yaml") if path.name != SHARED_TEXTS)
     strange = next((path for path in found if not SOURCE_NAME.match(path.parent.name)), None)
     if strange is not None:
         raise UsageError(

@@ -193,7 +193,8 @@ def _arithmetic(compute: Expr | None) -> str:
         return _DEFAULT
     if constant := _constant(compute):
         return constant
-    return _EITHER if " if " in compute.text else _OWN_DTYPE
+    depends = " if " in compute.text or "compute_dtype(" in compute.text
+    return _EITHER if depends else _OWN_DTYPE
 
 
 # --- the timed calls ---

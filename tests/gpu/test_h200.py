@@ -10,11 +10,12 @@ from kgbench.core.paths import answer_dirs, examples_dir, problems_dir
 from kgbench.core.types import Outcome
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.session.session import Deadlines, Job, Session, Settings
+from kgbench.problem.registry import Registry
 from tests.harness.candidates import KnownCandidate, adversaries, honest, mutants
 
 pytestmark = pytest.mark.timeout(300)
 
-PROBLEMS = sorted("/".join(path.with_suffix("").parts[-2:]) for path in problems_dir().glob("*/[!_]*.yaml"))
+PROBLEMS = sorted(Registry().ids())
 EXAMPLES = [each for each in PROBLEMS if (examples_dir() / f"{each}.py").exists()]
 SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)
 

@@ -17,7 +17,6 @@ np = pytest.importorskip("numpy")
 
 from kgbench.baselines.references import aten, aten_memory, cublas, cublas_vectors, vllm  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
-from kgbench.core.paths import problems_dir  # noqa: E402
 from kgbench.core.types import Outcome  # noqa: E402
 from kgbench.harness.verdict.contract import forbidden_change  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, TORCH_NAMES, itemsize, make_inputs  # noqa: E402
@@ -25,6 +24,7 @@ from kgbench.harness.verdict.judge import OverloadJudge, written_names  # noqa: 
 from kgbench.harness.verdict.reference import ReferenceFunction  # noqa: E402
 from kgbench.problem.cases import TensorSpec, bind, case_bytes, expand_cases  # noqa: E402
 from kgbench.problem.model import TIMED_KINDS, Problem, plain_type  # noqa: E402
+from kgbench.problem.registry import Registry  # noqa: E402
 from tests.sampling import sample  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -394,7 +394,7 @@ def test_a_timed_case_has_the_same_lengths_in_every_run() -> None:
 
 # --- a run's share of the problems (tests/sampling.py), case by case ---
 
-PROBLEMS = [path for path in sorted(problems_dir().glob("*/[!_]*.yaml")) if f"{path.parent.name}/{path.stem}" in sample()]
+PROBLEMS = [path for problem, path in Registry().paths.items() if problem in sample()]
 BY_VALUE = [path for path in PROBLEMS if re.search(r"^kind: (compute|view)$", path.read_text(encoding="utf-8"), re.M)]
 """The others have arguments that only a worker makes, or values that chance decides; honest runs judge them."""
 

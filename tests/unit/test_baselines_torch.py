@@ -11,8 +11,7 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.baselines import cublas, routines, vllm, vllm_operators  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.baselines.vllm_operators import OPERATORS  # noqa: E402
-from kgbench.core.paths import problems_dir  # noqa: E402
-from kgbench.problem.registry import load_problem  # noqa: E402
+from kgbench.problem.registry import Registry, load_problem  # noqa: E402
 from kgbench.scores.rows import DECLARED_SIZE  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -21,7 +20,7 @@ SCHEMAS = (Path(__file__).parent / "data" / "vllm-0.20.2-schemas.txt").read_text
 
 ABSENT = {"copy_blocks", "copy_blocks_mla", "gptq_marlin_24_gemm"}
 """What vLLM 0.20.2 does not register any more."""
-PROBLEMS = sorted((problems_dir() / "vllm").glob("[!_]*.yaml"))
+PROBLEMS = [path for path in Registry().paths.values() if path.parent.name == "vllm"]
 KINDS = {
     "Tensor": "Tensor", "Tensor | None": "Tensor?", "list[Tensor]": "Tensor[]", "int": "int", "int | None": "int?",
     "float": "float", "bool": "bool", "str": "str", "dtype": "ScalarType", "dtype | None": "ScalarType?",

@@ -1,4 +1,4 @@
-"""Texts that several problems of a source share: ``_doc.yaml`` beside their files.
+"""Texts that several problems of a source share, from a file beside theirs.
 
 A line of ``doc`` that is ``{name}`` alone stands for the text of that name.
 """
@@ -12,9 +12,9 @@ from typing import Final
 
 from kgbench.core.errors import shown_path
 from kgbench.core.names import did_you_mean
+from kgbench.problem.model import SHARED_TEXTS
 from kgbench.problem.yamltree import Node, read_tree
 
-FILE: Final = "_doc.yaml"
 _MARK: Final = re.compile(r"^\{(\w+)\}$", re.MULTILINE)
 
 
@@ -23,7 +23,7 @@ def whole_doc(node: Node, text: str) -> tuple[str, str]:
     names = _MARK.findall(text)
     if not names:
         return text, ""
-    path = node.file.parent / FILE
+    path = node.file.parent / SHARED_TEXTS
     known = _fragments(path, path.stat().st_mtime_ns) if path.is_file() else {}
     for name in names:
         if name not in known:
