@@ -45,7 +45,7 @@ def kgbench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [
         sys.executable,
         "-c",
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); from kgbench.cli import main; main()",
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); from kgbench.cli.main import main; main()",
     ]
     return subprocess.run(
         [*command, str(ROOT), *arguments], cwd=folder, capture_output=True, text=True, timeout=100, check=False

@@ -667,7 +667,7 @@ def test_only_anthropic_has_batches(serve: Any, asker_for: Any) -> None:
 
 def test_no_sdk_is_imported_before_it_is_used() -> None:
     code = (
-        "import sys\nfrom click.testing import CliRunner\nfrom kgbench.cli import main\n"
+        "import sys\nfrom click.testing import CliRunner\nfrom kgbench.cli.main import main\n"
         "from kgbench.models.provider import provider_of\n"
         "assert CliRunner().invoke(main, ['--help']).exit_code == 0\n"
         "assert CliRunner().invoke(main, ['run', '--help']).exit_code == 0\n"

@@ -133,7 +133,7 @@ def test_machine_without_torch_ends_with_3_and_the_recipe(monkeypatch: pytest.Mo
 @pytest.mark.timeout(120)
 def test_doctor_examines_this_machine_without_loading_torch(tmp_path: Path) -> None:
     program = (
-        "import sys\nfrom kgbench.cli import main\n"
+        "import sys\nfrom kgbench.cli.main import main\n"
         "try:\n    main(['doctor', '--json', '--device', 'cpu'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
         "assert not {'torch', 'triton'} & set(sys.modules)"
     )

@@ -306,7 +306,7 @@ def test_list_and_help_import_nothing_heavy(tmp_path: Path, arguments: list[str]
     if arguments == ["list"]:
         arguments = ["list", "--problem-dir", str(tmp_path)]
     done = run_python(
-        "import sys\nfrom kgbench.cli import main\n"
+        "import sys\nfrom kgbench.cli.main import main\n"
         f"main({arguments!r}, standalone_mode=False)\n"
         "heavy = {'torch', 'triton', 'pandas', 'numpy', 'rich', 'yaml', 'jinja2', 'pydantic'} & set(sys.modules)\n"
         "assert not heavy, heavy"
@@ -333,6 +333,6 @@ def test_shell_completes(tmp_path: Path, words: str, found: set[str]) -> None:
     words = words.replace("OUT", str(tmp_path))
     count = len(words.split()) - 1
     environment = {"_KGBENCH_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
-    program = "from kgbench.cli import main\ntry:\n    main(prog_name='kgbench')\nexcept SystemExit: pass"
+    program = "from kgbench.cli.main import main\ntry:\n    main(prog_name='kgbench')\nexcept SystemExit: pass"
     done = run_python(program, **environment)
     assert found <= {line.partition(",")[2] for line in done.stdout.splitlines()}
