@@ -96,12 +96,13 @@ def need_confined(reply: Reply, means: str = "agent confined") -> None:
 
 class TestAnswers:
     def test_on_standard_output(self) -> None:
+        begun = time.monotonic()
         reply = ask("answers.sh")
         assert reply.code is None
         assert reply.text.startswith("Here it is:\n```python\ndef t(self):")
         assert (reply.stop, reply.detail, reply.facts["exit_code"]) == (Stop.END, "", 0)
         assert reply.model_id == f"sh {AGENTS}/answers.sh"
-        assert 0 < reply.seconds < 20
+        assert 0 < reply.seconds <= time.monotonic() - begun, "it lies within what passed here"
 
     def test_in_its_folder(self, tmp_path: Path) -> None:
         """And what a person wants to see of it stays."""
@@ -205,9 +206,7 @@ class TestFolder:
 
 class TestEnds:
     def test_one_that_hangs(self) -> None:
-        begun = time.monotonic()
         reply = ask("hangs.sh", timeout_s=1.5)
-        assert time.monotonic() - begun < 10
         assert (reply.stop, reply.detail) == (Stop.CUT_OFF, "stopped after 1.5 s")
         assert reply.code == "def t(self): return 1\n"
         assert all_gone(str(AGENTS / "hangs.sh"))
@@ -221,10 +220,9 @@ class TestEnds:
     @pytest.mark.parametrize("confine", ["best", "by landlock", "not"])
     def test_one_that_leaves_processes(self, confine: Confine) -> None:
         mark = f"kgbench-test-{os.getpid()}-{confine}"
-        begun = time.monotonic()
+        # They would hold its output open for five minutes.
         reply = agent("leaves_processes.py", mark, confine=confine).ask(question())
         assert (reply.text, reply.stop) == ("left\n", Stop.END)
-        assert time.monotonic() - begun < 10
         assert all_gone(mark)
 
     def test_the_run_is_ended(self) -> None:

@@ -241,9 +241,11 @@ def test_two_runs_at_once_in_one_folder_while_the_clock_jumps(tmp_path: Path) ->
     field = Field.make(tmp_path, (RIGHT, WRONG))
     # Every process of the run imports this first: its wall clock jumps by days from one look to the next.
     (field.folder / "sitecustomize.py").write_text(JUMPING, encoding="utf-8")
+    begun = time.monotonic()
     both = [field.begin(), field.begin()]
     for done in map(ended, both):
         assert done.returncode == 0, done.stderr
+    passed_s = time.monotonic() - begun
     runs = [read_run(path) for path in field.runs()]
     assert [outcomes(run) for run in runs] == [{0: Outcome.PASSED, 1: Outcome.WRONG_VALUE}] * 2
     times = {text for run in runs for text in (run.info["started"], run.info["finished"])}
@@ -251,5 +253,5 @@ def test_two_runs_at_once_in_one_folder_while_the_clock_jumps(tmp_path: Path) ->
     timed = [case.timing for run in runs for result in run.results for case in result.cases if case.timing]
     assert len(timed) == 2
     seconds = [value for run in runs for result in run.results for value in result.seconds.values()]
-    assert 0.0 <= min(seconds) <= max(seconds) < 100.0
+    assert 0.0 <= min(seconds) <= max(seconds) <= passed_s, "no jump is in them"
     assert field.left_over() == []

@@ -1,4 +1,4 @@
-"""What the clock scores, from real windows on the CPU. Bounds are wide: two busy cores, and no test asserts a speed.
+"""What the clock does with real windows on the CPU. What it makes of their times: ``tests/unit/test_estimate.py``.
 
 The reference judges itself on a fifth of the problems, always the same; KGBENCH_REFERENCES=1 takes all.
 """
@@ -153,12 +153,13 @@ def test_the_library_is_timed_once_for_all_candidates_of_a_problem(timed: Sessio
     results.append(timed.evaluate(job))
     # The library against itself is what the clock is measured with, so it is never shared.
     assert list(map(shared, results)) == [*[{False}] * (len(results) - 3), {True}, {True}, {False}]
-    for one, other in zip(alone, later, strict=True):
-        assert 0.2 < other.library_us / one.library_us < 5
+    slow = [case.timing for case in results[-2].cases if case.timing]
+    for one, other in [*zip(alone, later, strict=True), *zip(alone, slow, strict=True)]:
+        assert other.library_call_us == one.library_call_us
         assert {window.kind for window in other.windows if window.side == "library"} == {"overhead"}
-    assert max(ratios(results[-2])) < 0.5
 
 
+@pytest.mark.timing
 def test_a_slow_kernel_is_scored_slow(timed: Session, problems: Path) -> None:
     result = judge(timed, problems, SLOW)
     assert result.outcome is Outcome.PASSED, result.reason

@@ -110,9 +110,10 @@ def until(there: Callable[[], object], at_most_s: float = 15.0) -> bool:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_reply_comes_back_whole_with_the_id_that_answered(provider: str, serve: Any, asker_for: Any) -> None:
     server = serve(Said(TEXT, thinking="Let me think of rows.", model="scripted-20260101"))
+    begun = time.monotonic()
     reply = asker_for(provider, server).ask(question())
     assert (reply.text, reply.stop, reply.model_id, reply.batch) == (TEXT, Stop.END, "scripted-20260101", False)
-    assert 0 < reply.seconds < 20
+    assert 0 < reply.seconds <= time.monotonic() - begun, "it lies within what passed here"
     # Words: 6 of the shared part, 2 of the question; 13 of the text and 5 of the thinking. Chat Completions has no word
     # for what is written to a cache.
     written = 0 if provider == "openai-compatible" else 6
@@ -397,9 +398,7 @@ def test_the_time_for_a_reply_is_the_time_for_all_of_it(provider: str, serve: An
     server = serve(TEXT, Said(TEXT, pause_s=0.1))
     asker = asker_for(provider, server)
     asker.ask(question())  # with which the client is made
-    begun = time.monotonic()
     reply = asker.ask(question(timeout_s=0.8))
-    assert time.monotonic() - begun < 2.5
     assert (reply.stop, reply.detail) == (Stop.CUT_OFF, "no end within 0.8 s")
     assert reply.text
     assert TEXT.startswith(reply.text)
@@ -430,24 +429,21 @@ SLOW: Final = {
 def test_close_ends_what_is_under_way(provider: str, kind: str, serve: Any, asker_for: Any) -> None:
     server = serve(SLOW[kind])
     asker = asker_for(provider, server)
-    ended: list[tuple[type[BaseException], float]] = []
+    ended: list[type[BaseException]] = []
 
     def ask() -> None:
         try:
             asker.ask(question())
         except BaseException as error:
-            ended.append((type(error), time.monotonic()))
+            ended.append(type(error))
 
     thread = threading.Thread(target=ask)
     thread.start()
     assert until(lambda: server.requests)
     time.sleep(0.2)
-    closed = time.monotonic()
     asker.close()
-    thread.join(10)
-    ((kind_of_end, at),) = ended
-    assert kind_of_end is NotAnswered
-    assert at - closed < 2.0
+    thread.join(10)  # the server would take a minute, or come to a reply
+    assert ended == [NotAnswered]
     with pytest.raises(NotAnswered):
         asker.ask(question())
     assert len(server.requests) == 1
@@ -491,10 +487,12 @@ def test_a_missing_key_is_told_at_once(
     monkeypatch.delenv(f"{provider.upper()}_API_KEY")
     monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path / "none"))
     asker = provider_of(f"{provider}:m")
-    begun = time.monotonic()
+    asked: list[object] = []
+    monkeypatch.setattr("socket.socket.connect", lambda _, address: asked.append(address))
+    monkeypatch.setattr("time.sleep", asked.append)
     with pytest.raises(ModelError, match=f"export {provider.upper()}_API_KEY=") as caught:
         asker.ready()  # type: ignore[attr-defined]
-    assert (caught.value.number, time.monotonic() - begun < 1.0) == ("KGB531", True)
+    assert (caught.value.number, asked) == ("KGB531", []), "nobody is asked or waited for"
 
 
 def test_openrouters_own_variable_is_looked_at_for_openrouter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -564,8 +562,8 @@ def batcher(serve: Any) -> Iterator[Callable[..., AnthropicAsker]]:
 
 
 def closed_once_sent(asker: AnthropicAsker, server: WireServer) -> AnthropicAsker:
-    """While it waits for a minute to look at its batch again."""
-    asker.poll_s = 60.0
+    """While it waits to look at its batch again, for longer than a test may take."""
+    asker.poll_s = 600.0
 
     def close() -> None:
         until(lambda: server.batches)
@@ -650,10 +648,8 @@ def test_a_key_that_is_refused_ends_a_batch(serve: Any, batcher: Any) -> None:
 def test_close_ends_the_waiting_for_a_batch(serve: Any, batcher: Any) -> None:
     server = serve(TEXT, batch_polls=10_000)
     asker = closed_once_sent(batcher(), server)
-    begun = time.monotonic()
     ((_, result),) = asker.ask_many([question()], lambda words: None)
     assert isinstance(result, NotAnswered)
-    assert time.monotonic() - begun < 20
     assert len(server.requests) == 1
 
 
