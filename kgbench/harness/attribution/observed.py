@@ -53,7 +53,7 @@ class Attribution:
         self.cuda = cuda
         self.evidence: dict[tuple[str, str], Evidence] = {}
         self.suspects: dict[str, list[Case]] = {}
-        """By overload, cases whose first call did something that is not allowed."""
+        """Cases whose first call did something that is not allowed, by overload."""
         self.mapped: frozenset[str] = frozenset()
         self.known: frozenset[int] = frozenset()
         """Processes from before the candidate was loaded."""
@@ -62,7 +62,7 @@ class Attribution:
         self.interpreted = False
         """Triton's interpreter was at work."""
         self.lost = False
-        """In calls that decide, the observer saw nothing."""
+        """The observer saw nothing in calls that decide."""
 
     def before_import(self, keeper: int) -> None:
         """Note what a worker is like that has not seen its candidate."""

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final
 
 ENTRY_BYTES: Final = 8
+"""Bytes of a page's entry in ``pagemap``."""
 PRESENT: Final = 0x80
-"""In the last byte of an entry of ``pagemap``."""
+"""Bit in the last byte of an entry of ``pagemap``: the page is in memory."""
 _MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S+x\S* \S+ \S+ \S+\s+(/.*)$")
 
 

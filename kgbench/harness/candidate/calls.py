@@ -23,7 +23,7 @@ class Call(NamedTuple):
     offset: int
     """Bytes from the start of the arena."""
     capacity: int
-    """Bytes."""
+    """Bytes that the output may have."""
 
 
 def decode(value: Any, arena: Arena, moved: int, device_kind: str) -> Any:

@@ -60,11 +60,11 @@ class Observer:
         self.calls = self.wall_ns = self.cpu_ns = self.busy_ns = self.records = 0
         self.lost = False
         self.operators: dict[str, list[int]] = {}
-        """By name: count, nanoseconds on the host, on the device."""
+        """Count, nanoseconds on the host and on the device, by name."""
         self.kernels: dict[tuple[str, str], list[int]] = {}
-        """By name and operator that launched it: count, nanoseconds."""
+        """Count and nanoseconds, by name and the operator that launched it."""
         self.launched: dict[str, int] = {}
-        """By Python module, launches of Triton's kernels; of one that was generated, all modules that led to it."""
+        """Launches of Triton's kernels, by Python module; of a generated one, by every module that led to it."""
         self.host: dict[str, int] = {}
         self.undo: list[tuple[Any, str, Any]] = []
         if kernels not in Observer.tried:

@@ -55,7 +55,7 @@ class Stub:
         self.kept: Any = None
         self.observer: Observer | None = None
         self.lenient: list[str] = []
-        """Whatever is returned is taken as a tensor of these types: a test of the harness without this check."""
+        """Dtypes as which whatever is returned is taken, in a test of the harness without the check of types."""
         self.least: Call
 
     def serve(self) -> None:

@@ -60,9 +60,9 @@ class Bench:
         self.references = references
         """Sides that run the reference as their entry and need its hints."""
         self.deadline = deadline
-        """By the referee's clock (``Turns.now``), when the whole evaluation is over."""
+        """Seconds on the referee's clock (``Turns.now``) at which the whole evaluation is over."""
         self.noise = noise
-        """By range of time, what a null test on this device showed."""
+        """Noise of a ratio that a null test on this device showed, by range of time as in NULL_NOISE."""
         self.device = QuietDevice(judge.device, turns, choose)
         outputs = SecuredOutputs(judge.device, choose)
         limit_s = budget.window_deadline_s
@@ -71,7 +71,7 @@ class Bench:
         self.first: PlacedCall | None = None
         """A call of the case that was timed last."""
         self.given: PlacedCall | None = None
-        """Where fresh inputs are left out, what every call gets."""
+        """The call whose inputs every call gets, where fresh inputs are left out in a test of the harness."""
 
     def time_case(self, case: Case, against: str, known: LibraryTimes | None = None) -> Timing:
         """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong, Unmeasurable where there

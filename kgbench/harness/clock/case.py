@@ -63,7 +63,7 @@ class Measured:
     singles: tuple[float, float] | None
     """As from ``single_calls``."""
     call_us: dict[str, float]
-    """Per side, time of a call with its launch in µs."""
+    """Time of a call with its launch in µs, by side."""
 
 
 class CaseTiming:
@@ -105,9 +105,9 @@ class CaseTiming:
         self.others: list[Case] = []
         """The same case in other values, as check cases are drawn."""
         self._replayed: dict[str, int] = {}
-        """Per kind of window, how many of the known ones were used."""
+        """Known windows used so far, by kind."""
         self._prepared: dict[str, int] = {}
-        """Per side, how many calls its worker has arguments for."""
+        """Calls that a side's worker has arguments for, by side."""
 
     # --- the order of things ---
 

@@ -51,7 +51,7 @@ class Estimate:
     log_ratios: tuple[float, ...]
     """log(library / candidate) of each pair, moved to what is scored."""
     scored_by: str
-    """As in ``Timing``."""
+    """``window``, ``single`` or ``secured``, as in ``Timing``."""
     note: str
 
 

@@ -21,7 +21,7 @@ class LibrarySide:
         self._problem_id = ""
         self._is_loaded = False
         self.against = "library"
-        """Or ``fallback``, where the library is not to be had."""
+        """``library``, or ``fallback`` where the library is not to be had."""
         self.record: Library | None = None
         """What the result says of it."""
 

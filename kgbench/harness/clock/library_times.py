@@ -14,7 +14,7 @@ class LibraryTimes:
     """What the library's windows of a case took beside an earlier candidate; stands in for new ones."""
 
     windows: tuple[Window, ...]
-    """``window`` and ``single`` ones."""
+    """Windows of the kinds ``window`` and ``single``."""
     overhead_us: float
     call_us: float
     queued: bool

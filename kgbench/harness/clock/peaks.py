@@ -1,4 +1,4 @@
-"""What a device reaches at most, measured once: the roof of the roofline, and the physics floor's (``floor.py``).
+"""What a device reaches at most, measured once: the roof of the roofline, and what ``physical_bound.py`` goes by.
 
 Memory is copied, read and written and matrices are multiplied with the library that torch has, on far more data than a
 cache holds. These are measured peaks, a little below a data sheet's; a kernel may pass them by some percent, and one
@@ -15,9 +15,13 @@ from typing import Any, Final
 import torch
 
 REPEATS: Final = 8
+"""Runs of each measurement, of which the shortest counts."""
 COPY_BYTES: Final = {"cuda": 2 << 30, "cpu": 64 << 20}
+"""Bytes that a copy reads and writes together, per kind of device: far more than a cache holds."""
 ORDER: Final = {"cuda": 4096, "cpu": 384}
+"""Rows and columns of the matrices that are multiplied, per kind of device."""
 DTYPES: Final = {"cuda": ("float32", "float64", "float16", "bfloat16"), "cpu": ("float32", "float64")}
+"""Dtypes of the matrices that are multiplied, per kind of device."""
 
 
 def peaks(device: torch.device) -> dict[str, Any]:

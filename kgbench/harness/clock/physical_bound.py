@@ -22,17 +22,21 @@ from typing import Any, Final
 from kgbench.core.types import Timing
 
 MARGIN: Final = 0.15
+"""Share by which the least time for moving bytes is lowered."""
 MARGIN_BY_INDEX: Final = 0.35
-"""Random rows repeat: of n drawn out of n, 63 % are different ones."""
+"""The same share where values among the inputs decide what is read: of n rows drawn out of n, 63 % are different."""
 ARITHMETIC_MARGIN: Final = 0.5
+"""Share by which the least time for arithmetic is lowered: some algorithms need fewer multiplications."""
 CLOCK_US: Final = 5.0
-"""How far off what a window costs beside its calls may be."""
+"""Error in µs of what a window costs beside its calls, at most."""
 PRODUCTS: Final = {"float32": 3, "float64": 8, "complex64": 3, "complex128": 8}
-"""Products of 16-bit numbers that make one of this dtype's accuracy."""
+"""Products of 16-bit numbers that make one of a dtype's accuracy, by dtype."""
 REAL: Final = {"complex64": "float32", "complex128": "float64"}
+"""Dtype of the parts of a complex number, by its dtype."""
 NARROW: Final = 4.0
-"""How much faster than on 16-bit numbers a device may be on narrower ones."""
+"""Factor by which a device may be faster on numbers of fewer than 16 bits than on 16-bit ones."""
 WIDE_INTEGERS: Final = ("int16", "int32", "int64", "bool")
+"""Dtypes whose arithmetic has no known rate; arguments of these dtypes bound no time."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Work:
     """The least that one call must do."""
 
     moved: float
-    """Bytes."""
+    """Bytes read and written."""
     flops: float
     dtypes: tuple[str, ...]
     by_index: bool = False

@@ -17,11 +17,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 LAUNCH_BOUND_US: Final = 10.0
+"""Time of a library's call in µs below which a case is marked as bound by launches."""
 FAMILY: Final = 210
 """Problems of the benchmark: each is a chance to be called faster by noise alone."""
 FAMILY_Z: Final = statistics.NormalDist().inv_cdf(1 - 0.05 / FAMILY)
-"""Standard deviations to one side: 3.49."""
+"""Standard deviations (3.49) that noise exceeds to one side in one of FAMILY problems with a probability of 5 %."""
 DIRECT: Final = "direct"
+"""Key of NULL_NOISE for calls on a GPU that cannot be queued, so that launches are in the time."""
 NULL_NOISE: Final[dict[str, dict[str, float]]] = {
     "cuda": {"10": 0.135, "30": 0.06, "60": 0.017, "200": 0.015, "inf": 0.0125, DIRECT: 0.10},
     "cpu": {"50": 0.10, "1000": 0.05, "inf": 0.03},
@@ -32,7 +34,7 @@ NULL_NOISE: Final[dict[str, dict[str, float]]] = {
 (docs/measurements.md). CPU: two cores without other load.
 """
 LEAST_RATIOS: Final = 10
-"""Fewer say nothing about a range."""
+"""Ratios of a null test in one range of time below which they say nothing about it."""
 
 
 def time_range(device_kind: str, library_us: float, queued: bool) -> str:

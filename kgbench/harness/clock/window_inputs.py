@@ -28,7 +28,7 @@ from kgbench.harness.workers.started import Side
 from kgbench.problem.model import Overload
 
 TOGETHER_BYTES: Final = 256 << 20
-"""At most so much is drawn at once: intermediate values take several times as much."""
+"""Bytes drawn at once at most: intermediate values take several times as much."""
 
 
 class WindowLayout:

@@ -11,7 +11,7 @@ from kgbench.problem.cases import Case, TensorSpec
 from kgbench.problem.model import Overload
 
 DECIDING: frozenset[str] = frozenset({"int32", "int64", "bool"})
-"""Dtypes of what may decide which elements of the other inputs are read."""
+"""Dtypes of inputs that may decide which elements of the other inputs are read."""
 
 
 def work_of(overload: Overload, case: Case, call: PlacedCall | None) -> Work | None:

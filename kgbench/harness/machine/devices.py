@@ -24,7 +24,7 @@ class Device:
     driver: str = ""
 
     index: int = 0
-    """Among the GPUs that may be used, 0 first."""
+    """Position among the GPUs that may be used, from 0."""
 
 
 def find_devices(wanted: str) -> list[Device]:

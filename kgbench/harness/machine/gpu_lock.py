@@ -20,8 +20,9 @@ from typing import Final
 from kgbench.core.errors import MachineError
 
 FOLDER: Final = Path("/tmp")
-"""Not TMPDIR, which may be each user's own."""
+"""Folder of the lock files of all users; TMPDIR may be each user's own."""
 POLL_S: Final = 0.5
+"""Seconds between two attempts to take a lock."""
 
 
 class GpuLock:

@@ -20,11 +20,15 @@ from kgbench.harness.machine.environment import environment
 from kgbench.harness.machine.settings import Deadlines
 
 EXTENSIONS: Final = "torch.utils.cpp_extension"
+"""Module with which a candidate builds a C++ extension."""
 _PACKAGES: Final = {"cupy": "cupy", "cupyx": "cupy", "triton": "triton"}
-"""Top-level modules that a candidate may import, by the package they are in."""
+"""Packages that a candidate may need, by the top-level module that it imports."""
 _BRANCHES: Final = (ast.If, ast.IfExp, ast.Try, ast.TryStar, ast.Match)
+"""Nodes inside which a text can do without what it asks for."""
 _EMPTY: Final = ("None", "''", "[]", "()", "['']")
+"""Values of ``cuda_sources``, as text, that hold no CUDA."""
 _DEFAULT_CUDA: Final = "/usr/local/cuda"
+"""Folder of the CUDA toolkit where CUDA_HOME names none."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Uses:
     """What a text asks for. ``needed``: outside ``if`` and ``try``, so that the text cannot do without."""
 
     mentioned: frozenset[str]
-    """``cupy``, ``triton``, ``torch.utils.cpp_extension``, ``cuda_sources``."""
+    """What occurs anywhere of ``cupy``, ``triton``, ``torch.utils.cpp_extension`` and ``cuda_sources``."""
     needed: frozenset[str]
 
 
@@ -44,10 +48,10 @@ class Machine:
     cuda: str | None
     """The version that torch is built for."""
     packages: frozenset[str]
-    """Those that are installed."""
+    """The packages of ``_PACKAGES``, and setuptools, that are installed."""
     compiler: bool
     headers: bool
-    """Python's, which every extension includes."""
+    """Python's headers, which every extension includes, are installed."""
     ninja: bool
     nvcc: bool
 

@@ -13,7 +13,7 @@ from typing import Final, TextIO
 import psutil
 
 STOP_DEADLINE_S: Final = 0.03
-"""How long to wait for processes to stand still; one inside a driver call stops when that returns."""
+"""Seconds to wait until processes stand still; one inside a driver call stops when that returns."""
 
 
 def own_lines() -> TextIO:

@@ -9,16 +9,16 @@ DEVICE_PROBE: Final = "kgbench.harness.workers.health:probe"
 """Dotted path of the function that finds out, in a worker, whether a device still computes."""
 
 CPU_FACTOR: Final = 3.0
-"""Deadlines on the CPU are this many times longer: Triton's interpreter is slow, not wrong."""
+"""Factor on deadlines on the CPU: Triton's interpreter is slow, not wrong."""
 
 POLICIES: Final = ("strict", "report", "off")
-"""Whether a candidate that has others do its work is rejected, is only told of, or is not watched; docs/policy.md."""
+"""Policies: a candidate that has others do its work is rejected, only reported, or not watched; docs/policy.md."""
 
 SANDBOX_LEVELS: Final = ("none", "process", "isolated", "full")
-"""What a worker is shut off from, each level with all of the one before; docs/sandbox.md."""
+"""Levels of what a worker is shut off from, each with all of the one before; docs/sandbox.md."""
 
 LIBRARY_FAILED: Final = "the library failed"
-"""How the reason begins for which a right candidate has no speed, though its problem has a library here."""
+"""Prefix of the reason why a right candidate has no speed although its problem has a library here."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class Deadlines:
 
     import_s: float = 60.0
     compile_s: float = 120.0
-    """On top of ``case_s`` for the first call of each overload and dtype; of a library's calls for each."""
+    """Added to ``case_s`` for the first call of each overload and dtype, and for every call of a library."""
     extension_s: float = 300.0
-    """For one that builds a C++ extension: at least so much for import and for compile, and on top of ``whole_s``."""
+    """Minimum of ``import_s`` and ``compile_s`` for candidates that build a C++ extension; added to ``whole_s``."""
     case_s: float = 10.0
     window_s: float = 30.0
     whole_s: float = 300.0
@@ -52,18 +52,18 @@ class Job:
     source: str | None = None
     """The candidate's text; None for a trusted one."""
     library_times: dict[str, Any] = field(default_factory=dict)
-    """Per ``overload/case``, what the library took beside an earlier candidate on the same device."""
+    """The library's times beside an earlier candidate on the same device, by ``overload/case``."""
     trusted: str | None = None
     """``baseline``, ``reference`` or ``mutant:NAME``: run this in the candidate's place. Only trusted code sets it."""
 
     suite: str = ""
     """File with the calls that are judged in place of the problem's cases; empty where these are."""
     without: tuple[str, ...] = ()
-    """Of ``layers.LAYERS``, what is left out: a test of the harness, refused unless the session is for such."""
+    """Layers of ``defences.LAYERS`` that are left out: a test of the harness, refused in other sessions."""
     timing: bool = True
     """False leaves timing out where the session has it."""
     round: int = 0
-    """Which of a model's answers in one sample."""
+    """Number of a model's answer within one sample, from 0."""
     practice: bool = False
     """Somebody tries a kernel before handing one in: other shapes and values than any verdict's."""
 
@@ -91,16 +91,16 @@ class RefereeSettings:
     limits: dict[str, int] = field(default_factory=dict)
     timing: bool = True
     number: int = 0
-    """Which of its device's referees this is."""
+    """Number of this referee among its device's, from 0."""
     probe: str = DEVICE_PROBE
     ablation: bool = False
     """Jobs may leave out layers of defence."""
     policy: str = "off"
     """One of POLICIES."""
     noise: dict[str, float] = field(default_factory=dict)
-    """By range of time, what a null test on this device showed (``statistics.py``)."""
+    """Noise of a ratio that a null test on this device showed, by range of time (``clock/statistics.py``)."""
     peaks: dict[str, Any] | None = None
-    """What is known of the device (``peaks.py``); None has its first referee measure it."""
+    """Peaks of the device as ``clock/peaks.py`` measures them; None has its first referee measure them."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

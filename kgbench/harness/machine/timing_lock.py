@@ -20,16 +20,20 @@ from typing import Final
 from kgbench.harness.machine import processes
 
 MAX_REFEREES: Final = 64
+"""Referees of one device at most."""
 _KEEPERS: Final = 6
+"""Workers of one referee at most."""
 _WORDS: Final = 16
 """64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, since when it is stopped now
 (0 while it runs), then its keepers."""
 _PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_KEEPER = 0, 1, 2, 3, 4
 _HEADER: Final = 8
+"""64-bit words before the first referee's: sums and least times of the whole device."""
 _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
 _STARTING_DEADLINE_S: Final = 10.0
+"""Seconds to wait for a referee that starts a worker before it is stopped all the same."""
 STAYS_BUSY: Final = "the device stays busy while all candidates are stopped"
-"""Stands in the reason of a result that came of it. Beside others it may be another's kernel that goes on."""
+"""Text in the reason of a result on such a device. Beside others it may be another's kernel that goes on."""
 
 
 class Page:

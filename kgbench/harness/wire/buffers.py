@@ -19,7 +19,9 @@ from typing import Any, Final
 import torch
 
 ALIGNMENT_BYTES: Final = 512
+"""Bytes to a multiple of which every tensor's place in an arena is aligned."""
 _SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+"""Seals of a memfd after which its size is fixed."""
 
 
 def round_up(value: int, multiple: int) -> int:
@@ -32,7 +34,7 @@ class Arena:
     fd: int
     nbytes: int
     address: int
-    """Where this process has it mapped; on CUDA an address of the device."""
+    """Address at which this process has it mapped; on CUDA an address of the device."""
 
     def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
         """uint8 tensor of shape (nbytes,) with a storage of its own at a byte offset."""
@@ -152,7 +154,7 @@ class TensorPlace:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
-    """In elements, from the start of the storage."""
+    """Elements from the start of the storage."""
 
     def to_json(self) -> dict[str, Any]:
         return {

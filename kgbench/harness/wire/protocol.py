@@ -15,9 +15,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 MAX_REPLY_BYTES: Final = 4 << 20
-"""Largest frame that is accepted; a worker that announces more is broken or hostile."""
+"""Bytes of a frame at most; a worker that announces more is broken or hostile."""
 MAX_FDS: Final = 16
+"""File descriptors beside a frame at most."""
 _HEADER: Final = struct.Struct("<I")
+"""Bytes before a frame's body: its length."""
 
 Message = dict[str, Any]
 

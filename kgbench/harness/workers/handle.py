@@ -15,7 +15,7 @@ from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
 
 EXIT_NEWS_S = 15.0
-"""How long a keeper may take to clear its worker's tree and say so."""
+"""Seconds that a keeper may take to clear its worker's tree and say so."""
 
 
 class WorkerFailed(Exception):

@@ -17,7 +17,7 @@ class Side:
     device_index: int = 0
     arena: Arena | None = None
     base: int = 0
-    """Where the worker says it has the arena: arrays of pointers count from there. A lie harms its own call alone."""
+    """Address at which the worker says it has the arena; arrays of pointers count from it. A lie harms its own call."""
     warm: set[str] = field(default_factory=set)
     """Classes of calls that have been through compilation."""
 
