@@ -13,14 +13,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from kgbench.core.errors import KgbenchError
-from kgbench.core.text import number_of
-from kgbench.core.types import Generation, Key, Outcome, Result
+from kgbench.core.types import Key, Outcome, Result
 from kgbench.llm import prices
 from kgbench.llm.conversation import (
     RECORDED_PROMPT,
@@ -31,16 +29,13 @@ from kgbench.llm.conversation import (
     Question,
     Reply,
     Sampling,
-    Stop,
-    Turn,
     Unanswerable,
 )
 from kgbench.models.candidate_queue import Judge, Watcher, Work
 from kgbench.models.provider import Candidate
-from kgbench.models.replies import code_of
+from kgbench.models.reply_kernels import generation_of, kernel_of, next_turns, reply_words
 from kgbench.problem.model import Problem
 from kgbench.prompts.facts import TorchFacts
-from kgbench.prompts.feedback import feedback_turn
 from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.prompts.tokens import estimated_tokens
 from kgbench.store.layout import RUN_FILE
@@ -221,7 +216,7 @@ class Conversations:
         peaks = (self._store.info.get("device") or {}).get("peaks")
         if verdict is not None:
             last = self._store.read_reply(problem.id, sample, number - 1)
-            prompt = replace(prompt, turns=(*prompt.turns, *_told(problem, last, verdict, peaks)))
+            prompt = replace(prompt, turns=(*prompt.turns, *next_turns(problem, last, verdict, peaks)))
         by = f"{self.provider.model}/practice/{sample}/{number}"
         return Question(
             problem,
@@ -299,7 +294,7 @@ class Conversations:
         self._store.save_reply(question, stored)
         with self._change:
             self._spent_usd += stored.usd or 0.0
-        words = _reply_words(stored)
+        words = reply_words(stored)
         self._watcher.answered(question.problem.id, question.sample, question.round, words, stored.usd)
         self._hand_out(question.problem, question.sample, question.round, stored)
 
@@ -361,59 +356,7 @@ class Conversations:
         return prices.usd(price, reply.usage, batch=reply.batch)
 
 
-def kernel_of(problem: Problem, reply: Reply, sampling: Sampling) -> tuple[str | None, str]:
-    """(the kernel's text or None, how it was found or why there is none)."""
-    if reply.code:
-        return reply.code, "the file that the agent wrote"
-    # The bare name is an entry too: kgbench/problem/entry_names.py's entry_names has when.
-    found = code_of(reply.text, [*(overload.signature.name for overload in problem.overloads), problem.name])
-    why = found.why
-    if found.code is None and reply.stop is Stop.MAX_TOKENS:
-        why = f"the reply was cut off at {sampling.max_tokens} tokens (--max-tokens): {why}"
-    elif found.code is None and reply.stop is not Stop.END:
-        why = f"{reply.stop}{f' ({reply.detail})' if reply.detail else ''}: {why}"
-    return found.code, why
-
-
-def generation_of(reply: Reply, usd: float | None, prompt_sha256: str) -> Generation:
-    """What a result keeps of a reply."""
-    checks = reply.facts.get("checks")
-    return Generation(
-        model_id=reply.model_id,
-        **asdict(reply.usage),
-        seconds=reply.seconds,
-        usd=usd,
-        stop=str(reply.stop),
-        prompt_sha256=prompt_sha256,
-        batch=reply.batch,
-        checks=len(checks) if checks is not None else None,
-        confined=str(reply.facts.get("confined", "")),
-    )
-
-
 def ceiling_usd(price: prices.Price | None, prompt: Prompt, asking: Asking) -> float | None:
     """What one question can cost at most; None where the price is unknown."""
     tokens = estimated_tokens(prompt.text)
     return prices.ceiling_usd(price, tokens, asking.sampling.max_tokens, 1, asking.batch)
-
-
-def _told(
-    problem: Problem, last: StoredReply | None, verdict: Result, peaks: Mapping[str, Any] | None
-) -> tuple[Turn, Turn]:
-    """What a further round is asked with: the model's last kernel, or what it said in its place, and the verdict."""
-    kernel = (last.code if last else None) or ""
-    said = last.reply.text if last and last.reply else ""
-    answer = f"```python\n{kernel.rstrip()}\n```" if kernel else said.strip()
-    return Turn("assistant", answer or "(nothing)"), Turn("user", feedback_turn(problem, kernel, verdict, peaks=peaks))
-
-
-def _reply_words(stored: StoredReply) -> str:
-    """``1,204 tokens, $0.018, 41 s``"""
-    if stored.reply is None:
-        return stored.why
-    tokens = stored.reply.usage.output_tokens
-    parts = [f"{tokens:,} tokens" if tokens is not None else "", f"${stored.usd:.3f}" if stored.usd else ""]
-    checks = stored.reply.facts.get("checks")
-    parts += [f"{stored.reply.seconds:.0f} s", number_of(len(checks), "check") if checks is not None else ""]
-    parts += ["" if stored.code else f"no code: {stored.why}"]
-    return ", ".join(filter(None, parts))

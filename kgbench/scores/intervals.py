@@ -13,8 +13,7 @@ import numpy as np
 
 from kgbench.scores import bootstrap
 from kgbench.scores.bootstrap import OVER_ALL, SPEEDUP, Array, Sampled
-from kgbench.scores.rows import over_all
-from kgbench.scores.samples import OfProblem, Scored, Selected, any_interpreted, ks
+from kgbench.scores.samples import OfProblem, Scored, Selected, any_interpreted, ks, over_all
 
 
 def intervals(

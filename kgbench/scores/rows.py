@@ -11,11 +11,10 @@ What a result is stands in ``types.py``, how fast one kernel is in ``speedups.py
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from kgbench.core.types import Outcome, Result
 from kgbench.scores.costs import Cost, cost_of, unconfined
@@ -29,6 +28,7 @@ from kgbench.scores.samples import (
     latest,
     library_ran,
     newest,
+    over_all,
     samples_of,
     scored_problems,
 )
@@ -223,14 +223,7 @@ def _row(
     counts = Counter(result.outcome for result in results)
     own = sum(problem.own for problem in of_source)
     scored = list(map(samples_of, problems, samples))
-    speedup_over_all = over_all(problems, scored)
     fewest = min(each.asked for each in scored)
-    estimates = {
-        problem.id: each.library
-        for problem, of_problem in zip(problems, scored, strict=True)
-        for each in of_problem.samples
-        if each.library
-    }
     return Row(
         source=source,
         kinds=kinds,
@@ -241,12 +234,8 @@ def _row(
         handed_in=sum(any(map(is_handed_in, of_problem)) for of_problem in samples),
         right=sum(of_problem.share(0) for of_problem in scored),
         fast=tuple(_fast_p(scored, p, meaningful=not interpreted) for p in thresholds),
-        speedup=None
-        if interpreted
-        else _over_problems([[each.library for each in of_problem.samples] for of_problem in scored]),
-        fallback_speedup=None
-        if interpreted
-        else _over_problems([[each.fallback for each in of_problem.samples] for of_problem in scored]),
+        speedup=None if interpreted else _over_problems(scored, "library"),
+        fallback_speedup=None if interpreted else _over_problems(scored, "fallback"),
         against_library=sum(any(map(library_ran, of_problem)) for of_problem in samples),
         no_library=_no_library(samples),
         outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
@@ -254,9 +243,7 @@ def _row(
         overloads_right=sum(map(_overloads_right, problems, samples)),
         overloads=sum(len(problem.overloads) for problem in problems),
         interpreted=interpreted,
-        launch_bound=sum(estimate.launch_bound for estimate in estimates.values()),
-        flagged=tuple(problem for problem, estimate in estimates.items() if estimate.flagged),
-        clamped=tuple(problem for problem, estimate in estimates.items() if estimate.clamped),
+        **_remarkable(scored),
         untimed={result.problem: missing for result in right if (missing := _untimed(result))},
         samples=fewest,
         missing_samples=sum(each.asked - len(each.samples) for each in scored),
@@ -265,28 +252,28 @@ def _row(
         unconfined=unconfined(attempts),
         compiled=sum(each.mean("compiled") for each in scored),
         rejected=sum(each.mean("rejected") for each in scored),
-        speedup_over_all=speedup_over_all,
+        speedup_over_all=over_all(problems, scored),
         intervals=_intervals(problems, scored, thresholds, seed) if seed is not None else {},
     )
+
+
+def _remarkable(scored: Sequence[OfProblem]) -> dict[str, Any]:
+    """Of speedups against the library: how many are launch-bound; the problems that are flagged or clamped."""
+    estimates = {of_problem.id: each.library for of_problem in scored for each in of_problem.samples if each.library}
+    return {
+        "launch_bound": sum(estimate.launch_bound for estimate in estimates.values()),
+        "flagged": tuple(problem for problem, estimate in estimates.items() if estimate.flagged),
+        "clamped": tuple(problem for problem, estimate in estimates.items() if estimate.clamped),
+    }
 
 
 def _intervals(
     problems: Sequence[Selected], scored: Sequence[OfProblem], thresholds: Sequence[float], seed: str
 ) -> dict[str, tuple[float, float]]:
-    from kgbench.scores.intervals import (
-        intervals,  # numpy takes longer to import than a table without intervals to compute
-    )
+    # numpy takes longer to import than a table without intervals to compute
+    from kgbench.scores.intervals import intervals
 
     return intervals(problems, scored, thresholds, seed)
-
-
-def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float | None:
-    """``Row.speedup_over_all``."""
-    right = [each for of_problem in scored for each in of_problem.samples if each.right]
-    never_timed = bool(right) and all(each.library is None for each in right)
-    if never_timed or any_interpreted(scored) or any(problem.kind != "compute" for problem in problems):
-        return None
-    return math.exp(math.fsum(math.fsum(each.logs_over_all()) / each.asked for each in scored) / len(scored))
 
 
 def _at_k(scored: Sequence[OfProblem], k: int, thresholds: Sequence[float], *, meaningful: bool) -> AtK:
@@ -304,11 +291,14 @@ def _fast_p(scored: Sequence[OfProblem], p: float, k: int = 1, *, meaningful: bo
     return FastP(p, by_interval, by_point)
 
 
-def _over_problems(samples: Sequence[Sequence[Estimate | None]]) -> Estimate | None:
-    """Geometric mean over problems, each of equal weight: a problem's right samples are averaged first."""
+def _over_problems(scored: Sequence[OfProblem], against: str) -> Estimate | None:
+    """Geometric mean over problems, each of equal weight: a problem's right samples are averaged first.
+
+    ``against`` is ``library`` or ``fallback``.
+    """
     per_problem = []
-    for of_problem in samples:
-        estimates = [estimate for estimate in of_problem if estimate]
+    for of_problem in scored:
+        estimates = [estimate for each in of_problem.samples if (estimate := getattr(each, against))]
         if estimates:
             per_problem.append(mean_estimate(estimates))
     return mean_estimate(per_problem) if per_problem else None

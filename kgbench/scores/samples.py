@@ -173,6 +173,15 @@ def any_interpreted(scored: Iterable[OfProblem]) -> bool:
     return any(each.right and each.interpreted for of_problem in scored for each in of_problem.samples)
 
 
+def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float | None:
+    """``Row.speedup_over_all``: a failure counts as ``CLAMP[0]``. None where nothing is timed."""
+    right = [each for of_problem in scored for each in of_problem.samples if each.right]
+    never_timed = bool(right) and all(each.library is None for each in right)
+    if never_timed or any_interpreted(scored) or any(problem.kind != "compute" for problem in problems):
+        return None
+    return math.exp(math.fsum(math.fsum(each.logs_over_all()) / each.asked for each in scored) / len(scored))
+
+
 def pass_at_k(n: int, c: int, k: int) -> float:
     """Chance that k of n samples, drawn without replacement, hold one of the c right ones."""
     return 1 - math.comb(n - c, k) / math.comb(n, k)

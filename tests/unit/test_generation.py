@@ -17,9 +17,10 @@ from kgbench.llm import prices
 from kgbench.llm.conversation import NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
 from kgbench.llm.prices import Price
 from kgbench.models.candidate_queue import Work
-from kgbench.models.generation import Asking, Conversations, ModelProvider, kernel_of
+from kgbench.models.generation import Asking, Conversations, ModelProvider
 from kgbench.models.provider import ModelError
 from kgbench.models.providers.replay import Recorded
+from kgbench.models.reply_kernels import kernel_of
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import load_problem
 from kgbench.store.errors import StoreError
