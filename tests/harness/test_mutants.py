@@ -18,7 +18,8 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.core.types import Outcome, Result  # noqa: E402
 from kgbench.harness.mutants import aten, blas  # noqa: E402
 from kgbench.harness.mutants.applicability import HAS, why_not  # noqa: E402
-from kgbench.harness.mutants.standard import SPOILERS, as_row_major, bfloat16, float32, mutant_entry, tf32  # noqa: E402
+from kgbench.harness.mutants.inputs import as_row_major, bfloat16, float32, tf32  # noqa: E402
+from kgbench.harness.mutants.standard import SPOILERS, mutant_entry  # noqa: E402
 from kgbench.harness.session.session import Job, Session  # noqa: E402
 from kgbench.harness.verdict.reference import Hints, ReferenceFunction  # noqa: E402
 from kgbench.problem.mutants import MUTANTS, NEEDS  # noqa: E402

@@ -23,12 +23,16 @@ from kgbench.problem.model import Overload
 from kgbench.problem.mutants import MUTANTS, NEEDS, PLACELESS, VALUELESS
 
 _CONSTANT: Final = ("full", "zeros", "arange")
+"""Draws that give the same values each time."""
 _FEW_BITS: Final = (*_CONSTANT, "integers", "signs", "distinct", "permutation")
-"""Draws of values that bfloat16 holds as well."""
+"""Draws whose values bfloat16 holds exactly."""
 _WIDE: Final = ("float32", "float64", "complex64", "complex128")
+"""dtypes with a longer mantissa than bfloat16 and TF32."""
 _DOUBLE: Final = ("float64", "complex128")
+"""dtypes with a longer mantissa than float32."""
 _SIXTEEN_BIT: Final = ("float16", "bfloat16")
 _TRANSPOSES: Final = ("trans", "transa", "transb")
+"""Parameters of BLAS routines that say whether a matrix is transposed."""
 _FLOATING: Final = (*_WIDE, "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
@@ -38,7 +42,7 @@ class Output:
     shape: tuple[int, ...]
     returned: bool
     shares: bool = False
-    """It must be an input's memory."""
+    """Whether it must lie in an input's memory."""
 
     @property
     def elements(self) -> int:
@@ -191,7 +195,7 @@ HAS: Final[dict[str, Callable[[Seen], bool]]] = {
     "inner size": lambda seen: seen.has("k"),
     "float32 sums": lambda seen: seen.sums_in_float32(),
 }
-"""Per need of kgbench/problem/mutants.py, whether a case has it."""
+"""Each need of kgbench/problem/mutants.py, with the test whether a case has it."""
 
 
 def why_not(mutant: str, overload: Overload) -> str:

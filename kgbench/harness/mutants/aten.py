@@ -20,11 +20,13 @@ from kgbench.harness.verdict.reference import Draw, Hints, ReferenceFunction, ty
 
 SIXTEEN_BIT: Final = (torch.float16, torch.bfloat16)
 DIMENSIONS: Final = ("dim", "dims", "dim0", "dim1")
-"""Names of parameters that number dimensions, from the end where negative."""
+"""Names of parameters that number dimensions; negative numbers count from the end."""
 FEWEST_TERMS: Final = 64
-"""A sum of fewer terms is hardly worse in 16 bits."""
+"""Fewest terms of a sum that is rounded to 16 bits: with fewer it is hardly worse."""
 MOST_PARTS: Final = 2048
+"""Most roundings of one sum; of more terms, several are added before each."""
 BLOCK: Final = 1024
+"""Elements per block of the mutant that draws the same numbers in every block."""
 
 Outputs = dict[str, torch.Tensor]
 
@@ -129,9 +131,9 @@ class NarrowSums(TorchDispatchMode):
     def __init__(self, narrow: torch.dtype | None, rounds: bool = True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.narrow = narrow
-        """None rounds nothing."""
+        """dtype to which sums are rounded; None rounds nothing."""
         self.rounds = rounds
-        """False counts terms alone."""
+        """Whether sums are rounded; else their terms are only counted."""
         self.terms = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -153,9 +155,9 @@ class NarrowSums(TorchDispatchMode):
 class _Sum:
     terms: int
     parts: Callable[[], Iterator[torch.Tensor]]
-    """One term after the other; of very many, several at once."""
+    """Yields one term after the other; of very many, several added up."""
     result: Callable[[list[torch.Tensor]], torch.Tensor]
-    """From the running totals."""
+    """Makes the operator's answer from the running totals."""
 
 
 def _reduction(x: torch.Tensor, dims: Any = None, keepdim: bool = False, mean: bool = False) -> _Sum:
@@ -206,7 +208,7 @@ _SUMS: Final[dict[str, Callable[..., _Sum]]] = {
     "aten.baddbmm.default": _product_added,
     "aten.cumsum.default": _scan,
 }
-"""By ATen's overload, as text."""
+"""The sum that each of ATen's overloads computes, by the overload's name."""
 
 
 # --- chance ---

@@ -13,12 +13,14 @@ from typing import Any, Final
 import torch
 
 from kgbench.harness.mutants import aten, blas
+from kgbench.harness.mutants.inputs import as_row_major, bfloat16, float32, tf32
 from kgbench.harness.verdict.narrow_dtypes import bits, either
 from kgbench.harness.verdict.reference import Hints, ReferenceFunction, element, typed_outputs
 
 TILE: Final = 128
-WIDE: Final = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+"""Elements of the tiles of which a mutant leaves the last."""
 _BYTE: Final = 0xFF
+"""Byte of the sentinel in memory that nobody wrote."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,12 @@ class Call:
     """One call of a mutant, when the right answer is known and nothing is written yet."""
 
     arguments: dict[str, Any]
-    """By name; tensors are logical views."""
+    """All arguments by name; tensors are logical views."""
     hints: Hints
     right: dict[str, torch.Tensor]
     """Outputs by name, in the problem's dtypes."""
     memory: dict[Any, dict[str, torch.Tensor]]
-    """What a mutant keeps between calls."""
+    """Answers that a mutant keeps between calls."""
 
     def left(self, name: str) -> torch.Tensor:
         """What an output holds that is not written: a written argument what it held, a returned tensor zeros, and where
@@ -232,51 +234,8 @@ def _storage_start(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
     return right.as_strided(right.shape, right.stride(), 0)
 
 
-# --- what is done to an input: tensor -> what is computed with ---
-
-
 def _as_given(value: torch.Tensor) -> torch.Tensor:
     return value
-
-
-def bfloat16(value: torch.Tensor) -> torch.Tensor:
-    """float32 and wider with the seven bits of mantissa that bfloat16 keeps."""
-    return _by_parts(value, lambda part: part.to(torch.bfloat16).to(part.dtype))
-
-
-def tf32(value: torch.Tensor) -> torch.Tensor:
-    """float32 and wider with the ten bits of mantissa that TF32 keeps."""
-    return _by_parts(value, _ten_bits)
-
-
-def float32(value: torch.Tensor) -> torch.Tensor:
-    """float64 and complex128 with the bits of float32."""
-    return _by_parts(value, lambda part: part.to(torch.float32).to(part.dtype))
-
-
-def as_row_major(value: torch.Tensor) -> torch.Tensor:
-    """What stands where the elements would be if there were no strides; past the end it begins anew."""
-    if value.is_contiguous() or not value.numel():
-        return value
-    extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
-    flat = value.as_strided((extent,), (1,), value.storage_offset())
-    return flat[torch.arange(value.numel(), device=value.device) % extent].reshape(value.shape)
-
-
-def _by_parts(value: torch.Tensor, rounded: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    if value.dtype not in WIDE:
-        return value
-    if value.is_complex():
-        return torch.view_as_complex(rounded(torch.view_as_real(value)).contiguous())
-    return rounded(value)
-
-
-def _ten_bits(part: torch.Tensor) -> torch.Tensor:
-    integer, dropped = (torch.int32, 13) if part.dtype == torch.float32 else (torch.int64, 42)
-    bits = part.contiguous().view(integer)
-    nearest = ((bits + (1 << (dropped - 1))) & ~((1 << dropped) - 1)).view(part.dtype)
-    # The carry would turn a NaN into a number.
-    return torch.where(torch.isfinite(part), nearest, part)
 
 
 def _widest(value: torch.Tensor) -> torch.Tensor:
@@ -325,15 +284,20 @@ def _writes_around(call: Call) -> None:
 
 @dataclass(frozen=True)
 class Spoiler:
+    """What one mutant does; each part is left as it is where nothing is said."""
+
     answer: Callable[[torch.Tensor, str, Call], torch.Tensor] = _right
+    """Makes what is answered from the right output, the output's name and the call."""
     given: Callable[[torch.Tensor], torch.Tensor] = _as_given
-    """For floating tensors."""
+    """Changes each floating tensor that is computed with."""
     aside: Callable[[Call], None] = _nothing
+    """Does something else to the call's memory."""
     arguments: blas.Change = _all_as_given
-    """For the arguments as a whole, in place."""
+    """Changes the arguments as a whole, in place."""
     outputs: Callable[..., dict[str, torch.Tensor]] = typed_outputs
+    """Computes the outputs, in the reference's place."""
     plain: Callable[[Any], Any] = _as_it_is
-    """For a Python value."""
+    """Changes a Python value that is returned."""
 
 
 SPOILERS: Final[dict[str, Spoiler]] = {
@@ -399,3 +363,4 @@ SPOILERS: Final[dict[str, Spoiler]] = {
     "returns_early": Spoiler(_returns_early),
     "half_sums": Spoiler(outputs=blas.half_sums),
 }
+"""Every standard mutant, by its name in kgbench/problem/mutants.py."""

@@ -31,10 +31,11 @@ from kgbench.harness.sandbox.probe import probe
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
 
 PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.bindings.driver", "cupy")
+"""Modules imported before the first fork, where they are installed, so that no worker waits for them."""
 FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
-"""What Triton imports when it first compiles for a GPU."""
+"""Modules that Triton imports when it first compiles for a GPU."""
 END_S: Final = 1.0
-"""How long keepers may take to clear their workers once the coordinator is gone."""
+"""Seconds that keepers have to clear their workers once the coordinator is gone."""
 
 
 class ForkServer:
@@ -44,9 +45,9 @@ class ForkServer:
         self.coordinator = coordinator
         self.cgroup_folder = cgroup_folder
         self.token = secrets.token_hex(4)
-        """Tells its workers' folders from those of others who share the machine's temporary folder."""
+        """Part of the names of its workers' folders, by which they are told from those of other fork servers."""
         self.channels: dict[Channel, int] = {coordinator: os.getpid()}
-        """Who asks, with its pid."""
+        """Channels to the processes that ask for forks, with their pids."""
         self.keepers: set[int] = set()
         self.referees: set[int] = set()
 

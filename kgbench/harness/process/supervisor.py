@@ -27,8 +27,11 @@ from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
 
 TICK_S: Final = 0.1
+"""Seconds between two looks at the tree's memory and number of processes."""
 TAIL_BYTES: Final = 64 << 10
+"""Bytes kept of the end of a worker's output."""
 KILL_DEADLINE_S: Final = 10.0
+"""Seconds within which a killed tree must be gone."""
 
 
 class Keeper:

@@ -34,7 +34,7 @@ class JudgedCase:
     case: Case
     verdict: Verdict
     seconds: float
-    """Wall time of its judging and timing."""
+    """Wall time, in seconds, of its judging and timing."""
     timing: Timing | None = None
 
     def result(self) -> CaseResult:
@@ -64,23 +64,23 @@ class Evaluation:
     now: Callable[[], float]
     """Seconds, not counting those in which this referee stood still."""
     started: float
-    """When it began, by ``now``."""
+    """Time at which it began, by ``now``."""
     interpreted: bool = False
     """Triton's interpreter runs the candidate, whose times say nothing."""
     cases: list[JudgedCase] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    """Wall time of each phase."""
+    """Wall time of each phase, in seconds."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     """One for each overload that was judged, by its name."""
     library: Library | None = None
     log: str = ""
     peak_mb: float = 0.0
-    """Most memory of the candidate's process tree."""
+    """Largest memory of the candidate's process tree, in MB."""
     deterministic: bool | None = None
     """Every call that was made twice with the same input gave the same bits; None where none was."""
     preset: str = ""
     attribution: Attribution | None = None
-    """None where nobody asks whose work it is."""
+    """What is known of whose work it is; None where that is not asked."""
 
     def __post_init__(self) -> None:
         self.seeds = Seeds(self.settings.seed, self.job, self.device)

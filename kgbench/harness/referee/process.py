@@ -22,6 +22,7 @@ from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
 
 REPORT_EVERY_S: Final = 0.1
+"""Least seconds between two reports of progress."""
 
 
 def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:

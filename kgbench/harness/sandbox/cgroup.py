@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "kgbench-worker-"
+"""Prefix of the names of workers' control groups."""
 _CONTROLLERS: Final = ("pids", "memory")
+"""Controllers that a worker's limits need."""
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,15 @@ _WRITE_FILE, _READ_FILE, _TRUNCATE = 1 << 1, 1 << 2, 1 << 14
 _CHANGES: Final = {1: 0x1FF2, 2: 1 << 13, 3: _TRUNCATE}
 """Rights to change files and folders, by the version of Landlock that brought them: make, remove, write, move, cut."""
 _TCP: Final = (4, 0b11)
+"""Version that brought rights to TCP ports, and these rights: bind and connect."""
 _SCOPES: Final = (6, 0b11)
-"""Abstract Unix sockets and signals stay inside."""
+"""Version that brought scopes, and those used: abstract Unix sockets and signals reach none outside."""
 _QUIET: Final = (7, 0b101)
-"""A hostile process must not flood the machine's audit log."""
+"""Version that brought flags for logging, and those used: a hostile process must not flood the machine's audit log."""
 SIGNALS_ABI: Final = _SCOPES[0]
+"""First version of Landlock that can keep signals from other processes."""
 TCP_ABI: Final = _TCP[0]
+"""First version of Landlock that can refuse TCP."""
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty", "nvidia", "dri", "infiniband")
 """Entries of /dev, or how they begin, that may be written to."""

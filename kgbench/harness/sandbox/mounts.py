@@ -13,13 +13,14 @@ from typing import Final
 from kgbench.harness.sandbox import linux
 
 NEWNS: Final = 0x00020000
+"""unshare(2)'s flag for a mount namespace."""
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE, _RDONLY = 2, 4, 8, 4096, 16384, 1 << 18, 1
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY = 442, -100, 0x8000, 1
 _SIZE: Final = "1g"
-"""The most that a worker may keep in /tmp, and as much again in /dev/shm."""
+"""Size of a worker's /tmp, and of its /dev/shm."""
 
 FEATURES: Final = ("hidden", "private", "read-only")
-"""What can be had beside /proc, each without the others."""
+"""Protections that mounts give in addition to a /proc of its own; each works without the others."""
 
 
 def enter(folder: str, features: Sequence[str], own_proc: bool, covered: Sequence[str], hidden: Sequence[str],

@@ -80,13 +80,13 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "iopl": (172, None),
     "ioperm": (173, None),
 }
-"""Numbers on x86_64 and on aarch64; None where there is no such call."""
+"""Refused system calls, with their numbers on x86_64 and on aarch64; None where there is no such call."""
 
 _CLONE: Final = {"x86_64": 56, "aarch64": 220}
 _SOCKET: Final = {"x86_64": 41, "aarch64": 198}
 _PRLIMIT: Final = {"x86_64": 302, "aarch64": 261}
 _NEW_NAMESPACES: Final = 0x7E020000
-"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
+"""Flags of clone(2) that make namespaces: CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
 _LOCAL: Final = (socket.AF_UNIX, socket.AF_NETLINK)
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
 
@@ -96,7 +96,7 @@ _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000 | errno.EPERM
 
 Instruction = tuple[int, int, int, int]
-"""Code, jump if true, jump if false, constant."""
+"""An instruction of the filter: code, jump if true, jump if false, constant."""
 
 
 def supported() -> bool:

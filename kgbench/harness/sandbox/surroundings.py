@@ -15,8 +15,9 @@ from typing import Final
 from kgbench.core import user_modules
 
 _HIDDEN_PACKAGES: Final = ("vllm",)
-"""A candidate that calls the library it is compared with has written nothing."""
+"""Libraries hidden from candidates: one that calls what it is compared with has written nothing."""
 _LISTS: Final = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME")
+"""Environment variables whose folders workers see."""
 
 
 def covered() -> tuple[str, ...]:

@@ -29,7 +29,9 @@ from kgbench.core.types import Mismatch
 from kgbench.harness.verdict.narrow_dtypes import FP8, is_grid, nearest_codes, saturated, steps, stored_as, widened
 
 _NARROW: Final = (torch.float16, torch.bfloat16, *FP8)
+"""dtypes whose arithmetic is float32 unless the problem says otherwise."""
 _RMS_NEEDS_ELEMENTS: Final = 64
+"""Fewest comparable elements of an output whose root mean square error is judged."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class _Errors:
     value: torch.Tensor
     scale: torch.Tensor
     finite: torch.Tensor
-    """Where a finite value is right that is not infinite in the output's type."""
+    """bool: elements whose right value is finite, and not infinite in the output's type."""
     error: torch.Tensor
     rounding: torch.Tensor
     limit: torch.Tensor

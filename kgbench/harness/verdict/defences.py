@@ -31,7 +31,7 @@ LAYERS: Final[dict[str, str]] = {
     SANDBOX: "no network, no answers, no other processes, no files but its own, limits",
     FLOOR: "no time below what the device's measured peaks allow",
 }
-"""By name, what each does."""
+"""Each layer's name, with what it does."""
 
 WITHOUT: Final = {
     TRUST_SPLIT: "a judge as others have it: candidate, reference, comparison and timer in one process",
@@ -45,4 +45,4 @@ WITHOUT: Final = {
     SANDBOX: "level none, no folder hidden, no limits",
     FLOOR: "any time is believed",
 }
-"""By name, what takes a layer's place when it is left out."""
+"""Each layer's name, with what takes its place when it is left out."""

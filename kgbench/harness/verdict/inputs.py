@@ -131,10 +131,10 @@ class CallInputs:
     bound: BoundCase
     chunks: dict[str, Chunk]
     nbytes: int
-    """From the first guard to the end of the last, rounded up."""
+    """Bytes from the first guard to the end of the last, rounded up."""
     start: int
     pointers: dict[str, PointerArray] = field(default_factory=dict)
-    """Of arguments that are passed as arrays of pointers; the matrices themselves are chunks as any."""
+    """Arrays of pointers, by the names of the arguments that are passed so; their matrices are in ``chunks``."""
 
     def images(self, base: int) -> Iterator[tuple[int, torch.Tensor]]:
         """Every run of bytes that a worker with the arena at ``base`` is given, with its byte offset in the arena."""

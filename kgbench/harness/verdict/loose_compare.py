@@ -10,8 +10,9 @@ from kgbench.baselines.expected import Expected
 from kgbench.core.types import Mismatch
 
 TOLERANCE: Final = 1e-2
+"""Largest error of an element, absolute plus relative."""
 SHARE: Final = 0.99
-"""Of the elements, how many must be within the tolerance."""
+"""Share of the elements that must be within the tolerance."""
 
 
 def compare_as_others(name: str, got: torch.Tensor, wanted: Expected) -> Mismatch | None:

@@ -10,6 +10,7 @@ from typing import Final
 import torch
 
 FP8: Final = (torch.float8_e4m3fn, torch.float8_e5m2)
+"""Floating-point dtypes of 8 bits that problems use."""
 
 
 def stored_as(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -21,9 +21,9 @@ class Promise:
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None = None
-    """Only where the problem promises them: views, what is created, and where the file says so."""
+    """None where any are right: they are promised for views, for what is created, and where the file says so."""
     offset: int | None = None
-    """Elements of storage before the first, of views."""
+    """Storage offset of a view, in elements; None where there is none to be right."""
     base: str = ""
     """Name of the tensor whose storage it must share; empty where it must share none."""
     lazy: tuple[bool, bool] = (False, False)

@@ -24,7 +24,7 @@ class PlacedCall:
     listed: bool = False
     """Tensors come back in a list or tuple, even if it is one."""
     remembers: bool = False
-    """It will be judged again, so what is right is kept in ``known``."""
+    """Whether the call will be judged again, so that what is right is kept in ``known``."""
     known: dict[str, Answer] = field(default_factory=dict, compare=False)
 
     @property

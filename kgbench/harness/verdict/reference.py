@@ -20,7 +20,7 @@ from kgbench.problem.model import Overload
 Draw = Callable[[Sampled, torch.dtype, torch.Generator | None], torch.Tensor]
 """How a random output comes about in a reference that runs as an entry."""
 Views = Mapping[str, Any]
-"""Per tensor argument ``[shape, strides, offset, live, variables, slots]``: its logical view of a passed storage."""
+"""``[shape, strides, offset, live, variables, slots]`` by tensor argument: its logical view of a passed storage."""
 
 
 class ReferenceFunction:
@@ -91,12 +91,12 @@ class Hints:
 
     views: Views
     stored: dict[str, torch.Tensor]
-    """By name the strided view of a storage in which the argument's slots lie; without slots the argument itself."""
+    """Tensor arguments by name: the view of a storage in which the argument's slots lie, else the argument itself."""
     written: tuple[str, ...]
     returns: tuple[str, ...]
     """Names of the dtypes that are returned."""
     strides: tuple[Any, ...]
-    """Of each tensor that is returned; None where any are right."""
+    """Strides of each tensor that is returned; None where any are right."""
     alias: bool
     """The result must be a view."""
     plain: bool

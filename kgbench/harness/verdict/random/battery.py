@@ -20,19 +20,25 @@ from typing import Final
 import torch
 
 FALSE_ALARMS: Final = 1e-10
-"""Per battery."""
+"""Largest chance that honest numbers fail a battery."""
 UNALIKE_BITS: Final = 64.0
-"""Outputs with so many random bits are never alike by chance."""
+"""Random bits from which on two outputs are never alike by chance."""
 WINDOW_BITS: Final = 96.0
-"""The same for any two of the windows of one battery."""
+"""Random bits of a window, from which on no two windows of one battery are alike by chance."""
 FINE_BITS: Final = 18.0
-"""Elements with so many random bits are expected to have a resolution of more than 2**-20 of their range."""
+"""Random bits of an element, from which on numbers must have a resolution of more than 2**-20 of their range."""
 MIXING: Final = 0x9E3779B97F4A7C15 - (1 << 64)
+"""Odd factor that spreads bits in hashes: 2**64 divided by the golden ratio, as int64."""
 CELLS: Final = 256
+"""Cells of (0, 1) in which numbers are counted."""
 SIDE: Final = 16
+"""Cells along each side of a square in which pairs are counted, and of (0, 1) where distributions are not exact."""
 PER_CELL: Final = 100
+"""Fewest numbers per cell, on average, with which cells are counted."""
 SMALLEST_BLOCK: Final = 64
+"""Numbers in each of the smallest blocks whose means are compared."""
 LEAST_BLOCKS: Final = 64
+"""Fewest blocks of one size whose means are compared."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Numbers:
     bits: torch.Tensor
     """float64 (n,): at least ``-log2`` of the chance that a value comes out alike twice."""
     beside: torch.Tensor | None = None
-    """float64 (n,): what the numbers may not depend on."""
+    """float64 (n,): values that the numbers may not depend on; None where there are none."""
     allowance: float = 0.0
 
     def __len__(self) -> int:
@@ -60,7 +66,7 @@ class Score:
     value: float
     limit: float
     words: str = ""
-    """What is wrong if it is."""
+    """What is wrong where the numbers fail."""
 
     @property
     def share(self) -> float:
@@ -275,7 +281,7 @@ TESTS: Final[dict[str, Callable[[Numbers, float], Score | None]]] = {
     "correlation": _lags,
     "correlated spread": _spreads,
 }
-"""By name, in the order in which their words are shown."""
+"""Each test by its name, in the order in which their words are shown."""
 
 
 def _cell(values: torch.Tensor, cells: int) -> torch.Tensor:

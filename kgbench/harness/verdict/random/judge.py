@@ -26,11 +26,11 @@ from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
 
 LOW_BITS: Final = 16
-"""The other seed has as many low bits in common with the first: a kernel that keeps only these is found out."""
+"""Low bits that the other seed has in common with the first, so that a kernel which keeps only these is found out."""
 SEED_BITS: Final = 31
-"""As many as ATen's CPU generator takes, and no sign."""
+"""Bits of a seed: as many as ATen's CPU generator takes, without a sign."""
 DIGESTED: Final = 1 << 16
-"""Elements by which outputs of different calls are compared; so many are alike by no chance."""
+"""Most elements by which outputs of different calls are compared; so many are never alike by chance."""
 
 Outputs = dict[str, torch.Tensor]
 
@@ -40,9 +40,9 @@ class Seeding:
     """What is seeded before one of the four calls."""
 
     default: int | None
-    """Of the default generators; None leaves them as they are."""
+    """Seed of the default generators; None leaves them as they are."""
     own: int | None
-    """Of the generator that is passed; None passes that of the call before, as it is now."""
+    """Seed of the generator that is passed; None passes that of the call before, as it is now."""
 
     @property
     def again(self) -> bool:
@@ -60,12 +60,12 @@ class RandomJudge(OverloadJudge):
     def __init__(self, overload: Overload, device: torch.device) -> None:
         super().__init__(overload, device)
         self.referee = torch.Generator(device)
-        """Of numbers that the candidate never sees."""
+        """Generator of numbers that the candidate never sees."""
         self.referee.seed()
         self.seen: set[bytes] = set()
         """Digests of all outputs so far with enough random bits."""
         self.timed: dict[str, list[Numbers]] = {}
-        """By output, what the timed calls of a case gave."""
+        """Numbers that the timed calls of a case gave, by the output's name."""
 
     def check(
         self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float, reference: bool

@@ -10,8 +10,9 @@ from kgbench.baselines.expected import Sampled
 from kgbench.harness.verdict.random.battery import Numbers, codes_of
 
 MOST_SAMPLES: Final = {"cuda": 1 << 22, "cpu": 1 << 17}
-"""Of one output, by the kind of device; of more elements, stretches that are spread over the output."""
+"""Most elements of one output that are tested, by the kind of device; of more, stretches spread over the output."""
 STRETCHES: Final = 16
+"""Number of these stretches."""
 
 
 def numbers_of(sampled: Sampled, got: torch.Tensor, generator: torch.Generator) -> Numbers:
