@@ -47,7 +47,7 @@ def _own(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _typed(value: torch.Tensor, output: torch.Tensor | None) -> torch.Tensor:
-    """In the dtype that the output of that name had: its limits depend on it."""
+    """The values in the dtype that the output of that name had: its limits depend on it."""
     return (
         value if output is None or value.is_floating_point() != output.is_floating_point() else value.to(output.dtype)
     )

@@ -177,7 +177,7 @@ def _units(dtype: torch.dtype, value: torch.Tensor, limits: Limits) -> tuple[flo
 
 
 def _unit_roundoff(dtype: torch.dtype, limits: Limits) -> float:
-    """Of the arithmetic behind an output of this dtype."""
+    """The unit roundoff of the arithmetic behind an output of this dtype."""
     own = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
     compute = getattr(torch, limits.compute) if limits.compute else torch.float32 if own in _NARROW else own
     return float(torch.finfo(compute).eps) / 2

@@ -28,7 +28,7 @@ def draw(
 
 
 def _normal(shape: Any, dtype: torch.dtype, generator: torch.Generator, mean: float = 0.0, std: float = 1.0) -> Any:
-    """Of whole numbers -9 to 9, or 0 to 9 where there are none below 0; of truth values both."""
+    """Normal values; whole numbers from -9 to 9, from 0 where the type has none below; both truth values."""
     if not (dtype.is_floating_point or dtype.is_complex):
         least, most = (0, 1) if dtype == torch.bool else (-9 if dtype.is_signed else 0, 9)
         return _integers(shape, dtype, generator, least, most)

@@ -145,7 +145,7 @@ class CallInputs:
 
     @property
     def device_type(self) -> str:
-        """Where they are; without tensors on the CPU."""
+        """The kind of device that the tensors are on; ``cpu`` where there are none."""
         return next((chunk.image.device.type for chunk in self.chunks.values()), "cpu")
 
     def arguments(self) -> dict[str, Any]:

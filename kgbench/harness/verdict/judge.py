@@ -135,7 +135,7 @@ class OverloadJudge:
         return verdict
 
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
-        """From a snapshot alone: nothing changed that may not, and every output right."""
+        """The verdict from a snapshot alone: whether nothing changed that may not, and every output is right."""
         outputs = self.outputs(call, snapshot)
         return outputs if isinstance(outputs, Verdict) else self.values(call, outputs)
 

@@ -43,7 +43,7 @@ def judge_repetition(
 
 
 def _same_bits(judge: OverloadJudge, call: PlacedCall, before: torch.Tensor, after: torch.Tensor) -> bool | None:
-    """Of what is judged, in the form in which it is judged; None where one of them is no answer."""
+    """Whether what is judged has the same bits, in the form in which it is judged; None where one is no answer."""
     found = [judge.outputs(call, snapshot) for snapshot in (before, after)]
     answers = [judge.comparable(call, each)[0] for each in found if not isinstance(each, Verdict)]
     if len(answers) < 2:

@@ -1,7 +1,7 @@
 """Judges operators whose outputs chance decides: by distribution, by what seeds do, and against each other.
 
 Each case is four calls. After seed s come the outputs A, without a new seed B, after s again C, after another seed D.
-C must be A; A, B and D must differ, and together pass the battery of ``randomness.py``. Where a case gives a generator
+C must be A; A, B and D must differ, and together pass the battery of ``battery.py``. Where a case gives a generator
 it is the generator that is seeded so, while the default one is seeded otherwise each time, which must not matter.
 """
 
