@@ -17,7 +17,9 @@ from typing import Any
 import click
 import torch
 
+from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
 from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import compare, share_used
 from kgbench.harness.verdict.judge import OverloadJudge
@@ -30,16 +32,19 @@ from kgbench.problem.registry import Registry, load_problem
 COLUMNS = ("problem", "overload", "cases", "share", "error (ulp)", "worst case")
 
 
-@click.command()
-@click.argument("globs", nargs=-1)
-@click.option("--device", default="cpu", type=click.Choice(("cpu", "cuda")))
-@click.option("--json", "json_path", type=click.Path(path_type=Path))
+@click.command(cls=Script)
+@globs_argument("vllm/*")
+@click.option("--device", default="cpu", show_default=True, type=click.Choice(("cpu", "cuda")), help="Whose library.")
+@json_option
+@smoke_option(globs=("aten/t",), device="cpu")
 def main(globs: tuple[str, ...], device: str, json_path: Path | None) -> None:
-    """Print a row per overload."""
+    """How far libraries are from each problem's reference: a row per overload of the problems named (vllm/*)."""
+    find_devices(device)
     torch.set_num_threads(1)
     registry, rows = Registry(), []
+    chosen = registry.select(globs=globs)
     click.echo("{:<42}{:<20}{:>6}{:>9}{:>13}  {}".format(*COLUMNS))
-    for problem in registry.select(globs=globs or ("vllm/*",)):
+    for problem in shown(chosen, len(chosen), "problems"):
         for overload in load_problem(registry.paths[problem]).overloads:
             if overload.check and overload.kind not in ("random", "sync"):
                 row = {"problem": problem, "overload": overload.name, **agreement(overload, device)}

@@ -15,6 +15,7 @@ from typing import Final
 import click
 import torch
 
+from benchmarks.script import Script, shown, smoke_option
 from kgbench.baselines.expected import Sampled
 from kgbench.baselines.references import random as laws
 from kgbench.harness.verdict.random.battery import FALSE_ALARMS, TESTS, scores
@@ -22,6 +23,7 @@ from kgbench.harness.verdict.random.samples import numbers_of
 
 OWN_SEEDS: Final = 1 << 30
 """The judge's own numbers must not be those that are judged."""
+DTYPES: Final = ("float32", "float64", "float16", "bfloat16")
 Maker = Callable[[int, torch.dtype], tuple[Sampled, torch.Tensor]]
 
 
@@ -61,7 +63,7 @@ OPERATORS: dict[str, Maker] = {
 def largest_shares(operator: str, seeds: int, samples: int, dtype: torch.dtype) -> dict[str, float]:
     """By test, the largest share of its limit over seeds 0, 1, 2 …; ``impossible`` counts values that may not be."""
     worst: dict[str, float] = {"impossible": 0.0}
-    for seed in range(seeds):
+    for seed in shown(range(seeds), seeds, f"seeds of {operator}"):
         torch.manual_seed(seed)
         sampled, got = OPERATORS[operator](samples, dtype)
         worst["impossible"] += float((~sampled.possible(got)).sum())
@@ -78,13 +80,16 @@ def predicted_share(seeds: int) -> float:
     return float(reached) / limit
 
 
-@click.command()
-@click.option("--seeds", default=2000, show_default=True)
-@click.option("--samples", default=30_000, show_default=True)
-@click.option("--dtype", default="float32", show_default=True)
-@click.option("--operator", "chosen", multiple=True, help="One of them only; may be repeated.")
+@click.command(cls=Script)
+@click.option("--seeds", default=2000, show_default=True, help="Samples judged per operator.")
+@click.option("--samples", default=30_000, show_default=True, help="Numbers in each sample.")
+@click.option("--dtype", default="float32", show_default=True, type=click.Choice(DTYPES), help="Of the numbers.")
+@click.option(
+    "--operator", "chosen", multiple=True, type=click.Choice(tuple(OPERATORS)), help="Only this one; may be repeated."
+)
+@smoke_option(seeds=3, samples=3000)
 def main(seeds: int, samples: int, dtype: str, chosen: tuple[str, ...]) -> None:
-    """Judge ATen's generators by the battery."""
+    """Judge ATen's generators by the battery; prints the largest share of each test's limit."""
     for operator in chosen or OPERATORS:
         worst = largest_shares(operator, seeds, samples, getattr(torch, dtype))
         for name, share in worst.items():

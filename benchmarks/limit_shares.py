@@ -30,6 +30,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import share_used
@@ -81,14 +82,23 @@ class Row:
             self.share = share
 
 
-@click.command()
-@click.argument("globs", nargs=-1)
+@click.command(cls=Script)
+@globs_argument("aten/*", "cublas/*", "vllm/*")
 @click.option("--seeds", default=200, show_default=True, help="So many draws of every check and fuzz case.")
 @click.option("--bench", default=3, show_default=True, help="So many draws of every timed case for the CPU.")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS, show_default=True)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(KINDS),
+    default=KINDS,
+    show_default=True,
+    help="Implementations; may be repeated.",
+)
 @click.option("--first", default=0, show_default=True, help="The first seed.")
 @click.option("--over", default=0.6, show_default=True, help="Mark who uses more of the limit than this.")
-@click.option("--json", "json_path", type=click.Path(path_type=Path))
+@json_option
+@smoke_option(globs=("aten/softmax",), seeds=1, bench=0, kinds=("library", "plain"))
 def main(
     globs: tuple[str, ...],
     seeds: int,
@@ -98,12 +108,13 @@ def main(
     over: float,
     json_path: Path | None,
 ) -> None:
-    """Print a row per overload and kind of implementation."""
+    """How much of the limit honest implementations use: a row per overload and kind, of the problems named (all)."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     registry, rows = Registry(), []
+    chosen = registry.select(globs=globs)
     click.echo(f"{'problem':<40}{'overload':<18}{'kind':<9}{'calls':>8}{'elements':>12}{'share':>8}{'wrong':>9}  case")
-    for problem in registry.select(globs=globs or ("aten/*", "cublas/*", "vllm/*")):
+    for problem in shown(chosen, len(chosen), "problems"):
         for overload in load_problem(registry.paths[problem]).overloads:
             if is_judged(overload):
                 for row in measure(problem, overload, range(first, first + seeds), bench, kinds):

@@ -9,6 +9,7 @@ memory of this process and of everything below it.
 from __future__ import annotations
 
 import json
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import click
 import psutil
 
+from benchmarks.script import Script, device_option, json_option, shown, smoke_option
 from kgbench import Evaluator
 from kgbench.core.paths import examples_dir
 from kgbench.core.types import Outcome
@@ -25,24 +27,32 @@ SETTLED_S = 2.0
 """After this long without work, what is still there stays."""
 
 
-@click.command()
-@click.option("--checks", default=1000, show_default=True)
-@click.option("--in-flight", default=100, show_default=True)
-@click.option("--device", default="auto", show_default=True)
-@click.option("--problem", default="aten/t", show_default=True)
-@click.option("--timing/--no-timing", default=False, show_default=True)
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write everything measured here.")
+@click.command(cls=Script)
+@click.option("--checks", default=1000, show_default=True, type=click.IntRange(min=2), help="How many in all.")
+@click.option("--in-flight", default=100, show_default=True, help="How many at once.")
+@device_option
+@click.option("--problem", default="aten/t", show_default=True, help="Whose example kernel is checked.")
+@click.option("--timing/--no-timing", default=False, show_default=True, help="Also time each kernel.")
+@json_option
+@smoke_option(checks=3, in_flight=1, device="cpu")
 def main(checks: int, in_flight: int, device: str, problem: str, timing: bool, json_path: Path | None) -> None:
-    """Measure what a thousand checks leave behind."""
+    """Checks per second, and what many checks leave behind; prints a line of JSON per stage.
+
+    Ends with 1 where a check did not pass.
+    """
     text = (examples_dir() / f"{problem}.py").read_text()
     rows = []
     with Evaluator(device, timing=timing) as evaluator, ThreadPoolExecutor(in_flight) as pool:
         done = 0
-        for target in (checks // 10, checks):
+        for target in (max(1, checks // 10), checks):
             begun = time.monotonic()
             texts = (f"{text}\n# {number}\n" for number in range(done, target))
             checked = pool.map(lambda each: evaluator.check(problem, each), texts)
-            wrong = [result.reason for result in checked if result.outcome is not Outcome.PASSED]
+            wrong = [
+                result.reason
+                for result in shown(checked, target - done, "checks")
+                if result.outcome is not Outcome.PASSED
+            ]
             seconds = time.monotonic() - begun
             time.sleep(SETTLED_S)
             rows.append(_state(target, (target - done) / seconds, wrong))
@@ -53,6 +63,7 @@ def main(checks: int, in_flight: int, device: str, problem: str, timing: bool, j
     print(json.dumps(rows[-1]))
     if json_path is not None:
         json_path.write_text(json.dumps(rows, indent=1))
+    sys.exit(any(row.get("wrong") for row in rows))
 
 
 def _state(checks: int, per_second: float, wrong: list[str]) -> dict[str, Any]:

@@ -7,41 +7,48 @@ Needs Chromium, playwright and `kgbench[page]`, as tests/browser does. docs/page
 
 from __future__ import annotations
 
-import argparse
+import importlib.util
 import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+import click
 
+from benchmarks.script import MachineLacks, Script, smoke_option
 from kgbench.reports.page.document import write_page
 from kgbench.reports.page.source import page_source
 from kgbench.store.reader import read_run
 from tests.browser.conftest import FLAGS
 from tests.browser.made_run import make_run
-from tests.conftest import chromium
+from tests.conftest import BROWSER_REASON, chromium
 
 ROUNDS = 3
+"""How often the page is opened."""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--problems", type=int, default=210)
-    parser.add_argument("--samples", type=int, default=10)
-    parser.add_argument("--width", type=int, default=1280)
-    asked = parser.parse_args()
+@click.command(cls=Script)
+@click.option("--problems", default=210, show_default=True, help="Problems of the run.")
+@click.option("--samples", default=10, show_default=True, help="Samples of each.")
+@click.option("--width", default=1280, show_default=True, help="Of the window, in pixels.")
+@smoke_option(problems=3, samples=1)
+def main(problems: int, samples: int, width: int) -> None:
+    """Seconds for writing the page of a made-up run, and for opening it in Chromium."""
     with tempfile.TemporaryDirectory() as folder:
-        run = make_run(Path(folder), problems=asked.problems, samples=asked.samples, windows=80, code_lines=130)
+        run = make_run(Path(folder), problems=problems, samples=samples, windows=80, code_lines=130)
         begun = time.monotonic()
         source = page_source(read_run(run, with_windows=True), lambda result: f"kgbench check {result.problem}")
         page = write_page(source, Path(folder, "run.html")).path
         print(f"written in {time.monotonic() - begun:.1f} s, {page.stat().st_size / 1e6:.2f} MB")
-        for seconds in opening_s(page, asked.width):
+        if chromium() is None or importlib.util.find_spec("playwright") is None:
+            raise MachineLacks(f"the page was not opened; that {BROWSER_REASON}")
+        for seconds in opening_s(page, width):
             print(f"open with charts after {seconds:.2f} s")
 
 
 def opening_s(page: Path, width: int) -> list[float]:
     """Seconds from the address to the first drawn view, each in a fresh context."""
+    from playwright.sync_api import sync_playwright
+
     took = []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium(), args=list(FLAGS))

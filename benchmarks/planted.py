@@ -1,6 +1,6 @@
 """Planted kernels that are really 3 % faster than their library: how often are they called faster at p = 1?
 
-    python -m benchmarks.planted [--percent 3] [--runs 1] [--device auto] [--json FILE]
+    python -m benchmarks.planted [--percent 3] [--runs 1] [--problems 20] [--device auto] [--json FILE]
 
 Twenty problems, four operators by five lengths, 60 to 200 µs on an H200. Candidate and library run the same operator of
 PyTorch; the library's call is longer by so many percent than what the problem asks for and the candidate does. All are
@@ -11,12 +11,14 @@ its interval, and the share that was called faster.
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from benchmarks.script import Script, device_option, json_option, shown, smoke_option
 from kgbench.core import user_modules
 from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.scores.speedups import speedup
@@ -70,25 +72,33 @@ def {name}(x, out, n):
 """
 
 
-@click.command()
-@click.option("--percent", default=3.0, show_default=True)
-@click.option("--runs", default=1, show_default=True)
-@click.option("--device", default="auto", show_default=True)
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write everything measured here.")
-def main(percent: float, runs: int, device: str, json_path: Path | None) -> None:
-    """Plant kernels that are faster by so many percent."""
+@click.command(cls=Script)
+@click.option("--percent", default=3.0, show_default=True, help="By how much the candidate does less.")
+@click.option("--runs", default=1, show_default=True, help="How often each problem is run.")
+@click.option("--problems", default=20, show_default=True, help="Only the first so many.")
+@device_option
+@json_option
+@smoke_option(problems=1, device="cpu")
+def main(percent: float, runs: int, problems: int, device: str, json_path: Path | None) -> None:
+    """How often kernels that do --percent less work are called faster; a row per problem and run.
+
+    Ends with 1 where one has no verdict on its speed.
+    """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # a worker with a uid of its own reads the library's module
         user_modules.offer([folder])
         with Session(Settings(device=device, jobs=1)) as session:
             planted = plant(Path(folder), percent, MEGA_ELEMENTS[session.facts["kind"]])
-            rows = [measure(session, path, text, run) for run in range(runs) for path, text in planted]
+            work = [(path, text, run) for run in range(runs) for path, text in planted[:problems]]
+            measured = (measure(session, *each) for each in work)
+            rows = list(shown(measured, len(work), "kernels"))
     timed = [row for row in rows if row["low"] is not None]
     faster = sum(row["low"] > 1 for row in timed)
     by_point = sum(row["ratio"] > 1 for row in timed)
     print(f"{percent:g} % less work: {faster} of {len(timed)} called faster ({by_point} by the point estimate)")
     if json_path is not None:
         json_path.write_text(json.dumps({"facts": session.facts, "percent": percent, "rows": rows}))
+    sys.exit(len(timed) < len(rows))
 
 
 def plant(folder: Path, percent: float, lengths: tuple[int, ...]) -> list[tuple[Path, str]]:

@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.core import user_modules
 from kgbench.harness.verdict.compare import share_used
@@ -38,16 +39,18 @@ _PRODUCTS: Final = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
 _SUMS: Final = (torch.sum, torch.Tensor.sum)
 
 
-@click.command()
-@click.argument("globs", nargs=-1)
-@click.option("--json", "json_path", type=click.Path(path_type=Path))
+@click.command(cls=Script)
+@globs_argument("cublas/*")
+@json_option
+@smoke_option(globs=("cublas/cublasSdot_v2",))
 def main(globs: tuple[str, ...], json_path: Path | None) -> None:
-    """Print a row per problem."""
+    """How much of their error limit honest implementations use: a row per problem of those named (cublas/*)."""
     torch.set_num_threads(1)
     registry = Registry()
+    chosen = registry.select(globs=globs)
     found = {}
     click.echo(f"{'problem':<40}" + "".join(f"{kind:>12}" for kind in KINDS))
-    for problem in registry.select(globs=globs or ("cublas/*",)):
+    for problem in shown(chosen, len(chosen), "problems"):
         found[problem] = shares(load_problem(registry.paths[problem]).overloads[0])
         click.echo(f"{problem:<40}" + "".join(f"{share:12.3f}" for share in found[problem].values()))
     if json_path is not None:

@@ -17,6 +17,7 @@ from typing import Any
 import click
 import psutil
 
+from benchmarks.script import Script, device_option, json_option, shown, smoke_option
 from kgbench.core.paths import answer_dirs, examples_dir, problems_dir
 from kgbench.harness.machine import processes
 from kgbench.harness.session.session import Job, Session, Settings
@@ -25,17 +26,20 @@ PROBLEM = "aten/t"
 """Has next to nothing to compute, so that what is measured is starting and ending."""
 
 
-@click.command()
-@click.option("--device", default="auto", show_default=True)
-@click.option("--workers", default=10, show_default=True)
-@click.option("--json", "json_path", type=click.Path(path_type=Path))
+@click.command(cls=Script)
+@device_option
+@click.option(
+    "--workers", default=10, show_default=True, type=click.IntRange(min=2), help="Started one after the other."
+)
+@json_option
+@smoke_option(workers=2, device="cpu")
 def main(device: str, workers: int, json_path: Path | None) -> None:
-    """Start workers one after the other; then look at every process."""
+    """Seconds to start a session and workers, and peak memory of every process; prints JSON."""
     found: dict[str, Any] = {}
     begun = time.monotonic()
     with Session(Settings(device=device, jobs=1, hidden=answer_dirs())) as session:
         found["session_start_s"] = round(time.monotonic() - begun, 2)
-        results = [evaluate(session, PROBLEM, sample) for sample in range(workers)]
+        results = [evaluate(session, PROBLEM, sample) for sample in shown(range(workers), workers, "workers")]
         found["worker_start_s"] = summary([result.seconds["start"] for result in results[1:]])
         found["whole_candidate_s"] = summary([result.seconds["total"] for result in results[1:]])
         softmax = evaluate(session, "aten/softmax", 0)

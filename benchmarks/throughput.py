@@ -15,6 +15,7 @@ import math
 import os
 import statistics
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from typing import Any
 import click
 import psutil
 
+from benchmarks.script import Script, device_option, json_option, shown, smoke_option
 from kgbench.cli.options import ALL_GPUS
 from kgbench.core.paths import examples_dir, problems_dir
 from kgbench.core.types import Outcome, Result
@@ -34,15 +36,19 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int
     return [ALL_GPUS if part == "all" else int(part) for part in value.split(",")]
 
 
-@click.command()
+@click.command(cls=Script)
 @click.option("--candidates", default=100, show_default=True, help="For the largest number of jobs.")
-@click.option("--jobs", default="1,4,8,16", show_default=True, callback=_numbers)
-@click.option("--gpus", default="1", show_default=True, callback=_numbers)
-@click.option("--device", default="auto", show_default=True)
+@click.option("--jobs", default="1,4,8,16", show_default=True, callback=_numbers, help="At once on each GPU.")
+@click.option("--gpus", default="1", show_default=True, callback=_numbers, help="How many GPUs; all for all.")
+@device_option
 @click.option("--problems", "pattern", default="*/*", show_default=True, help="Glob over <source>/<name>.")
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write everything measured here.")
+@json_option
+@smoke_option(candidates=2, jobs="1", gpus="1", pattern="aten/t", device="cpu")
 def main(candidates: int, jobs: list[int], gpus: list[int], device: str, pattern: str, json_path: Path | None) -> None:
-    """Measure throughput."""
+    """Seconds per candidate, one after the other and several at once; a line per number of jobs and GPUs.
+
+    Ends with 1 where a kernel did not pass.
+    """
     files = {f"{path.parent.name}/{path.stem}": path for path in sorted(examples_dir().glob(f"{pattern}.py"))}
     rows = []
     for gpu_count, job_count in itertools.product(gpus, jobs):
@@ -52,6 +58,7 @@ def main(candidates: int, jobs: list[int], gpus: list[int], device: str, pattern
         print(words(rows[-1]), flush=True)
     if json_path is not None:
         json_path.write_text(json.dumps(rows, indent=1))
+    sys.exit(any(row["wrong"] for row in rows))
 
 
 def measure(files: dict[str, Path], count: int, jobs: int, gpus: int, device: str) -> dict[str, Any]:
@@ -62,7 +69,8 @@ def measure(files: dict[str, Path], count: int, jobs: int, gpus: int, device: st
     with Session(Settings(device=device, jobs=jobs, gpus=gpus, say=print)) as session, Peaks() as peaks:
         begun = time.monotonic()
         with ThreadPoolExecutor(session.jobs) as pool:
-            results = list(pool.map(lambda item: _judge(session, *item), enumerate(chosen)))
+            judged = pool.map(lambda item: _judge(session, *item), enumerate(chosen))
+            results = list(shown(judged, count, "candidates"))
         wall_s = time.monotonic() - begun
         return {
             "jobs": jobs,

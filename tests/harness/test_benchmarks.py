@@ -1,0 +1,72 @@
+"""Every script of benchmarks/ runs: its smallest size on the CPU, in a process of its own as a reader starts it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.conftest import chromium
+
+pytestmark = pytest.mark.torch
+ROOT = Path(__file__).parents[2]
+SHARED = {"__init__", "own_problem", "script"}
+"""Modules of benchmarks/ that are no scripts."""
+SCRIPTS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in SHARED)
+NO_PAGE = chromium() is None or importlib.util.find_spec("playwright") is None
+LACKING = {"page_opening": "needs Chromium and playwright"} if NO_PAGE else {}
+"""Scripts that cannot run here, with what they say about it."""
+
+
+@pytest.mark.timeout(400)  # six of them start a session, which takes a minute where the cores are busy
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_runs_in_its_smallest_size(script: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", f"benchmarks.{script}", "--smoke"]
+    written = tmp_path / "measured.json"
+    if "json_path" in _options(script):
+        command += ["--json", str(written)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if script in LACKING:
+        assert (done.returncode, LACKING[script] in done.stderr) == (3, True), done.stderr
+        return
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip()
+    if "json_path" in _options(script):
+        assert json.loads(written.read_text())
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help_says_what_a_script_measures_and_explains_every_option(script: str) -> None:
+    module = importlib.import_module(f"benchmarks.{script}")
+    told = CliRunner().invoke(module.main, ["--help"], catch_exceptions=False)
+    assert told.exit_code == 0
+    assert "--smoke" in told.output
+    assert module.main.help
+    for option in (each for each in module.main.params if each.param_type_name == "option"):
+        assert option.help, option.name
+
+
+def test_one_softmax_checks_and_times_the_shape_that_was_asked_for(tmp_path: Path) -> None:
+    from benchmarks.one_softmax import CHECKS, _problem
+    from kgbench.problem.registry import load_problem
+
+    (overload,) = load_problem(_problem(tmp_path, 12, 34)).overloads
+    calls = [each.variables["call"] for each in (*overload.check, *overload.bench["gpu140"])]
+    assert calls == ["((T([12, 34], f32), -1), {})"] * (CHECKS + 1)
+
+
+def test_a_gpu_that_is_not_there_is_exit_code_3() -> None:
+    from benchmarks.agreement import main
+
+    told = CliRunner(env={"CUDA_VISIBLE_DEVICES": ""}).invoke(main, ["--smoke", "--device", "cuda"])
+    assert (told.exit_code, "KGB305" in told.output) == (3, True)
+
+
+def _options(script: str) -> set[str]:
+    return {each.name or "" for each in importlib.import_module(f"benchmarks.{script}").main.params}
