@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kgbench.harness.session.session import Job, Settings
-    from kgbench.policy.rules import Hint
+    from kgbench.policy.hints import Hint
     from kgbench.problem.model import Problem
     from kgbench.problem.registry import Registry
 
@@ -92,7 +92,7 @@ def check(
     """
     from kgbench.core.paths import problems_dir
     from kgbench.harness.session.session import Job, Settings
-    from kgbench.policy.rules import hints
+    from kgbench.policy.hints import hints
     from kgbench.problem.registry import Registry, load_problem
     from kgbench.store.encoding import json_text
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kgbench.policy.rules import GROUPS, KIND_GROUPS, KIND_WORDS, WORK, allowed, own_operators
+from kgbench.policy.rules import allowed, own_operators
+from kgbench.policy.tables import GROUPS, KIND_GROUPS, KIND_WORDS, WORK
 from kgbench.problem.cases import BoundArgument, Case, TensorSpec, bench_cases, bind, choose_preset, judged_dtypes
 from kgbench.problem.expressions import CONSTANTS, Expr
 from kgbench.problem.model import Overload, Problem, TensorArgument

@@ -20,7 +20,8 @@ from kgbench.problem.calls import DTYPES
 from kgbench.problem.model import Overload, Problem, TensorArgument
 from kgbench.problem.registry import load_problem
 from kgbench.problem.suites import aten_overload
-from kgbench.torchtools.opinfo import NoSamples, SampledCall, collect
+from kgbench.torchtools.opinfo import SampledCall, collect
+from kgbench.torchtools.opinfo_samples import NoSamples
 
 MOST: Final = 16
 """Calls per list."""

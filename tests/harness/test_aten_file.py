@@ -13,7 +13,8 @@ pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench
 from kgbench.cli.main import main
 from kgbench.problem.model import GPU_PRESETS
 from kgbench.problem.registry import load_problem
-from kgbench.torchtools.aten_draft import Unknown, file_text
+from kgbench.torchtools.aten_draft import file_text
+from kgbench.torchtools.aten_schema import Unknown
 
 pytestmark = pytest.mark.torch
 

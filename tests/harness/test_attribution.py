@@ -29,7 +29,7 @@ from kgbench.harness.candidate.observer import Observer  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
 from kgbench.harness.verdict.defences import ATTRIBUTION  # noqa: E402
 from kgbench.policy.evidence import lines, notes, words  # noqa: E402
-from kgbench.policy.rules import LIBRARIES  # noqa: E402
+from kgbench.policy.tables import LIBRARIES  # noqa: E402
 from kgbench.problem.cases import Case  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
 

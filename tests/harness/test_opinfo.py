@@ -15,7 +15,8 @@ from kgbench.problem.calls import TensorLike, parse_call
 from kgbench.problem.registry import Registry
 from kgbench.problem.suites import Share, Suite, SuiteCall
 from kgbench.torchtools import opinfo
-from kgbench.torchtools.opinfo import NoSamples, SampledCall, collect
+from kgbench.torchtools.opinfo import SampledCall, collect
+from kgbench.torchtools.opinfo_samples import NoSamples
 from kgbench.torchtools.opinfo_table import DOCUMENT, NONE, table
 from kgbench.torchtools.opinfo_update import CannotWrite, choose, update, with_list
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from kgbench.core.paths import examples_dir
-from kgbench.policy.rules import GROUPS, KIND_GROUPS, KIND_WORDS, METHODS, allowed, hints
+from kgbench.policy.hints import hints
+from kgbench.policy.rules import allowed
+from kgbench.policy.tables import GROUPS, KIND_GROUPS, KIND_WORDS, METHODS
 from kgbench.problem.model import KINDS, Problem
 from kgbench.problem.registry import Registry, load_problem
 

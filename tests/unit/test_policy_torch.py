@@ -9,7 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.policy.rules import GROUPS, METHODS, NAMESPACES, OUTSIDE, PLAIN, family, group_of  # noqa: E402
+from kgbench.policy.rules import family, group_of  # noqa: E402
+from kgbench.policy.tables import GROUPS, METHODS, NAMESPACES, OUTSIDE, PLAIN  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

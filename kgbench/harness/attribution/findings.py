@@ -8,18 +8,8 @@ from typing import Final
 
 from kgbench.core.types import Evidence
 from kgbench.harness.attribution.account import Seen
-from kgbench.policy.rules import (
-    GROUPS,
-    HARMLESS_KERNELS,
-    MOVING_KERNELS,
-    WORK,
-    allowed,
-    family,
-    group_of,
-    module_rule,
-    own_operators,
-    whose_kernel,
-)
+from kgbench.policy.rules import allowed, family, group_of, module_rule, own_operators, whose_kernel
+from kgbench.policy.tables import GROUPS, HARMLESS_KERNELS, MOVING_KERNELS, WORK
 from kgbench.problem.model import Problem
 
 LEAST_SHARE: Final = 0.01

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kgbench.harness.attribution import text_pages
 from kgbench.harness.machine import processes
-from kgbench.policy.rules import LIBRARIES, LIBRARY_MARKS
+from kgbench.policy.tables import LIBRARIES, LIBRARY_MARKS
 
 
 def mapped(keeper: int) -> frozenset[str]:

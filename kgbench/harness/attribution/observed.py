@@ -25,7 +25,7 @@ from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.machine import processes
 from kgbench.harness.workers.started import Side
-from kgbench.policy.rules import LIBRARIES
+from kgbench.policy.tables import LIBRARIES
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Problem
 
