@@ -218,12 +218,10 @@ def test_validate_runs_references(own_problem: Path) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_references_of_all_shipped_problems_run() -> None:
-    done = kgbench("validate")
+def test_references_of_shipped_problems_run_through_the_command() -> None:
+    done = kgbench("validate", "aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
     assert done.exit_code == 0, done.output
-    assert done.stderr == f"{len(Registry().ids())} problem files, 0 wrong, references run\n"
+    assert done.stderr == "3 problem files, 0 wrong, references run\n"
 
 
 def test_process_that_says_nothing_is_the_machines_fault(tmp_path: Path) -> None:

@@ -80,5 +80,5 @@ def test_links_and_named_files_exist(path: Path) -> None:
 
 
 def test_the_map_stays_short() -> None:
-    assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) < 60
+    assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8")) < 4000
     assert (ROOT / "CLAUDE.md").read_text(encoding="utf-8") == "@AGENTS.md\n"

@@ -1,0 +1,206 @@
+"""Messages about what a command meets: the machine, runs, models and providers; and warnings."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kgbench.core.message import Message
+
+WORK: Final[dict[str, Message]] = {
+    # --- this machine ---
+    "KGB301": Message("Kernels run on Linux only.", "Use a Linux machine, WSL 2 or a Linux container."),
+    "KGB302": Message("torch is not installed.", "Install its CPU build or `kgbench[torch]`; see the README."),
+    "KGB303": Message("References cannot be run without torch.", "Install torch, or give `--no-run`."),
+    "KGB304": Message("The process that runs references did not start to.", "Its last words are named."),
+    "KGB305": Message("nvidia-smi lists no GPU.", "Use `--device cpu`; in a container, pass the GPU in."),
+    "KGB306": Message("There is no GPU of that number.", "Those that are visible count from 0."),
+    "KGB307": Message("A GPU's lock file cannot be opened.", "Ask the file's owner to remove it."),
+    "KGB308": Message("A GPU's lock file comes and goes.", "Somebody removes it; try again."),
+    "KGB309": Message(
+        "No device is left that computes as it should.", "What each one did is named; look at the driver's log."
+    ),
+    "KGB310": Message("The fork server did not start.", "Its last words are named; a broken torch is the usual cause."),
+    "KGB311": Message(
+        "The fork server has threads or has touched a GPU, so a fork of it could hang.",
+        "Unset what makes Python import more at its start, such as PYTHONPATH hooks and profilers.",
+    ),
+    "KGB312": Message("A referee did not start.", "Its reason is named; often memory, on the GPU or in RAM."),
+    "KGB313": Message("Fork servers died again and again.", "Look at the system's log: memory is the usual cause."),
+    "KGB314": Message("The fork server does not answer.", "Its last words are named; often the machine is full."),
+    "KGB315": Message(
+        "The sandbox is weaker than `--require-sandbox` asks.", "docs/sandbox.md says how to get what is missing."
+    ),
+    "KGB316": Message(
+        "The session was closed before the candidate was judged.", "Close an Evaluator when its checks are done."
+    ),
+    # --- runs and their folders ---
+    "KGB401": Message("Another kgbench is writing this run.", "Wait until it has ended."),
+    "KGB402": Message("No run can be written there.", "Give another folder with `--out`."),
+    "KGB403": Message(
+        "A run cannot be gone on with, since it cannot be written.", "Look at its permissions and at the disk."
+    ),
+    "KGB404": Message("There is no run in that folder at all.", "Give the run's path, or where runs are: `--out`."),
+    "KGB405": Message("Several runs begin like that.", "Write more of the id."),
+    "KGB406": Message("There is no such run.", "Take one of the newest, which are named, or `last`."),
+    "KGB407": Message("A run's results cannot be read.", "Look at the file's permissions."),
+    "KGB408": Message("The folder is no run: it has no run.json.", "Give a folder that `kgbench run` made."),
+    "KGB409": Message("run.json cannot be read, or is no JSON.", "Restore it; results.jsonl beside it is whole."),
+    "KGB410": Message("run.json is not a run's.", "Give a folder that `kgbench run` made."),
+    "KGB411": Message("The run was written by a newer kgbench.", "Update kgbench."),
+    "KGB412": Message("No line of results.jsonl can be read.", "Restore it from a copy; `--resume` judges all again."),
+    "KGB413": Message(
+        "The run can no longer be written, for example on a full disk.",
+        "Make room, then `kgbench run --resume RUN`; what was finished is kept.",
+    ),
+    "KGB414": Message("The run ended before it came to that problem.", "`kgbench run --resume RUN` goes on with it."),
+    "KGB415": Message("The run has no such sample of the problem.", "Those that there are are named."),
+    "KGB416": Message("The run is too old to be gone on with.", "Start a new run."),
+    "KGB417": Message("`--resume` draws a new seed.", "Leave `--seed` out."),
+    "KGB418": Message("`--resume` with an option that the run was not begun with.", "Leave it out."),
+    "KGB419": Message("The run's `--model` is a path from another folder.", "Run the command from there."),
+    "KGB420": Message("Problems of the run are gone.", "Put their files back, or start a new run."),
+    # --- models and providers ---
+    "KGB501": Message("`--model` is missing.", "Say whose kernels; `kgbench run --model examples` works everywhere."),
+    "KGB502": Message("There is no such provider.", "Take one of those named; a path to one .py file works too."),
+    "KGB503": Message("The provider takes nothing after its colon.", "Leave the colon and what follows out."),
+    "KGB504": Message("`--model dir` names no folder.", "Write `--model dir:my_kernels`."),
+    "KGB505": Message("There is no such folder or file.", "Look at the path after `dir:`."),
+    "KGB506": Message(
+        "The folder has a kernel for none of the selected problems.",
+        "Why each file was not matched is named; docs/coming-from.md lists the layouts.",
+    ),
+    "KGB507": Message(
+        "The path of a single file names none of the selected problems.",
+        "Name it `<source>/<name>.py`, or add `--problems ID`.",
+    ),
+    "KGB508": Message("There are no examples in that language.", "Take one of those named."),
+    "KGB509": Message(
+        "The file is a KernelBench sample, for a module of PyTorch and no problem of ours.",
+        "docs/coming-from.md says what can be taken over.",
+    ),
+    "KGB520": Message("Prompts ask for no such language.", "Take one of those named."),
+    "KGB521": Message(
+        "`--shots` asks for more examples than ship in that language for other problems.",
+        "Ask for as many as are named, or in Triton, which has the most.",
+    ),
+    "KGB522": Message(
+        "`--target-gpu` is no GPU whose numbers are known.", "Take one of those named, or leave the option out."
+    ),
+    "KGB523": Message(
+        "`kgbench prompt` shows one problem's prompt, and no problem is named or several are.",
+        "Name one, or list the sizes of many with `--sizes`.",
+    ),
+    "KGB524": Message(
+        "`kgbench prompt --model`: nobody is asked there, since the kernels are at hand.",
+        "Name a model that is asked, or leave `--model` out.",
+    ),
+    "KGB530": Message(
+        "The SDK that the provider asks through is not installed, or is too old for the request.",
+        "`pip install --upgrade 'kgbench[models]'`.",
+    ),
+    "KGB531": Message(
+        "The provider has no key to ask with.",
+        "Set the variable that is named; `--dry-run` shows what would be sent without a key.",
+    ),
+    "KGB532": Message(
+        "What stands after the provider's colon names no model, or no server.",
+        "Write `--model anthropic:MODEL`, `openai:MODEL` or `openai-compatible:URL#MODEL`; a key goes into a variable.",
+    ),
+    "KGB533": Message(
+        "`--thinking` is none of its values, or none that this model takes.",
+        "Take one of those named, or leave it out.",
+    ),
+    "KGB534": Message(
+        "The provider refuses the key, or its account cannot pay.",
+        "Look at the key; what had been answered is kept, and `kgbench run --resume last` goes on.",
+    ),
+    "KGB535": Message("The provider knows no model of that name.", "Look at the id; its own list of models has it."),
+    "KGB536": Message(
+        "The model does not take `--temperature`, `--thinking` or `--max-tokens` as given.",
+        "Change it or leave it out; the provider's own words are passed on.",
+    ),
+    "KGB537": Message(
+        "A file of aliases or prices cannot be read, or an entry of it is not as it should be.",
+        "The package's own, `kgbench/models/aliases.toml` and `prices.toml`, show how they are written.",
+    ),
+    "KGB538": Message("An alias with something after a colon.", "Write the provider's name instead; it is named."),
+    "KGB550": Message("`--model exec` names no command.", "Write for example `--model 'exec:sh my_agent.sh'`."),
+    "KGB551": Message(
+        "An agent's command cannot be split into words.", "Close its quotes; docs/agents.md has command lines."
+    ),
+    "KGB552": Message("An agent's program is not there.", "Install it, or write its full path."),
+    "KGB553": Message("Agents run on Linux only.", "Generate on a Linux machine; `kgbench evaluate` runs elsewhere."),
+    "KGB560": Message(
+        "A stored reply of a run cannot be read.", "Remove the file that is named; its question is asked again."
+    ),
+    "KGB561": Message(
+        "An option for asking a model stands beside kernels that are there.", "Leave it out, or name a model."
+    ),
+    "KGB562": Message("The provider has no batch interface.", "Leave `--batch` out."),
+    "KGB563": Message("`--batch` with `--rounds`.", "Give one of them: a round needs the verdict before it."),
+    "KGB564": Message(
+        "`--budget-usd` for a model whose price is unknown.",
+        "Add the price to a file of your own, as docs/models.md says, or leave the option out.",
+    ),
+    "KGB566": Message("`--dry-run` where nobody would be asked.", "Leave it out, or name a model."),
+    "KGB567": Message("`kgbench generate` with kernels that are there.", "`kgbench run` judges them."),
+    "KGB568": Message("`kgbench generate` with `--rounds`.", "Ask and judge together, with `kgbench run`."),
+    "KGB569": Message("`kgbench evaluate` of a run in which nobody was asked.", "`kgbench run --resume RUN` goes on."),
+    "KGB570": Message("`--model replay` names no run.", "Write `--model replay:last`, or a run's folder or id."),
+    "KGB571": Message(
+        "The run that is to be replayed holds no replies.", "The `dir:` that is named judges its kernels again."
+    ),
+    "KGB572": Message("The run that is to be replayed asked for none of the selected problems.", "Select others."),
+    # --- warnings ---
+    "KGB601": Message("The command was interrupted.", "`kgbench run --resume last` does the rest of a run."),
+    "KGB602": Message("A bound of `--fail-under` does not hold; the exit code is 1.", "Both numbers are named."),
+    "KGB603": Message(
+        "Fewer candidates than hoped for run at once: one more did not start, or memory ran out.",
+        "It goes on with these; `--jobs` sets how many.",
+    ),
+    "KGB604": Message(
+        "A GPU stopped computing as it should and gets no further work.", "Its work is done on the others."
+    ),
+    "KGB605": Message("Another kgbench has the GPU.", "It begins when that one ends; Ctrl-C gives up."),
+    "KGB606": Message("Fewer GPUs are free than `--gpus` asks for.", "It goes on with these."),
+    "KGB607": Message(
+        "The last line of results.jsonl is cut off: the run was killed there.", "`--resume` judges that one again."
+    ),
+    "KGB608": Message("The run has no results, or no file of them.", "No candidate was finished; `--resume` begins."),
+    "KGB609": Message("The run has not come to its end.", "`kgbench run --resume RUN` does what is missing."),
+    "KGB610": Message(
+        "Results by another version of a problem's file are left out of the table.",
+        "The `--resume` that found it judges their problems again.",
+    ),
+    "KGB611": Message(
+        "`kgbench new aten` wrote the skeleton that any source gets.",
+        "For one of ATen's look at its name, and install torch and expecttest.",
+    ),
+    "KGB613": Message(
+        "Questions are without a reply: a rate limit, a server that failed, a spent budget.",
+        "`kgbench run --resume RUN` asks only these again.",
+    ),
+    "KGB614": Message(
+        "run.json cannot be read, and its results are shown all the same.",
+        "Shares are of the problems that have a result; restore run.json from a copy.",
+    ),
+    "KGB615": Message(
+        "Lines of results.jsonl cannot be read and are left out.", "`--resume` judges what they were about again."
+    ),
+    "KGB618": Message(
+        "The page of a run has no charts, only their tables: the library that draws them is not installed.",
+        "pip install 'kgbench[page]' and write the page again.",
+    ),
+    "KGB620": Message("A stored candidate cannot be judged again.", "The reason is named; the others are judged."),
+    "KGB621": Message(
+        "Device or software are not those of the run.", "Read a speedup that left its interval with that in mind."
+    ),
+    "KGB625": Message("Runs that are compared differ in something.", "Bear in mind that it may be the cause."),
+    "KGB626": Message("`kgbench leaderboard`: a run cannot be read.", "It is left out; the reason is named."),
+    "KGB627": Message(
+        "The run was written by an older kgbench that kept less.",
+        "What it kept is shown; its candidates can be judged anew with `--model dir:`.",
+    ),
+    "KGB628": Message("One GPU is used and there are more.", "`--gpus all`, or `--device cuda:0,1`, uses more."),
+}
+"""By number."""
