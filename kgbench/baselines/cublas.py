@@ -27,14 +27,16 @@ from kgbench.baselines.routines import (
 )
 
 WORKSPACE_BYTES: Final = 32 * 1024 * 1024
-"""What cuBLAS recommends on Hopper (cublasSetWorkspace); smaller ones forbid some of its kernels."""
+"""Workspace in bytes, as cuBLAS recommends on Hopper (cublasSetWorkspace); a smaller one forbids some kernels."""
 
 POINTER_MODE_HOST: Final = 0
 POINTER_MODE_DEVICE: Final = 1
 MATH_MODE: Final = 0 | 16
-"""CUBLAS_DEFAULT_MATH with CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: float32 is float32 (TF32 is opt-in by
-CUBLAS_TF32_TENSOR_OP_MATH), partial sums of 16-bit products stay in float32. CUBLAS_PEDANTIC_MATH would also be exact,
-but it forbids fast kernels that people use."""
+"""Math mode of every call: CUBLAS_DEFAULT_MATH with CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.
+
+float32 is float32 (TF32 is opt-in by CUBLAS_TF32_TENSOR_OP_MATH), partial sums of 16-bit products stay in float32.
+CUBLAS_PEDANTIC_MATH would also be exact, but it forbids fast kernels that people use.
+"""
 
 _FLAGS: Final[dict[str, dict[str, int]]] = {
     "T": {"N": 0, "T": 1, "C": 2},
@@ -52,7 +54,7 @@ _DATA_TYPES: Final[dict[torch.dtype, int]] = {
     torch.complex128: 5,
     torch.bfloat16: 14,
 }
-"""cudaDataType by torch's name."""
+"""Value of cudaDataType, by torch's name of the dtype."""
 _SCALARS: Final[dict[str, tuple[Any, Any]]] = {
     "s": (ctypes.c_float, real_scalar),
     "d": (ctypes.c_double, real_scalar),

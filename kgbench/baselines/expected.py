@@ -39,7 +39,7 @@ class Sampled(ABC):
     """
 
     allowance: float = 0.0
-    """By how much the distribution function of an honest output may differ from the right one, at any point."""
+    """Largest difference between the distribution functions of an honest output and the correct one, at any point."""
 
     @property
     @abstractmethod

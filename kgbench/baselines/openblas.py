@@ -44,7 +44,7 @@ _DTYPES: Final = {
 _NAME: Final = re.compile(r"cublas([HSDCZ])([a-z0-9]+?)(?:_v2|Batched|StridedBatched|Ex)?(?:_64)?")
 _WITHOUT_ORDER: Final = ("copy", "swap", "scal", "axpy", "asum", "dot", "dotu", "dotc")
 _ONE_MATRIX: Final = str.maketrans({"a": "p", "I": "i", "h": "s", "l": None})
-"""A signature's letters in the routine that is called for one matrix."""
+"""Letters of a signature in the routine that is called for one matrix."""
 
 
 @dataclass(frozen=True)

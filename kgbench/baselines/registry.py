@@ -36,9 +36,9 @@ class Baseline:
     """Takes the entry's arguments in the entry's order, keyword-only ones by keyword: tensors and Python values, flags
     as text. Writes the written arguments or returns the tensor, asynchronously on the current CUDA stream."""
     library: str
-    """Name and version, for example ``cuBLAS 13.1.0``."""
+    """Name and version of the library, for example ``cuBLAS 13.1.0``."""
     notes: dict[str, str] = field(default_factory=dict)
-    """What about the call a reader of its time has to know, for example ``{"math_mode": "…, TF32 off"}``."""
+    """Properties of the call that a reader of its time has to know, for example ``{"math_mode": "…, TF32 off"}``."""
 
 
 def load_baseline(target: str, device_kind: str) -> Baseline:

@@ -22,7 +22,7 @@ class Registration:
     name: str
     """``namespace::name``."""
     parameters: str
-    """As ``torch`` prints them: ``Tensor result, Tensor? scale, int n``."""
+    """Parameters as ``torch`` prints them: ``Tensor result, Tensor? scale, int n``."""
     adapter: Adapter | None = None
     """Turns the registered operator into a function of the entry's arguments; None where they are the same."""
 
@@ -32,11 +32,11 @@ class Operator:
     """A row: what a problem calls."""
 
     registrations: tuple[Registration, ...]
-    """The newest first."""
+    """Registrations of the operator, the newest first."""
     entry: str = ""
-    """The entry's parameters where an adapter makes them others than the first registration's."""
+    """Parameters of the entry, where an adapter changes those of the first registration."""
     problem: str = ""
-    """Of an operator that is one of several in a problem; else the row's own name."""
+    """Name of the problem, where the operator is one of several in it; else the row's own name."""
     capability: tuple[int, int] | None = None
     """Lowest and highest compute capability that vLLM is built for, 90 for 9.0; None where it is all."""
 
@@ -298,4 +298,4 @@ OPERATORS: Final[dict[str, Operator]] = {
     ),
     "hadacore_transform": _row("_C::hadacore_transform", "Tensor x, bool inplace"),
 }
-"""By the name behind ``vllm:`` in a problem file."""
+"""Every operator, by the name behind ``vllm:`` in a problem file."""

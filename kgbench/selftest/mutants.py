@@ -22,12 +22,12 @@ NOT_APPLICABLE: Final = "not applicable"
 DECLARED_WRONGLY: Final = "declared wrongly"
 BROKEN: Final = "broken"
 BAD: Final = (SURVIVED, DECLARED_WRONGLY, BROKEN)
-"""What a problem may not leave standing."""
+"""States of a mutant that fail the self-test."""
 
 _CATCHING: Final = (
     Outcome.WRONG_VALUE, Outcome.WRONG_SHAPE, Outcome.WRONG_DTYPE, Outcome.INPUT_CHANGED, Outcome.REJECTED,
 )  # fmt: skip
-"""Any other failure is one of the engine: mutants compute like the reference and do not crash."""
+"""Outcomes that count as catching a mutant. Any other failure is the engine's: mutants compute like the reference."""
 
 
 @dataclass(frozen=True)

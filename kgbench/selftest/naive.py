@@ -1,8 +1,8 @@
-"""A judge as others have it: candidate, reference, comparison and timer in one process. A test of the harness alone.
+"""The in-process baseline judge: candidate, reference, comparison and timer in one process. For the self-test alone.
 
-``kgbench selftest exploits`` hands it the exploits that the trust split stops, to show that they do work where there is
-none. It is no caricature: everything it does has been seen in benchmarks that are in use. Nothing else runs it. What it
-does stands in ``naive_judge.py``, which loads torch and runs in a process of its own.
+``kgbench selftest exploits`` gives it the exploits that the trust split stops, to show that they work where there is
+none. All that it does has been seen in benchmarks that are in use. Nothing else runs it. Its code is
+``naive_judge.py``, which loads torch and runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import Final
 from kgbench.harness.machine.environment import environment
 
 DEADLINE_S: Final = 60.0
+"""Seconds after which a judge that has not ended is killed."""
 
 
 @dataclass(frozen=True)
 class NaiveVerdict:
-    """What such a judge says."""
+    """What the in-process baseline judge says."""
 
     passed: bool
     speedup: float | None

@@ -59,7 +59,7 @@ class NullTest:
     cases: tuple[CaseRow, ...]
     problems: tuple[ProblemRow, ...]
     not_timed: dict[str, str]
-    """By problem, why there is no time."""
+    """Reason why there is no time, by problem."""
     changing: tuple[str, ...] = ()
     """Problems whose library gave other bits when it was called twice with the same input."""
 

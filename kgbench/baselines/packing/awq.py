@@ -15,7 +15,7 @@ import torch
 from kgbench.baselines.packing import words
 
 ORDER: Final = {4: (0, 2, 4, 6, 1, 3, 5, 7), 8: (0, 2, 1, 3)}
-"""Per number of bits: the column of each field of a word, the lowest field first."""
+"""Column of each field of a word, the lowest field first, by number of bits."""
 
 
 def pack(codes: torch.Tensor, bits: int = 4) -> torch.Tensor:

@@ -73,22 +73,22 @@ class Block:
 class Format:
     name: str
     values: int
-    """Per block."""
+    """Number of values in a block."""
     nbytes: int
-    """Of a block."""
+    """Size of a block in bytes."""
     code_bits: int
     pack: Callable[[Block], list[torch.Tensor]]
     """The block's fields in order, uint8 or int64 bytes (blocks, …)."""
     unpack: Callable[[torch.Tensor], Block]
-    """From int64 bytes (blocks, nbytes)."""
+    """Inverse of ``pack``, from int64 bytes (blocks, nbytes)."""
     halves: tuple[int, ...]
-    """Where d and, if there is one, m begin, in bytes."""
+    """Offsets in bytes at which d and, if there is one, m begin."""
     zero: int = 0
-    """What is subtracted from a code."""
+    """Number that is subtracted from a code."""
     scale_bits: int = 0
-    """Of a sub-block's scale; 0 without sub-blocks."""
+    """Bits of a sub-block's scale; 0 without sub-blocks."""
     sub: int = 0
-    """Values that share a sub-block's scale."""
+    """Number of values that share a sub-block's scale."""
     scale_zero: int = 0
     minima: bool = False
     """Whether a minimum is subtracted, scaled with m; otherwise m is added."""
@@ -330,4 +330,4 @@ FORMATS: Final[dict[int, Format]] = {
     20: Format("IQ4_NL", 32, 18, 4, *_simple(has_m=False, has_fifth=False), (0,), nonlinear=True),
     23: Format("IQ4_XS", 256, 136, 4, _pack_iq4_xs, _unpack_iq4_xs, (0,), 0, 6, 32, 32, nonlinear=True),
 }
-"""By ggml's number of the type."""
+"""Every format, by ggml's number of the type."""

@@ -20,7 +20,7 @@ import torch
 from kgbench.baselines.packing import words
 
 Places = list[list[int]]
-"""For each code of a group, for each of its bits from the lowest: its bit in the group's words, 32 to a word."""
+"""Bit position in a group's words, 32 to a word: for each code of the group, for each of its bits from the lowest."""
 
 
 def sequential(bits: int) -> Places:

@@ -13,9 +13,9 @@ import torch
 from kgbench.baselines.expected import Expected
 
 SMALLEST_NORMAL_SCALE = 1e-30
-"""Floor for the error scale of results that may underflow: times a few float32 eps it covers a flush to zero."""
+"""Smallest error scale of results that may underflow: times a few float32 eps it covers a flush to zero."""
 LONGEST_CHAIN = 1 << 16
-"""No honest kernel is taken to add more terms than so many one after the other."""
+"""Number of terms that an honest kernel adds one after the other, at most."""
 
 
 def softmax(self: torch.Tensor, dim: int, dtype: object = None) -> Expected:

@@ -16,7 +16,7 @@ from kgbench.baselines.expected import Expected
 from kgbench.baselines.references.aten import finite, is_exact, widened
 
 LARGEST_SHUFFLE = 1 << 24
-"""Positions beyond are drawn as an arithmetic progression."""
+"""Number of positions up to which a permutation is drawn; more are an arithmetic progression."""
 
 
 def torch_dtype(dtype: Any) -> torch.dtype | None:

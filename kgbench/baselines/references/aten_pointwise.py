@@ -16,7 +16,7 @@ from kgbench.baselines.expected import Expected
 from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, finite
 
 SATURATED = 20.0
-"""exp(-20) is less than float32's unit roundoff by a factor of 30."""
+"""Argument beyond which exp(-x) does not count beside 1: exp(-20) is a thirtieth of float32's unit roundoff."""
 
 
 def wide(self: torch.Tensor) -> torch.Tensor:

@@ -15,19 +15,19 @@ from kgbench.baselines.expected import Expected
 from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, chained, finite, is_exact, softmax, widened
 
 ROUNDED_TERMS = 64
-"""From as many terms on, a mean or sum of rounded 16-bit terms is as good as one of exact terms."""
+"""Number of terms from which a mean or sum of rounded 16-bit terms is as good as one of exact terms."""
 SUM_ULPS = 16
-"""How much less a float32 sum of that many terms is worth than one operation."""
+"""Error of a float32 sum of ROUNDED_TERMS terms, in errors of one operation."""
 Dims = list[int] | tuple[int, ...] | None
-"""None and none listed both mean all."""
+"""Dimensions to reduce; None and an empty list both mean all."""
 NEAR_WHOLE = 2.0**-22
 """Relative distance from a whole number within which a quotient in float32 may lie on either side."""
 NEAR_WHOLE_16_BITS = ((torch.bfloat16, 2.0**-7), (torch.float16, 2.0**-10))
-"""The same for 16-bit operands: ATen may round their quotient to 16 bits before it rounds it to a whole number."""
+"""NEAR_WHOLE for 16-bit operands: ATen may round their quotient to 16 bits before it rounds it to a whole number."""
 ONE_IN_FLOAT32 = 2.0**22
 """Error scale of which a float32 limit of two units in the last place is 1."""
 MEAN, TOTAL = 1, 2
-"""What ATen calls ``reduction``; 0 is none."""
+"""Values of the argument that ATen calls ``reduction``; 0 is none."""
 
 
 def sum(self: torch.Tensor, dim: Dims = None, keepdim: bool = False, dtype: Any = None) -> Expected:

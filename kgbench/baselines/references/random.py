@@ -15,9 +15,9 @@ import torch
 from kgbench.baselines.expected import Expected, Follows, Sampled
 
 IMPOSSIBLE: Final = 1e-22
-"""A value beyond which so little probability lies is none that an honest kernel gives in any number of runs."""
+"""Probability beyond a value below which no honest kernel gives that value in any number of runs."""
 NORMAL_POISSON: Final = 4000.0
-"""Above this rate cuRAND rounds a normal number to get a Poisson one."""
+"""Rate above which cuRAND rounds a normal number to get a Poisson one."""
 
 
 def bernoulli(self: torch.Tensor, p: Any = None, generator: Any = None, out: Any = None) -> Sampled:

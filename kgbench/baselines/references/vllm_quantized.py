@@ -32,7 +32,7 @@ def _product(a: torch.Tensor, b: torch.Tensor) -> Expected:
 
 
 STEPS: Final = 1024
-"""Up to this many products coarse sums have a constant limit; beyond it grows with the root of the number."""
+"""Number of products up to which coarse sums have a constant limit; beyond it grows with the root of the number."""
 
 
 def _coarse(scale: torch.Tensor, length: int, steps: int = STEPS) -> torch.Tensor:
@@ -240,7 +240,7 @@ DEVIATIONS: Final = 6.0
 HALF_UNIT: Final = 2.0**-11
 """Relative rounding error of float16."""
 LIMIT_SHARE: Final = 2.0**-8
-"""Of its scale an element of a product may be off by this: ulps 4 of float16 arithmetic, see the problems'
+"""Share of its scale by which an element of a product may be off: ulps 4 of float16 arithmetic, see the problems'
 tolerance."""
 
 
@@ -504,7 +504,7 @@ def awq_marlin_moe_repack_plain(
 
 
 BITS: Final = {1125899907892224: 4, 1125899923621888: 8, 1125899906843648: 4}
-"""Of a code, by vLLM's number of a scalar type: uint4b8, uint8b128, uint4. The name after b is the zero point."""
+"""Bits of a code, by vLLM's number of a scalar type: uint4b8, uint8b128, uint4. The name after b is the zero point."""
 
 
 def gptq_marlin_gemm(

@@ -263,7 +263,7 @@ def convert_vertical_slash_indexes(
 
 
 _NEVER: Final = 1 << 40
-"""Past the end of every sequence."""
+"""Position past the end of every sequence."""
 
 
 def _spans(
