@@ -7,7 +7,6 @@ from pathlib import Path
 
 import yaml
 
-from kgbench.problem.model import PRESETS
 from kgbench.problem.registry import load_problem
 
 
@@ -17,7 +16,7 @@ def write_with_calls(source: Path, check: Sequence[str], bench: Sequence[str], f
     The problem has one overload. Raises ProblemFileError where its file does not take the calls.
     """
     data = yaml.safe_load(source.read_text())
-    data["cases"] = {"check": list(check), "bench": {preset: list(bench) for preset in PRESETS}}
+    data["cases"] = {"check": list(check), "bench": {"cpu": list(bench), "gpu": list(bench)}}
     data.pop("mutants", None)
     path = folder / source.parent.name / source.name
     path.parent.mkdir(exist_ok=True)

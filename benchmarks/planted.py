@@ -47,9 +47,7 @@ cases:
   check: [{{total: 7, n: 5}}, {{total: 1030, n: 1000}}]
   bench:
     cpu: &sizes [{{total: {total}, n: {n}}}]
-    gpu24: *sizes
-    gpu80: *sizes
-    gpu140: *sizes
+    gpu: *sizes
 baseline: {{cuda: "planted_library:{name}", cpu: "planted_library:{name}"}}
 reference: |
   def reference(x, out, n):
