@@ -6,7 +6,6 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -21,7 +20,7 @@ from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Page
 from kgbench.harness.session.session import NO_ROOM, Job, Session, Settings, _Place
 from kgbench.store.reader import read_run
-from tests.harness.living import PROBLEM, RIGHT, Field, ended, wait_until
+from tests.harness.living import PROBLEM, RIGHT, Field, ended
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
 
@@ -36,7 +35,6 @@ def probe(start, device):
     finally:
         worker.close()
 """
-Event = tuple[str, str, float]
 
 
 def job(source: str, sample: int = 0) -> Job:
@@ -88,34 +86,43 @@ def test_broken_reference_is_a_harness_error_of_its_own_problem_only(tmp_path: P
 
 
 def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() -> None:
-    """The candidate that lacks memory has it once its neighbour is gone; here, once that much time has passed."""
-    events: dict[str, list[Event]] = {"slow": [], "hungry": [], "third": []}
+    """The candidate that lacks memory has it once its neighbour is gone; here, once ``enough_at`` has passed."""
+    events: dict[str, list[str]] = {"slow": [], "hungry": [], "third": []}
+    begun, again, alone, slow_may_end, hungry_may_end = (threading.Event() for _ in range(5))
 
-    def listen(name: str) -> Callable[[str, str], None]:
-        return lambda phase, detail: events[name].append((phase, detail, time.monotonic()))
+    def hold_slow(phase: str, detail: str) -> None:
+        events["slow"].append(phase)
+        begun.set()
+        slow_may_end.wait(60.0)
 
-    def judged(name: str, source: str, sample: int) -> tuple[Result, float]:
-        return session.evaluate(job(source, sample), listen(name)), time.monotonic()
+    def hold_hungry(phase: str, detail: str) -> None:
+        events["hungry"].append(phase)
+        if phase == "again":
+            again.set()
+        elif again.is_set():
+            alone.set()
+            hungry_may_end.wait(60.0)
 
     with Session(Settings(device="cpu", jobs=3, timing=False)) as session, ThreadPoolExecutor(3) as pool:
         # All three seats are there, so that nobody waits for one to start.
         assert {each.outcome for each in pool.map(session.evaluate, [job(SLOW, n) for n in range(3)])} == {"passed"}
-        slow = pool.submit(judged, "slow", f"import time\ntime.sleep(3.0)\n{T}", 3)
-        assert wait_until(lambda: events["slow"], 30.0)
-        hungry_source = (
-            "import time\n"
-            f"if time.time() < {time.time() + 2.5}:\n    raise MemoryError('no room beside others')\n"
-            f"time.sleep(0.5)\n{T}"
-        )
-        hungry = pool.submit(judged, "hungry", hungry_source, 4)
-        assert wait_until(lambda: any(phase == "again" for phase, *_ in events["hungry"]), 30.0)
-        third = pool.submit(judged, "third", T, 5)
-        results = {name: future.result() for name, future in (("slow", slow), ("hungry", hungry), ("third", third))}
-    assert {name: result.outcome for name, (result, _) in results.items()} == dict.fromkeys(results, Outcome.PASSED)
-    again = next(index for index, each in enumerate(events["hungry"]) if each[0] == "again")
-    alone_since = events["hungry"][again + 1][2]
-    assert results["slow"][1] <= alone_since + 0.05
-    assert results["hungry"][1] <= events["third"][0][2] + 0.05
+        slow = pool.submit(session.evaluate, job(T, 3), hold_slow)
+        assert begun.wait(30.0)
+        enough_at = time.time() + 6.0
+        lacks = f"import time\nif time.time() < {enough_at}:\n    raise MemoryError('no room beside others')\n"
+        hungry = pool.submit(session.evaluate, job(lacks + T, 4), hold_hungry)
+        assert again.wait(30.0)
+        time.sleep(max(0.5, enough_at - time.time()))  # whoever does not wait would go on meanwhile
+        assert not alone.is_set(), "its neighbour has not ended"
+        slow_may_end.set()
+        assert alone.wait(30.0)
+        assert slow.result(30.0).outcome is Outcome.PASSED
+        third = pool.submit(session.evaluate, job(T, 5), lambda phase, _: events["third"].append(phase))
+        time.sleep(0.5)
+        assert events["third"] == [], "the other one has the device for itself"
+        hungry_may_end.set()
+        assert {each.result(30.0).outcome for each in (hungry, third)} == {Outcome.PASSED}
+    assert events["third"]
 
 
 def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_follow(
