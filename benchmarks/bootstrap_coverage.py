@@ -35,10 +35,10 @@ def main(runs: int) -> None:
     print("| problems | samples | right | geometric mean |\n|---|---|---|---|")
     for problems in (50, 110, 210):
         for samples in (1, 10):
-            held = {"right": 0, SPEEDUP: 0}
+            held = {"correct": 0, SPEEDUP: 0}
             for number in shown(range(runs), runs, f"runs of {problems} problems"):
-                drawn = draws(run(rng, problems, samples), ["right"], f"{problems} {samples} {number}")
-                for name, truth in (("right", 0.5), (SPEEDUP, 1.0)):
+                drawn = draws(run(rng, problems, samples), ["correct"], f"{problems} {samples} {number}")
+                for name, truth in (("correct", 0.5), (SPEEDUP, 1.0)):
                     ends = interval(drawn[name])
                     held[name] += ends is not None and ends[0] <= truth <= ends[1]
             shares = (f"{held[name] / runs:.1%}" for name in held)

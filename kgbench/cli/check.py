@@ -220,9 +220,9 @@ def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[
     ]
     return {
         **result_json(result),
-        "right": result.outcome is Outcome.PASSED,
+        "correct": result.outcome is Outcome.PASSED,
         "guess": guess_of(result, problem),
-        "cases_right": _count_right(result),
+        "cases_correct": _count_correct(result),
         "bench": bench,
         "device": dict(facts),
     }
@@ -239,7 +239,7 @@ def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], fil
     print_line(console, head.append(str(result.outcome), style="green" if right else "red"), indent=0)
     for line in () if right else failure_lines(result, problem):
         print_line(console, Text(plain(line)), indent=2)
-    print_line(console, Text(_count_right(result)), indent=2)
+    print_line(console, Text(_count_correct(result)), indent=2)
     if timed_cases(result):
         console.print()
         console.print(speed_table(result, problem, facts.get("peaks")))
@@ -306,9 +306,9 @@ def _judge(job: Job, shown: str, settings: Settings) -> tuple[Result, Mapping[st
         return result, session.facts
 
 
-def _count_right(result: Result) -> str:
+def _count_correct(result: Result) -> str:
     right, judged = sum(case.outcome is Outcome.PASSED for case in result.cases), len(result.cases)
-    return f"cases judged: {judged}, " + ("all right" if right == judged else f"{right} of them right")
+    return f"cases judged: {judged}, " + ("all correct" if right == judged else f"{right} of them correct")
 
 
 def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:

@@ -24,7 +24,7 @@ _LISTED = 10
 @click.command(short_help="Two runs or more side by side: who is better, and where?")
 @click.argument("runs", metavar="RUN RUN…", nargs=-1, required=True, shell_complete=complete_run)
 @out_option
-@click.option("--anyway", is_flag=True, help="Go on where what differs decides about right or fast; say it only.")
+@click.option("--anyway", is_flag=True, help="Go on where what differs decides about correct or fast; say it only.")
 @json_option
 def compare(runs: Sequence[str], out: Path, anyway: bool, as_json: bool) -> None:
     """Put runs side by side, each beside the first, paired by problem.
@@ -116,7 +116,7 @@ def table(changes: Sequence[Change]) -> Table:
 def lines(found: Comparison) -> Iterable[str]:
     """What the table does not say."""
     yield "* the interval leaves out that there is no difference. Shares change by points, speedups by a factor."
-    timed = {each.group for each in found.changes if each.score != "right"}
+    timed = {each.group for each in found.changes if each.score != "correct"}
     untimed = dict.fromkeys(each.group for each in found.changes if each.group not in timed)
     if untimed:
         yield f"No speed of {', '.join(untimed)}: not timed in both, or in Triton's interpreter, which has none."
@@ -127,7 +127,7 @@ def lines(found: Comparison) -> Iterable[str]:
         yield f"{name}: {words}"
     wins = {who: [each for each in found.duels if each.winner == who] for who in ("first", "second", "neither")}
     counts = ", ".join(f"{who} {len(won)}" for who, won in wins.items())
-    yield f"who wins a problem (more samples right, then faster beyond the clock's noise): {counts}"
+    yield f"who wins a problem (more samples correct, then faster beyond the clock's noise): {counts}"
     for who in ("first", "second"):
         yield from _won(who, wins[who])
 

@@ -42,7 +42,7 @@ def complete_gpu(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 def complete_problem(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Problem ids by their begin, or by the begin of the bare name."""
+    """Problem ids by a prefix, or by a prefix of the bare name."""
     try:
         summaries = _registry(ctx).summaries()
     except KgbenchError:

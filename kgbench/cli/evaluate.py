@@ -63,7 +63,7 @@ def evaluate(
 ) -> None:
     """Judge the replies of a run that `kgbench generate` made, here or on another machine. Nobody is asked.
 
-    RUN is its folder, the begin of its id, or last. Verdicts that are there already stay as they are.
+    RUN is its folder, a prefix of its id, or last. Verdicts that are there already stay as they are.
     """
     from kgbench.models.providers.replay import Recorded
     from kgbench.scores.bounds import parse_bounds

@@ -163,7 +163,7 @@ def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
     if ending.interrupted:
         return INTERRUPTED
     broken = any(row.outcomes.get(Outcome.HARNESS_ERROR) for row in report.rows)
-    wrong = any(row.right < row.problems for row in report.rows)
+    wrong = any(row.correct < row.problems for row in report.rows)
     return int(broken or (fail and wrong))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def leaderboard(folder: Path, as_json: bool, html: Path | None) -> None:
     """Rank all runs that lie in DIR or below: a table per device, library, source and version of its problems.
 
-    The order is fast_1, then right. Runs of a part of a source are listed without a rank.
+    The order is fast_1, then correct. Runs of a part of a source are listed without a rank.
     """
     from rich.console import Console
     from rich.text import Text
@@ -72,7 +72,7 @@ def table(board: Board) -> Table:
     from kgbench.reports.score_tables import headline_cells
 
     made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for head in ("#", "model", "problems", "fast_1", "right", "speedup", "begun"):
+    for head in ("#", "model", "problems", "fast_1", "correct", "speedup", "begun"):
         made.add_column(head, justify="left" if head in ("model", "begun") else "right", no_wrap=head != "model")
     for entry in board.entries:
         problems = str(entry.row.problems)
@@ -81,7 +81,7 @@ def table(board: Board) -> Table:
             problems += f"\nof {row.declared}"
         # The policy is said where it is not the default.
         model = entry.model + (f", policy {entry.policy}" if entry.policy not in ("", "strict") else "")
-        cells = headline_cells(row, ("fast_1", "right", "speedup"))
+        cells = headline_cells(row, ("fast_1", "correct", "speedup"))
         when = f"{entry.date}\n{entry.run.rpartition('-')[2]}{f', {entry.unfinished}' if entry.unfinished else ''}"
         made.add_row(str(entry.rank or ABSENT), plain(model), problems, *cells, when)
     return made

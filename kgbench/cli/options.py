@@ -81,7 +81,7 @@ require_sandbox_option = click.option(
     metavar="LEVEL",
     help="Exit with 3 where kernels cannot be shut off that far: none, process, isolated or full (docs/sandbox.md).",
 )
-fail_option = click.option("--fail", is_flag=True, help="Exit with 1 when any problem is not right.")
+fail_option = click.option("--fail", is_flag=True, help="Exit with 1 when any problem is not correct.")
 problem_dir_option = click.option(
     "--problem-dir",
     "problem_dirs",
@@ -140,14 +140,14 @@ fast_at_option = click.option(
     metavar="P,P,…",
     default="0.5,0.8,1,1.2,1.5,2",
     show_default=True,
-    help="The p for which fast_p is shown: right and more than p times as fast as the library.",
+    help="The p for which fast_p is shown: correct and more than p times as fast as the library.",
 )
 fail_under_option = click.option(
     "--fail-under",
     metavar="BOUNDS",
     default="",
     help="Exit with 1 when a share is lower: 'fast_0=1.0,cublas:fast_1=0.5' bounds fast_0 of all problems and fast_1 "
-    "of cublas. fast_0 is right of every kind, the others are of kind compute.",
+    "of cublas. fast_0 is correct of every kind, the others are of kind compute.",
 )
 out_option = click.option(
     "--out",

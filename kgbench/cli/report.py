@@ -78,7 +78,7 @@ def report(
 
     With --html it is a page with every sample's code, verdict and times (docs/page.md).
 
-    RUN is its folder, the begin of its id, or last. A run that was interrupted or killed is read as far as it came.
+    RUN is its folder, a prefix of its id, or last. A run that was interrupted or killed is read as far as it came.
     """
     from kgbench.scores.bounds import parse_bounds
     from kgbench.store.find import find_run

@@ -29,14 +29,14 @@ def reproduce(run: str, jobs: int | None, out: Path, device: str, as_json: bool)
     """
     from kgbench.reports import reproduction
     from kgbench.reports.model import report_of
-    from kgbench.scores.samples import is_handed_in
+    from kgbench.scores.samples import is_submitted
     from kgbench.store import verification
     from kgbench.store.encoding import json_text
     from kgbench.store.find import find_run
     from kgbench.store.reader import read_run
 
     stored = read_run(find_run(run, out))
-    results = [result for result in report_of(stored).attempts if is_handed_in(result)]
+    results = [result for result in report_of(stored).attempts if is_submitted(result)]
     wanted = jobs_of(stored, results)
     if not wanted:
         raise UsageError(

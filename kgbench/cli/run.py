@@ -95,7 +95,7 @@ command line, 3 this machine cannot, 130 interrupted.
     "--resume",
     metavar="RUN",
     shell_complete=complete_run,
-    help="Do what is missing of a run, given by its folder, the begin of its id or last: candidates without a verdict, "
+    help="Do what is missing of a run, given by its folder, a prefix of its id or last: candidates without a verdict, "
     "harness errors, problems whose file has changed.",
 )
 @click.option(

@@ -54,14 +54,14 @@ class Tally:
     asked: int = 0
     answered: int = 0
     evaluated: int = 0
-    right: int = 0
+    correct: int = 0
     fast: int = 0
     """Right, and surely faster than the library."""
     usd: float = 0.0
     unknown_usd: bool = False
 
     def words(self, source: str) -> str:
-        """``cublas: 12 of 50 asked, 8 answered, $0.31 spent; 7 of 50 evaluated, 5 right, 3 fast``
+        """``cublas: 12 of 50 asked, 8 answered, $0.31 spent; 7 of 50 evaluated, 5 correct, 3 fast``
 
         Each half only where something of it happens: `kgbench generate` judges nothing, `kgbench evaluate` asks nobody.
         """
@@ -70,7 +70,7 @@ class Tally:
             spent = "spent unknown" if self.unknown_usd else f"${self.usd:.2f} spent"
             halves.append(f"{self.asked} of {self.questions} asked, {self.answered} answered, {spent}")
         if self.evaluated or not self.asked:
-            halves.append(f"{self.evaluated} of {self.questions} evaluated, {self.right} right, {self.fast} fast")
+            halves.append(f"{self.evaluated} of {self.questions} evaluated, {self.correct} correct, {self.fast} fast")
         return f"{source}: {'; '.join(halves)}"
 
 
@@ -102,7 +102,7 @@ class Tallies:
         with self._lock:
             tally = self._of(result.problem)
             tally.evaluated += 1
-            tally.right += result.outcome is Outcome.PASSED
+            tally.correct += result.outcome is Outcome.PASSED
             tally.fast += is_fast(result, 1.0)
 
     def lines(self) -> list[str]:

@@ -54,7 +54,7 @@ def usd_per_solved(row: Row) -> float | None:
     return row.cost.usd / row.cost.solved if row.cost and row.cost.usd is not None and row.cost.solved else None
 
 
-_RIGHT: Final = _by_row("right", "right", Row.share_right, percent)
+_CORRECT: Final = _by_row("correct", "correct", Row.share_correct, percent)
 _MEAN: Final = _by_row("speedup", "speedup", lambda row: row.speedup.point if row.speedup else None, times)
 _OVER_ALL: Final = _by_row("speedup over all", "over all", lambda row: row.speedup_over_all, times)
 _COMPILED: Final = _by_row("compiled", "compiled", lambda row: row.compiled / row.problems, percent)
@@ -75,7 +75,7 @@ def _at_k(name: str, k: int) -> Column[Row]:
     def value(row: Row) -> float | None:
         found = next((each for each in row.at_k if each.k == k), None)
         if found is None or name == "pass":
-            return found.right if found else None
+            return found.correct if found else None
         return next((fast.interval for fast in found.fast if fast.p == 1.0), None)
 
     return _by_row(f"{name}@{k}", f"{name}@{k}", value, percent)
@@ -87,7 +87,7 @@ def columns(rows: Sequence[Row], by: str = "source", roofline: ByRow | None = No
     asked = [_at_k("pass", most), _at_k("fast_1", most)] if most > 1 else []
     cost = [Column[Row]("usd per solved", "$ per solved", usd_per_solved, dollars)]
     scores = [
-        _RIGHT,
+        _CORRECT,
         _fast(1.0),
         _fast(1.0, by_point=True),
         _MEAN,
@@ -125,8 +125,8 @@ def all_columns(rows: Sequence[Row], by: str, roofline: ByRow | None = None) -> 
         Column("declared", "declared", lambda row: row.declared),
         Column("samples", "samples", lambda row: row.samples),
         Column("missing samples", "missing", lambda row: row.missing_samples),
-        Column("handed in", "handed in", lambda row: row.handed_in),
-        *(_RIGHT, _COMPILED, _REJECTED),
+        Column("submitted", "submitted", lambda row: row.submitted),
+        *(_CORRECT, _COMPILED, _REJECTED),
         *(_fast(p, by_point=by_point) for p in thresholds for by_point in (False, True)),
         *(_MEAN, _OVER_ALL),
         Column("speedup clock low", "", lambda row: row.speedup.low if row.speedup else None),
@@ -152,7 +152,7 @@ PROBLEM_COLUMNS: Final[tuple[Column[ProblemScores], ...]] = (
     Column("category", "category", lambda row: row.category),
     Column("kind", "kind", lambda row: row.kind),
     Column("samples", "samples", lambda row: row.samples),
-    Column("right", "right", lambda row: row.right),
+    Column("correct", "correct", lambda row: row.correct),
     Column("outcomes", "outcomes", lambda row: ", ".join(f"{n} {o}" for o, n in row.outcomes.items())),
     Column("best speedup", "best", lambda row: row.best.point if row.best else None, times, _ends_of_best),
     Column("median speedup", "median", lambda row: row.median, times),
@@ -181,4 +181,4 @@ def rows_of(report: Report) -> tuple[Row, ...]:
 def headline_columns(rows: Sequence[Row]) -> list[Column[Row]]:
     most = max((row.samples for row in rows), default=1)
     best = [_at_k("pass", most)] if most > 1 else [_COMPILED]
-    return [_RIGHT, _fast(1.0), _MEAN, _OVER_ALL, *best, _REJECTED]
+    return [_CORRECT, _fast(1.0), _MEAN, _OVER_ALL, *best, _REJECTED]

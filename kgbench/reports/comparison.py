@@ -17,9 +17,8 @@ from kgbench.core.types import Result
 from kgbench.problem.problem_set import ProblemSet
 from kgbench.reports.model import is_stale, seed_of, selected_in
 from kgbench.scores import bootstrap, intervals
-from kgbench.scores import rows as scores
 from kgbench.scores.bootstrap import OVER_ALL, SPEEDUP
-from kgbench.scores.samples import OfProblem, Selected, library_ran, newest, scored_problems
+from kgbench.scores.samples import OfProblem, Selected, library_ran, newest, over_all, scored_problems
 from kgbench.scores.speedups import geometric_mean, mean_estimate
 from kgbench.store.reader import StoredRun
 
@@ -214,18 +213,18 @@ def _changes(first: Side, second: Side, common: Sequence[Selected]) -> Iterable[
     """Per source and, where there are several, over all; speed of problems of kind compute, right of every kind."""
     groups = {source: [p for p in common if p.source == source] for source in dict.fromkeys(p.source for p in common)}
     if len(groups) > 1:
-        groups["all problems"] = list(common)
+        groups["micro average"] = list(common)
     seed = f"{seed_of(first.run)} {seed_of(second.run)}"
     for name, problems in groups.items():
         compute = [problem for problem in problems if problem.kind == "compute"]
-        yield from _changes_of(name, ("right",), problems, first, second, seed)
+        yield from _changes_of(name, ("correct",), problems, first, second, seed)
         if compute:
             yield from _changes_of(name, ("fast_1", "fast_1 (point)", OVER_ALL), compute, first, second, seed)
             pairs = zip(_scored(first, compute), _scored(second, compute), compute, strict=True)
             both = [problem for one, other, problem in pairs if _mean(one) and _mean(other)]
             if both:
                 changes = _changes_of(name, (SPEEDUP,), both, first, second, seed)
-                yield from (replace(each, score="speedup where both are right") for each in changes)
+                yield from (replace(each, score="speedup where both are correct") for each in changes)
 
 
 def _scored(side: Side, problems: Sequence[Selected]) -> list[OfProblem]:
@@ -256,11 +255,11 @@ def _changes_of(
 
 def _value(name: str, problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float | None:
     if name == OVER_ALL:
-        return scores.over_all(problems, scored)
+        return over_all(problems, scored)
     if name == SPEEDUP:
         means = [mean for each in scored if (mean := _mean(each))]
         return geometric_mean(means) if means else None
-    p = 0.0 if name == "right" else 1.0
+    p = 0.0 if name == "correct" else 1.0
     return sum(each.share(p, by_point=name.endswith("(point)")) for each in scored) / len(scored)
 
 
@@ -274,13 +273,13 @@ def _duels(first: Side, second: Side, common: Sequence[Selected]) -> Iterable[Du
     for one, other in zip(_scored(first, common), _scored(second, common), strict=True):
         shares = one.share(0), other.share(0)
         if shares[0] != shares[1]:
-            words = f"right {shares[0]:.0%} and {shares[1]:.0%} of its samples" if one.asked + other.asked > 2 else ""
+            words = f"correct {shares[0]:.0%} and {shares[1]:.0%} of its samples" if one.asked + other.asked > 2 else ""
             winner = "first" if shares[0] > shares[1] else "second"
-            yield Duel(one.id, winner, words or f"only the {winner} is right")
+            yield Duel(one.id, winner, words or f"only the {winner} is correct")
             continue
         ends = [_ends(each) for each in (one, other)]
         if ends[0] is None or ends[1] is None:
-            yield Duel(one.id, "neither", "right alike" if shares[0] else "none is right")
+            yield Duel(one.id, "neither", "correct alike" if shares[0] else "none is correct")
             continue
         words = f"{ends[0][1]:.3g}x and {ends[1][1]:.3g}x"
         apart = ends[0][0] > ends[1][2], ends[1][0] > ends[0][2]

@@ -32,11 +32,11 @@ def _source_lines(report: Report) -> Iterable[str]:
         if row.missing_samples:
             failed["not evaluated"] = row.missing_samples
         if failed:
-            yield f"  not right: {', '.join(f'{count} {name}' for name, count in failed.items())}"
+            yield f"  not correct: {', '.join(f'{count} {name}' for name, count in failed.items())}"
         for reason, problems in _by_value(row.no_library).items():
             yield f"  no library for {', '.join(problems)}: {reason}"
         if row.overloads:
-            yield f"  overloads right {count_text(row.overloads_right)} of {row.overloads}"
+            yield f"  overloads correct {count_text(row.overloads_correct)} of {row.overloads}"
         yield from _cautions(row)
 
 
@@ -81,16 +81,16 @@ def run_lines(report: Report) -> Iterable[str]:
         yield "A subset's shares are of the problems selected; do not rank them beside a full run."
     samples = max((row.samples for row in report.rows), default=1)
     if samples > 1:
-        yield f"Right, fast_p and overloads are means over samples, up to {samples} of a problem."
+        yield f"Correct, fast_p and overloads are means over samples, up to {samples} of a problem."
     if any(row.missing_samples for row in report.rows):
-        yield f"{'Samples' if samples > 1 else 'Problems'} that were not evaluated count as not right."
+        yield f"{'Samples' if samples > 1 else 'Problems'} that were not evaluated count as not correct."
     if report.after_rounds:
-        yield "Of a sample's rounds the best one counts: right before not right, then the fastest by its interval."
+        yield "Of a sample's rounds the best one counts: correct before not correct, then the fastest by its interval."
     if any(case.timing and case.timing.noise_source == "measured" for r in report.results for case in r.cases):
         yield "Intervals are as wide as the noise that `kgbench selftest null` measured on this device."
     changing = sorted({r.problem for r in report.results if r.deterministic is False})
     if changing:
-        yield f"Right, but not the same bits in two calls with the same input: {', '.join(changing)}."
+        yield f"Correct, but not the same bits in two calls with the same input: {', '.join(changing)}."
     yield from verification.lines(report.verified, len(verification.winners(report.results)))
     yield from report.notes
     libraries = sorted({_library_words(result.library) for result in report.results if result.library})

@@ -85,7 +85,7 @@ def legend(report: Report) -> Iterable[str]:
         yield "[ ]: the clock's 95 % interval of a speedup. Roofline: share of the device's measured peak."
     else:
         yield "[ ]: 95 % bootstrap interval over problems and samples."
-        yield "speedup: geometric mean of the right ones; over all: a failure counts as 1/1000."
+        yield "speedup: geometric mean of the correct ones; over all: a failure counts as 1/1000."
     driver = f", driver {device['driver']}" if device.get("driver") else ""
     yield f"Run {info.get('id')} of {info.get('model')} on {device.get('name') or 'unknown'}{driver}."
     yield problem_set_words(report.info)

@@ -29,7 +29,7 @@ class AfterRounds:
     rows: tuple[Row, ...]
 
     def to_json(self) -> dict[str, Any]:
-        names = ("source", "kinds", "problems", "right")
+        names = ("source", "kinds", "problems", "correct")
         figures = [
             {name: getattr(row, name) for name in names} | {"fast": [asdict(fast) for fast in row.fast]}
             for row in self.rows
@@ -62,7 +62,7 @@ def samples_table(rows: Sequence[Row]) -> Table:
     table = _table("best of k samples, k =", *map(str, ks))
     for row in sampled:
         at_k = {each.k: each for each in row.at_k}
-        right = {k: each.right for k, each in at_k.items()}
+        right = {k: each.correct for k, each in at_k.items()}
         fast = {k: _fast_1(each.fast) for k, each in at_k.items()}
         for name, shares in (("pass@k", right), ("fast_1@k", fast)):
             if shares[1] is not None:
@@ -72,11 +72,11 @@ def samples_table(rows: Sequence[Row]) -> Table:
 
 
 def rounds_table(after: Sequence[AfterRounds]) -> Table:
-    """right and fast_1 over rounds."""
+    """Shares that are correct and fast_1, over rounds."""
     shown = _side_by_side(after)
     table = _table("after rounds", *(str(each.rounds) for each in shown))
     for rows in zip(*(each.rows for each in shown), strict=True):
-        shares = {"right": [row.share_right() for row in rows], "fast_1": [_fast_1(row.fast) for row in rows]}
+        shares = {"correct": [row.share_correct() for row in rows], "fast_1": [_fast_1(row.fast) for row in rows]}
         for name, over in shares.items():
             if any(share is not None for share in over):
                 table.add_row(f"{rows[0].source} {rows[0].kinds} {name}", *map(percent, over))

@@ -116,9 +116,9 @@ def _ranked(found: Sequence[tuple[Report, Row]]) -> tuple[Entry, ...]:
 
 
 def _order(row: Row) -> tuple[float, float, float]:
-    """fast_1, then right, then the geometric mean over all; the highest first."""
+    """fast_1, then correct, then the geometric mean over all; the highest first."""
     fast = row.fast_at(1.0)
-    return -(fast.interval or 0.0 if fast else 0.0), -row.share_right(), -(row.speedup_over_all or 0.0)
+    return -(fast.interval or 0.0 if fast else 0.0), -row.share_correct(), -(row.speedup_over_all or 0.0)
 
 
 def _entry(rank: int | None, report: Report, row: Row) -> Entry:

@@ -23,7 +23,7 @@ def load_run(path: str | Path, out: str | Path = "runs") -> Run:
     """The run in a folder.
 
     Args:
-        path: the folder; or, as on the command line, the begin of its id, or ``last``.
+        path: the folder; or, as on the command line, a prefix of its id, or ``last``.
         out: where runs lie that are named by an id.
 
     Raises:
@@ -98,7 +98,7 @@ class Run:
         for row in rows:
             if p == 0 or row.kinds == "compute":  # the row of all kinds, where there is one, comes second
                 fast = row.fast_at(p)
-                shares[row.source] = row.share_right() if p == 0 else fast.interval if fast else None
+                shares[row.source] = row.share_correct() if p == 0 else fast.interval if fast else None
         if by is None:
             share = next(iter(shares.values()), None)
             return float("nan") if share is None else share

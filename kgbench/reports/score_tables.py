@@ -22,7 +22,7 @@ def score_table(rows: Sequence[Row]) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, gap, 0, 0), show_edge=False)
     table.add_column("source", no_wrap=True)
     table.add_column("problems", justify="right", no_wrap=True)
-    for name in ("handed\nin", "right\n= fast_0", "fast_1", "fast_1\n(point)", "geometric\nmean"):
+    for name in ("sub-\nmitted", "correct\n= fast_0", "fast_1", "fast_1\n(point)", "geometric\nmean"):
         table.add_column(name, justify="right", no_wrap=True)
     if with_fallback:
         table.add_column("against\nfallback", justify="right", no_wrap=True)
@@ -31,8 +31,8 @@ def score_table(rows: Sequence[Row]) -> Table:
         cells = [
             _label(row),
             str(row.problems),
-            str(row.handed_in),
-            f"{count_text(row.right)}\n{percent(row.share_right())}",
+            str(row.submitted),
+            f"{count_text(row.correct)}\n{percent(row.share_correct())}",
             percent(fast.interval if fast else None),
             percent(fast.point if fast else None),
             _estimate_cell(row.speedup),

@@ -24,14 +24,14 @@ class SuiteRow:
     refused: int
     calls: int
     """Distinct ones, over all overloads."""
-    right: int
+    correct: int
     wrong: int
     not_run: int
     """Calls after one that ended the candidate."""
     outcome: str
     count: int
     """How often the suite has the calls, all together."""
-    count_right: int
+    count_correct: int
     why_refused: dict[str, int] = field(default_factory=dict)
 
 
@@ -57,12 +57,12 @@ def _row(share: Share, result: Result | None) -> SuiteRow:
         used=share.used,
         refused=share.samples - share.used,
         calls=len(counts),
-        right=len(right),
+        correct=len(right),
         wrong=len(cases) - len(right),
         not_run=len(counts) - len(cases),
         outcome=str(result.outcome) if result is not None else _why_none(share, bool(counts)),
         count=sum(counts.values()),
-        count_right=sum(counts.get(key, 0) for key in keys),
+        count_correct=sum(counts.get(key, 0) for key in keys),
         why_refused=dict(share.refused),
     )
 
@@ -78,13 +78,13 @@ def suite_table(suite: Suite, rows: Sequence[SuiteRow]) -> Table:
     traced = suite.name.startswith("trace:")
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("operator", no_wrap=True)
-    of_model = ("right of\nall counted",) if traced else ()
-    for name in ("lines" if traced else "samples", "used", "refused", "calls right", *of_model):
+    of_model = ("correct of\nall counted",) if traced else ()
+    for name in ("lines" if traced else "samples", "used", "refused", "calls correct", *of_model):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for row in rows:
-        counted = (f"{row.count_right} of {row.count}",) if traced else ()
-        numbers = (str(row.samples), str(row.used), str(row.refused), f"{row.right} of {row.calls}", *counted)
+        counted = (f"{row.count_correct} of {row.count}",) if traced else ()
+        numbers = (str(row.samples), str(row.used), str(row.refused), f"{row.correct} of {row.calls}", *counted)
         table.add_row(f"{row.problem}{f' #{row.sample}' if row.sample else ''}", *numbers, row.outcome)
     return table
 
@@ -95,10 +95,10 @@ def suite_lines(suite: Suite, rows: Sequence[SuiteRow]) -> Iterable[str]:
     samples, used = sum(row.samples for row in first), sum(row.used for row in first)
     what = "lines" if suite.name.startswith("trace:") else "samples in torch"
     judged = [row for row in rows if row.calls]
-    all_right = sum(row.right == row.calls for row in judged)
+    all_right = sum(row.correct == row.calls for row in judged)
     yield f"suite {suite.name}: {samples} {what}, {used} used, {samples - used} refused"
-    right, calls = sum(row.right for row in rows), sum(row.calls for row in rows)
-    yield f"  every call right: {all_right} of {len(judged)}; calls right: {right} of {calls}"
+    right, calls = sum(row.correct for row in rows), sum(row.calls for row in rows)
+    yield f"  every call correct: {all_right} of {len(judged)}; calls correct: {right} of {calls}"
     for row in first:
         for reason, count in row.why_refused.items():
             yield f"  {row.problem}: {count} refused: {reason}"

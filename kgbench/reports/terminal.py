@@ -71,7 +71,7 @@ def _print_failures(report: Report, console: Console) -> None:
     untold = (Outcome.PASSED, Outcome.HARNESS_ERROR, Outcome.NO_CANDIDATE, *_LISTED_BY_OUTCOME)
     failures = [result for result in results if result.outcome not in untold]
     if failures:
-        console.print("Not right", style="bold")
+        console.print("Not correct", style="bold")
     for result in failures:
         _print_failure(result, console)
     for outcome in _LISTED_BY_OUTCOME:

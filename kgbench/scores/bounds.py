@@ -12,7 +12,7 @@ from kgbench.core.types import Result
 from kgbench.scores.rows import share_fast
 from kgbench.scores.samples import Selected
 
-_BOUND: Final = re.compile(r"(?:(?P<source>[\w-]+):)?(?:fast_(?P<p>\d+(?:\.\d+)?)|right)=(?P<least>\d*\.?\d+)")
+_BOUND: Final = re.compile(r"(?:(?P<source>[\w-]+):)?(?:fast_(?P<p>\d+(?:\.\d+)?)|correct|right)=(?P<least>\d*\.?\d+)")
 _ROUNDING: Final = 1e-9
 
 
@@ -28,7 +28,7 @@ class Bound:
 
 
 def parse_bounds(text: str) -> tuple[Bound, ...]:
-    """``fast_0=1.0,cublas:fast_1=0.5``; ``right`` is another word for ``fast_0``. Raises UsageError."""
+    """``fast_0=1.0,cublas:fast_1=0.5``; ``correct`` and ``right`` are other words for ``fast_0``. Raises UsageError."""
     bounds = []
     for part in filter(None, map(str.strip, text.split(","))):
         match = _BOUND.fullmatch(part)

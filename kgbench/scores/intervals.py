@@ -36,7 +36,7 @@ def draws(
 ) -> dict[str, Array]:
     """Values of every score that has a meaning for these problems; ``pick`` as for ``bootstrap.draws``."""
     fewest = min(each.asked for each in scored)
-    best = {f"pass@{k}": ("right", k) for k in ks(fewest)}
+    best = {f"pass@{k}": ("correct", k) for k in ks(fewest)}
     if 1.0 in thresholds:
         best |= {f"fast_1@{k}": ("fast_1", k) for k in ks(fewest)}
     seed = f"{seed} {' '.join(each.id for each in scored)}"
@@ -50,14 +50,14 @@ def draws(
 
 
 def names(thresholds: Sequence[float]) -> tuple[str, ...]:
-    """``right``, ``compiled``, ``rejected``, ``fast_1``, ``fast_1 (point)``, … in the order of ``_shares``."""
+    """``correct``, ``compiled``, ``rejected``, ``fast_1``, ``fast_1 (point)``, … in the order of ``_shares``."""
     fast = (f"fast_{p:g}{point}" for p in thresholds for point in ("", " (point)"))
-    return ("right", "compiled", "rejected", *fast)
+    return ("correct", "compiled", "rejected", *fast)
 
 
 def _shares(each: Scored, thresholds: Sequence[float]) -> list[bool]:
     fast = (each.is_fast(p, by_point=by_point) for p in thresholds for by_point in (False, True))
-    return [each.right, each.compiled, each.rejected, *fast]
+    return [each.correct, each.compiled, each.rejected, *fast]
 
 
 def _sampled(of_problem: OfProblem, thresholds: Sequence[float]) -> Sampled:

@@ -16,8 +16,8 @@ from kgbench.scores.rows import AtK, FastP, Row
 from kgbench.scores.samples import Selected, ks, scored_problems
 from kgbench.scores.speedups import geometric_mean, mean_estimate
 
-PROBLEMS_ALIKE: Final = "all problems"
-SOURCES_ALIKE: Final = "sources alike"
+MICRO_AVERAGE: Final = "micro average"
+MACRO_AVERAGE: Final = "macro average"
 
 
 def overall(
@@ -31,7 +31,7 @@ def overall(
         return ()
     (by_problem,) = scores.rows(compute, known, thresholds, by="all", seed=seed)
     intervals = _intervals(compute, known, thresholds, seed) if seed is not None else {}
-    return replace(by_problem, source=PROBLEMS_ALIKE), replace(_alike(of_source, by_problem), intervals=intervals)
+    return replace(by_problem, source=MICRO_AVERAGE), replace(_alike(of_source, by_problem), intervals=intervals)
 
 
 def _alike(rows: Sequence[Row], by_problem: Row) -> Row:
@@ -42,8 +42,8 @@ def _alike(rows: Sequence[Row], by_problem: Row) -> Row:
     over_all = [row.speedup_over_all for row in rows if row.speedup_over_all is not None]
     return replace(
         by_problem,
-        source=SOURCES_ALIKE,
-        right=problems * _mean([row.share_right() for row in rows]),
+        source=MACRO_AVERAGE,
+        correct=problems * _mean([row.share_correct() for row in rows]),
         compiled=problems * _mean([row.compiled / row.problems for row in rows]),
         rejected=problems * _mean([row.rejected / row.problems for row in rows]),
         fast=_fast([row.fast for row in rows]),
@@ -57,7 +57,7 @@ def _alike(rows: Sequence[Row], by_problem: Row) -> Row:
 
 def _at_k(k: int, rows: Sequence[Row]) -> AtK:
     known = [each for row in rows for each in row.at_k if each.k == k]
-    return AtK(k, _mean([each.right for each in known]), _fast([each.fast for each in known]))
+    return AtK(k, _mean([each.correct for each in known]), _fast([each.fast for each in known]))
 
 
 def _fast(of_rows: Sequence[Sequence[FastP]]) -> tuple[FastP, ...]:

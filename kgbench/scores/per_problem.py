@@ -24,7 +24,7 @@ class ProblemScores:
     kind: str
     samples: int
     """Asked for."""
-    right: int
+    correct: int
     outcomes: dict[str, int]
     """Samples by outcome; ``not evaluated`` those without a result."""
     best: Estimate | None
@@ -107,7 +107,7 @@ def _scores(
         category=problem.category,
         kind=problem.kind,
         samples=asked,
-        right=len(right),
+        correct=len(right),
         outcomes=outcomes | missing,
         best=best,
         median=statistics.median(points) if points else None,

@@ -23,7 +23,7 @@ from kgbench.scores.samples import (
     Selected,
     any_interpreted,
     by_problem,
-    is_handed_in,
+    is_submitted,
     ks,
     latest,
     library_ran,
@@ -54,7 +54,7 @@ class AtK:
     """Shares of all problems of a row of which one of k samples is right, and right and fast."""
 
     k: int
-    right: float
+    correct: float
     """pass@k."""
     fast: tuple[FastP, ...]
     """fast_p@k."""
@@ -76,8 +76,9 @@ class Row:
     """Of the declared ones, those selected, all kinds."""
     own: int
     """Selected ones from the user's own folders, all kinds."""
-    handed_in: int
-    right: float
+    submitted: int
+    """Problems with code to judge."""
+    correct: float
     """Problems that are right; with several samples the mean over them."""
     fast: tuple[FastP, ...]
     speedup: Estimate | None
@@ -91,7 +92,7 @@ class Row:
     """Results by outcome, in the order of ``Outcome``; harness errors included."""
     not_evaluated: int
     """Problems without any result: the run was ended before them."""
-    overloads_right: float
+    overloads_correct: float
     """Required overloads that are right, of problems right and not; with several samples the mean over them."""
     overloads: int
     interpreted: int
@@ -120,11 +121,11 @@ class Row:
     """Geometric mean over all problems, where what is not right or has no speedup counts as ``CLAMP[0]``. None where
     speed means nothing, or where problems are not of kind compute and so never timed."""
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Bootstrap intervals over problems and samples by the score's name, such as ``right`` and ``fast_1``
+    """Bootstrap intervals over problems and samples by the score's name, such as ``correct`` and ``fast_1``
     (``intervals.py``); shares from 0 to 1. Empty where none were asked for."""
 
-    def share_right(self) -> float:
-        return self.right / self.problems if self.problems else 0.0
+    def share_correct(self) -> float:
+        return self.correct / self.problems if self.problems else 0.0
 
     def is_subset(self) -> bool:
         return self.declared is not None and self.selected < self.declared
@@ -231,8 +232,8 @@ def _row(
         declared=DECLARED_SIZE.get(source),
         selected=len(of_source) - own,
         own=own,
-        handed_in=sum(any(map(is_handed_in, of_problem)) for of_problem in samples),
-        right=sum(of_problem.share(0) for of_problem in scored),
+        submitted=sum(any(map(is_submitted, of_problem)) for of_problem in samples),
+        correct=sum(of_problem.share(0) for of_problem in scored),
         fast=tuple(_fast_p(scored, p, meaningful=not interpreted) for p in thresholds),
         speedup=None if interpreted else _over_problems(scored, "library"),
         fallback_speedup=None if interpreted else _over_problems(scored, "fallback"),
@@ -240,7 +241,7 @@ def _row(
         no_library=_no_library(samples),
         outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
         not_evaluated=sum(not of_problem for of_problem in samples),
-        overloads_right=sum(map(_overloads_right, problems, samples)),
+        overloads_correct=sum(map(_overloads_right, problems, samples)),
         overloads=sum(len(problem.overloads) for problem in problems),
         interpreted=interpreted,
         **_remarkable(scored),

@@ -18,7 +18,7 @@ from typing import Final
 from kgbench.core.types import Outcome, Result
 from kgbench.scores.speedups import CLAMP, Estimate, speedup
 
-NOT_HANDED_IN: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
+NOT_SUBMITTED: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Selected:
 class Scored:
     """What of a result enters shares and means, computed once for all p."""
 
-    right: bool
+    correct: bool
     compiled: bool
     rejected: bool
     interpreted: bool
@@ -64,8 +64,8 @@ class Scored:
         return math.log(self.library.point if self.library and not self.interpreted else CLAMP[0])
 
     def is_fast(self, p: float, *, by_point: bool = False) -> bool:
-        if not self.right or p == 0:
-            return self.right
+        if not self.correct or p == 0:
+            return self.correct
         if self.library is None or self.interpreted:
             return False
         return (self.library.point if by_point else self.library.low) > p
@@ -89,7 +89,7 @@ class OfProblem:
         return self.counts[key] / self.asked if k == 1 else pass_at_k(self.asked, self.counts[key], k)
 
     def mean(self, name: str) -> float:
-        """Of ``right``, ``compiled`` or ``rejected``."""
+        """Of ``correct``, ``compiled`` or ``rejected``."""
         return sum(bool(getattr(each, name)) for each in self.samples) / self.asked
 
     def logs_over_all(self) -> list[float]:
@@ -109,9 +109,9 @@ def is_compiled(result: Result) -> bool:
     return result.outcome is Outcome.PASSED or (called and result.outcome is not Outcome.COMPILE_ERROR)
 
 
-def is_handed_in(result: Result) -> bool:
+def is_submitted(result: Result) -> bool:
     """There was code to judge."""
-    return result.outcome not in NOT_HANDED_IN
+    return result.outcome not in NOT_SUBMITTED
 
 
 def library_ran(result: Result) -> bool:
@@ -170,12 +170,12 @@ def by_problem(results: Iterable[Result]) -> dict[str, list[Result]]:
 
 
 def any_interpreted(scored: Iterable[OfProblem]) -> bool:
-    return any(each.right and each.interpreted for of_problem in scored for each in of_problem.samples)
+    return any(each.correct and each.interpreted for of_problem in scored for each in of_problem.samples)
 
 
 def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float | None:
     """``Row.speedup_over_all``: a failure counts as ``CLAMP[0]``. None where nothing is timed."""
-    right = [each for of_problem in scored for each in of_problem.samples if each.right]
+    right = [each for of_problem in scored for each in of_problem.samples if each.correct]
     never_timed = bool(right) and all(each.library is None for each in right)
     if never_timed or any_interpreted(scored) or any(problem.kind != "compute" for problem in problems):
         return None

@@ -9,7 +9,7 @@ from kgbench.store.layout import RUN_FILE
 
 
 def find_run(spelling: str, out: Path) -> Path:
-    """The run folder that a path, ``last`` (the newest below ``out``) or the begin of an id means.
+    """The run folder that a path, ``last`` (the newest below ``out``) or a prefix of an id means.
 
     An id may also begin at its token, behind the dash, since what stands before is only the time. Raises StoreError.
     """

@@ -107,7 +107,7 @@ def summary(found: Sequence[Verified]) -> dict[str, Any]:
     """JSON-ready: counts, and per winner both speedups."""
     return {
         "winners": len(found),
-        "still_right": sum(each.right for each in found),
+        "still_correct": sum(each.right for each in found),
         "still_fast": sum(each.fast for each in found),
         "outside_interval": [each.winner.problem for each in found if each.outside],
         "outcome_changed": [each.winner.problem for each in found if not each.right],

@@ -89,7 +89,7 @@ def test_samples_are_judged_stored_and_averaged(tmp_path: Path) -> None:
     ]
     assert sorted(path.name for path in (ending.path / "candidates" / "aten").iterdir()) == ["add.0.py", "add.1.py"]
     (row,) = report_of(run).rows
-    assert (row.problems, row.handed_in, row.right) == (2, 1, 0.5)
+    assert (row.problems, row.submitted, row.correct) == (2, 1, 0.5)
     assert "aten/add sample 1 passed" in lines.getvalue()
     again = provider_of(f"dir:{ending.path / 'candidates'}")
     assert again.samples_of("aten/add") == 2

@@ -107,7 +107,7 @@ def test_from_prompt_to_table_over_all_sources_and_again_without_the_model(tmp_p
     assert found["aten/silu"] == "compile error"
     assert Counter(found.values())["no code"] == len(ids) - len(RIGHT) - len(WRONG) - len(NO_FUNCTION)
     by_source = {(row["source"], row["kinds"]): row for row in report["scores"]}
-    assert by_source["vllm", "compute"]["right"] == 1
+    assert by_source["vllm", "compute"]["correct"] == 1
     assert by_source["cublas", "compute"]["problems"] == 50
     assert not by_source["cublas", "compute"]["subset"]
     assert "210 requests to scripted" in done.stderr
@@ -185,7 +185,7 @@ def test_rounds_go_from_wrong_to_right(tmp_path: Path) -> None:
     assert outcomes(report) == {"aten/t": "passed"}
     assert lines(tmp_path) == 6
     [row] = report["scores"]
-    assert row["right"] == 1
+    assert row["correct"] == 1
     for turns in texts:
         assert turns[1].startswith("```python\n")
         assert turns[2], "the verdict"

@@ -65,7 +65,7 @@ def test_a_wrong_call_does_not_hide_the_others(ground: Path) -> None:
     assert (said["run"]["suite"], said["run"]["timed"], said["run"]["asked"]["suite"]) == ("opinfo", False, "opinfo")
     (row,) = said["suite"]
     assert row["samples"] == row["used"] == row["calls"] == 3
-    assert (row["right"], row["wrong"], row["not_run"], row["outcome"]) == (2, 1, 0, "wrong value")
+    assert (row["correct"], row["wrong"], row["not_run"], row["outcome"]) == (2, 1, 0, "wrong value")
     (stored,) = (ground / "runs").iterdir()
     (result,) = read_run(stored).results
     assert [case.outcome for case in result.cases] == ["wrong value", "passed", "passed"]
@@ -86,6 +86,6 @@ def test_a_run_is_gone_on_with_by_its_own_calls(ground: Path) -> None:
     again = kgbench(ground, "--resume", "last", "--json")
     assert again.exit_code == 0, again.stderr
     (row,) = json.loads(again.stdout)["suite"]
-    assert (row["right"], row["count_right"]) == (1, 6)
+    assert (row["correct"], row["count_correct"]) == (1, 6)
     other = kgbench(ground, "--resume", "last", "--suite", "opinfo")
     assert "the run was begun with --suite trace:" in other.stderr

@@ -70,13 +70,13 @@ class TestSamples:
 
     def test_what_is_missing_is_said(self) -> None:
         text = printed(self.RUN)
-        assert "not right: 1 no code, 5 not evaluated" in text
-        assert "Samples that were not evaluated count as not right." in text
+        assert "not correct: 1 no code, 5 not evaluated" in text
+        assert "Samples that were not evaluated count as not correct." in text
         assert "means over samples, up to 4 of a problem" in text
 
     def test_json_has_every_k_and_p(self) -> None:
         (row,) = data(self.RUN)["scores"]
-        assert [(each["k"], each["right"]) for each in row["at_k"]][:1] == [(1, 0.25)]
+        assert [(each["k"], each["correct"]) for each in row["at_k"]][:1] == [(1, 0.25)]
         assert [fast["p"] for fast in row["at_k"][1]["fast"]] == [0.5, 0.8, 1.0, 1.2, 1.5, 2.0]
         assert (row["samples"], row["missing_samples"]) == (4, 5)
 
@@ -126,14 +126,14 @@ class TestRounds:
     def test_right_and_fast_after_each(self) -> None:
         text = printed(self.RUN)
         assert cells(text, "after rounds") == ["1", "2", "3"]
-        assert cells(text, "aten compute right") == ["50.0%", "100.0%", "100.0%"]
+        assert cells(text, "aten compute correct") == ["50.0%", "100.0%", "100.0%"]
         assert cells(text, "aten compute fast_1") == ["0.0%", "0.0%", "50.0%"]
         assert "Of a sample's rounds the best one counts" in text
-        assert "Not right" not in text
+        assert "Not correct" not in text
 
     def test_json(self) -> None:
         found = data(self.RUN)
-        assert [(each["rounds"], each["scores"][0]["right"]) for each in found["after_rounds"]] == [
+        assert [(each["rounds"], each["scores"][0]["correct"]) for each in found["after_rounds"]] == [
             (1, 1),
             (2, 2),
             (3, 2),

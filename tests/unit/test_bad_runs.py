@@ -45,7 +45,7 @@ def test_a_run_of_the_first_kgbench_has_its_scores(with_windows: bool) -> None:
     assert f"`kgbench run --model dir:{OLDER[0] / 'candidates'}` judges its kernels anew" in note
     (row, _) = report_of(read).rows
     assert row.speedup is not None
-    assert (row.right, row.problems, row.speedup.point) == (1, 2, pytest.approx(2.0))
+    assert (row.correct, row.problems, row.speedup.point) == (1, 2, pytest.approx(2.0))
 
 
 @pytest.mark.parametrize("form", TEXT)

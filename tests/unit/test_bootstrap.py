@@ -17,7 +17,7 @@ from kgbench.problem.registry import load_problem
 from kgbench.scores import bootstrap
 from kgbench.scores import rows as scores
 from kgbench.scores.bootstrap import DRAWS, Sampled
-from kgbench.scores.overall import PROBLEMS_ALIKE, SOURCES_ALIKE, overall
+from kgbench.scores.overall import MACRO_AVERAGE, MICRO_AVERAGE, overall
 from kgbench.scores.per_problem import problem_scores, roofline_by, roofline_of
 from kgbench.scores.samples import Selected, is_compiled
 from tests.unit.made_results import bench, result, timing
@@ -45,13 +45,13 @@ class TestInterval:
         names = [f"aten/p{n}" for n in range(100)]
         found = [result(name, timing(1.0)) for name in names[:50]]
         (row,) = scores.rows(chosen(*names), found, seed="run")
-        low, high = row.intervals["right"]
+        low, high = row.intervals["correct"]
         assert (low, high) == (pytest.approx(0.40, abs=0.011), pytest.approx(0.60, abs=0.011))
 
     def test_samples_of_one_problem_are_drawn(self) -> None:
         """5 of 10 samples: 2 to 8 right in 95 of 100 draws of a binomial."""
         (row,) = scores.rows(chosen("aten/a", samples=10), sampled(result("aten/a", timing(1.0)), 10, 5), seed="run")
-        low, high = row.intervals["right"]
+        low, high = row.intervals["correct"]
         assert low in (0.2, pytest.approx(0.25, abs=0.06))
         assert high == pytest.approx(0.8, abs=0.06)
 
@@ -60,7 +60,7 @@ class TestInterval:
         names = [f"aten/p{n}" for n in range(20)]
         found = [each for name in names for each in sampled(result(name, timing(1.0)), 4, 2)]
         (row,) = scores.rows(chosen(*names, samples=4), found, seed="run")
-        low, high = row.intervals["right"]
+        low, high = row.intervals["correct"]
         # 80 fair coins: 0.5 ± 1.96 · 0.5 / √80.
         assert (low, high) == (pytest.approx(0.39, abs=0.025), pytest.approx(0.61, abs=0.025))
 
@@ -95,12 +95,12 @@ class TestInterval:
     def test_speed_in_the_interpreter_has_none(self) -> None:
         found = [dataclasses.replace(each, interpreted=True) for each in RIGHT_HALF]
         (row,) = scores.rows(chosen("aten/a", "aten/b"), found, seed="run")
-        assert sorted(row.intervals) == ["compiled", "rejected", "right"]
+        assert sorted(row.intervals) == ["compiled", "correct", "rejected"]
 
     def test_missing_samples_are_failures_in_every_draw(self) -> None:
         (row,) = scores.rows(chosen("aten/a", "aten/b", samples=4), [result("aten/a", timing(2.0))], seed="run")
-        assert row.share_right() == 1 / 8
-        assert row.intervals["right"][1] <= 0.75
+        assert row.share_correct() == 1 / 8
+        assert row.intervals["correct"][1] <= 0.75
 
     def test_210_problems_of_10_samples_take_no_time_to_speak_of(self) -> None:
         names = [f"aten/p{n}" for n in range(210)]
@@ -134,7 +134,7 @@ class TestInterval:
             low, high = row.intervals["speedup"]
             assert min(ratios) * (1 - 1e-9) <= low <= high <= max(ratios) * (1 + 1e-9)
         if all(right in (0, 4) for right, _ in counts) and len({right for right, _ in counts}) == 1:
-            assert row.intervals["right"] == (row.share_right(), row.share_right())
+            assert row.intervals["correct"] == (row.share_correct(), row.share_correct())
 
 
 class TestDraws:
@@ -143,16 +143,16 @@ class TestDraws:
         shares = np.array([[1.0], [0.0], [0.0], [0.0]])
         one = Sampled("a", shares, np.array([0.0, np.nan, np.nan, np.nan]), np.zeros(4))
         other = Sampled("b", 1 - shares, np.full(4, np.nan), np.zeros(4))
-        drawn = bootstrap.draws([one, other], ["right"], "seed", at_k={"pass@2": ("right", 2)})
-        assert drawn["right"].shape == (DRAWS,)
-        assert drawn["right"].mean() == pytest.approx(0.5, abs=0.02)
+        drawn = bootstrap.draws([one, other], ["correct"], "seed", at_k={"pass@2": ("correct", 2)})
+        assert drawn["correct"].shape == (DRAWS,)
+        assert drawn["correct"].mean() == pytest.approx(0.5, abs=0.02)
         assert drawn["pass@2"].min() >= 0
         assert drawn["pass@2"].max() <= 1
 
     def test_speedup_is_unknown_in_a_draw_without_any(self) -> None:
         one = Sampled("a", np.ones((1, 1)), np.zeros(1), np.zeros(1))
         other = Sampled("b", np.zeros((1, 1)), np.full(1, np.nan), np.zeros(1))
-        drawn = bootstrap.draws([one, other], ["right"], "seed")
+        drawn = bootstrap.draws([one, other], ["correct"], "seed")
         assert np.isnan(drawn["speedup"]).mean() == pytest.approx(0.25, abs=0.05)
 
     def test_interval_needs_a_value_in_half_of_the_draws(self) -> None:
@@ -216,9 +216,9 @@ class TestOverall:
 
     def test_problems_alike_and_sources_alike(self) -> None:
         by_problem, by_source = overall(self.SELECTED, self.FOUND, (1.0,))
-        assert (by_problem.source, by_source.source) == (PROBLEMS_ALIKE, SOURCES_ALIKE)
-        assert by_problem.share_right() == 2 / 4
-        assert by_source.share_right() == pytest.approx((1 / 3 + 1) / 2)
+        assert (by_problem.source, by_source.source) == (MICRO_AVERAGE, MACRO_AVERAGE)
+        assert by_problem.share_correct() == 2 / 4
+        assert by_source.share_correct() == pytest.approx((1 / 3 + 1) / 2)
         fast = [row.fast_at(1.0) for row in (by_problem, by_source)]
         assert [each.interval for each in fast if each] == [2 / 4, pytest.approx(2 / 3)]
         assert by_problem.speedup is not None
@@ -236,7 +236,7 @@ class TestOverall:
 
     def test_intervals_of_sources_alike_leave_the_one_problem_of_vllm_in_every_draw(self) -> None:
         _, by_source = overall(self.SELECTED, self.FOUND, (1.0,), seed="run")
-        low, high = by_source.intervals["right"]
+        low, high = by_source.intervals["correct"]
         assert (low, high) == (0.5, 1.0)
 
 
@@ -245,7 +245,7 @@ class TestBy:
         picked = [*chosen("vllm/a", category="softmax"), *chosen("aten/a", category="matmul"),
                   *chosen("aten/b", category="softmax")]  # fmt: skip
         rows = scores.rows(picked, RIGHT_HALF, by="category")
-        assert [(row.source, row.problems, row.right) for row in rows] == [("matmul", 1, 1.0), ("softmax", 2, 0.0)]
+        assert [(row.source, row.problems, row.correct) for row in rows] == [("matmul", 1, 1.0), ("softmax", 2, 0.0)]
 
     def test_problem_kind_and_model(self) -> None:
         picked = [*chosen("aten/a"), *chosen("aten/b"), *chosen("aten/t", kind="view")]
@@ -253,7 +253,7 @@ class TestBy:
         assert [row.source for row in scores.rows(picked, RIGHT_HALF, by="kind")] == ["compute", "view"]
         two = [*RIGHT_HALF, dataclasses.replace(RIGHT_HALF[0], model="n", problem="aten/b")]
         rows = [row for row in scores.rows(picked, two, by="model") if row.kinds == "compute"]
-        assert [(row.source, row.right, row.samples) for row in rows] == [("m", 1.0, 1), ("n", 1.0, 1)]
+        assert [(row.source, row.correct, row.samples) for row in rows] == [("m", 1.0, 1), ("n", 1.0, 1)]
 
 
 class TestPerProblem:
@@ -264,7 +264,7 @@ class TestPerProblem:
         ]
         found.append(dataclasses.replace(result("aten/a", outcome=Outcome.WRONG_VALUE), sample=3))
         (each,) = problem_scores({}, chosen("aten/a", samples=5), found)
-        assert (each.samples, each.right, each.median, each.spread) == (5, 3, 2.0, 4.0)
+        assert (each.samples, each.correct, each.median, each.spread) == (5, 3, 2.0, 4.0)
         assert each.best is not None
         assert each.best.point == pytest.approx(4.0)
         assert each.outcomes == {"passed": 3, "wrong value": 1, "not evaluated": 1}
@@ -273,7 +273,7 @@ class TestPerProblem:
     def test_one_sample_has_no_spread_and_nothing_right_no_best(self) -> None:
         each, other = problem_scores({}, chosen("aten/a", "aten/b"), RIGHT_HALF)
         assert (each.spread, each.median) == (None, 2.0)
-        assert (other.best, other.median, other.right) == (None, None, 0)
+        assert (other.best, other.median, other.correct) == (None, None, 0)
 
     def test_roofline_of_a_group_is_a_geometric_mean_of_those_known(self) -> None:
         found = problem_scores({}, chosen("aten/a", "aten/b", "vllm/c", "vllm/d"), [])

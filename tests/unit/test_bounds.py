@@ -18,10 +18,11 @@ def lines(text: str) -> list[str]:
 
 
 def test_bounds_are_read_with_source_p_and_share() -> None:
-    assert parse_bounds("fast_0=1.0, cublas:fast_1.5=.5,right=0,") == (
+    assert parse_bounds("fast_0=1.0, cublas:fast_1.5=.5,right=0,correct=0.5,") == (
         Bound("fast_0=1.0", None, 0.0, 1.0),
         Bound("cublas:fast_1.5=.5", "cublas", 1.5, 0.5),
         Bound("right=0", None, 0.0, 0.0),
+        Bound("correct=0.5", None, 0.0, 0.5),
     )
 
 

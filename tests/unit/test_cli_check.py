@@ -117,7 +117,7 @@ def test_wrong_kernel_ends_with_1_the_first_mismatch_and_a_guess(tmp_path: Path,
         "return, shape [5, 130], float32, at [4, 0]:",
         "got 3, wanted -7, limit 1e-06; 20 % of the elements are wrong",
         "guess: perhaps the last row is left out",
-        "cases judged: 2, 1 of them right",
+        "cases judged: 2, 1 of them correct",
     ):
         assert words in done.stdout
 
@@ -125,7 +125,7 @@ def test_wrong_kernel_ends_with_1_the_first_mismatch_and_a_guess(tmp_path: Path,
 def test_json_is_all_that_stdout_carries(tmp_path: Path, session: type[FakeSession]) -> None:
     session.answer = staticmethod(lambda job: wrong(job.problem_id))
     data = json.loads(check(kernel(tmp_path), "--json").stdout)
-    assert (data["right"], data["outcome"], data["device"]) == (False, "wrong value", FACTS)
+    assert (data["correct"], data["outcome"], data["device"]) == (False, "wrong value", FACTS)
     assert data["guess"] == "perhaps the last row is left out"
     assert data["first_failure"]["mismatch"]["index"] == [4, 0]
     seen = (Evidence("operator", "aten::mm", allowed=False), Evidence("operator", "aten::view"))
@@ -133,7 +133,7 @@ def test_json_is_all_that_stdout_carries(tmp_path: Path, session: type[FakeSessi
         lambda job: dataclasses.replace(right(job.problem_id), policy="report", evidence=seen)
     )
     data = json.loads(check(kernel(tmp_path), "--json").stdout)
-    assert data["right"] is True
+    assert data["correct"] is True
     assert (data["policy"], [each["name"] for each in data["not_allowed"]]) == ("report", ["aten::mm"])
     assert data["speedup"]["point"] == pytest.approx(0.83)
     assert data["bench"][0]["achieved"] == {"gb_per_s": pytest.approx(80.0), "gflop_per_s": pytest.approx(50.0)}

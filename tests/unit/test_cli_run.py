@@ -311,7 +311,7 @@ class TestCommand:
         chosen = ("--problems", "aten/add,aten/mm,aten/softmax,aten/t")
         done = invoke(*chosen, "--model", "baseline", "--device", "cpu", out=tmp_path)
         assert done.exit_code == 130
-        assert "not right: 3 not evaluated" in done.stdout
+        assert "not correct: 3 not evaluated" in done.stdout
         assert "The run was interrupted." in done.stdout
 
     def test_report_prints_the_same_table_again(self, tmp_path: Path, fake_session: type[FakeSession]) -> None:

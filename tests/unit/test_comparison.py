@@ -60,10 +60,10 @@ class TestCompare:
         other = side(tmp_path, "b", [result("aten/a", timing(4.0)), result("aten/b", timing(2.0)),
                                      result("aten/c", timing(1.0))])  # fmt: skip
         found = compare(one, other)
-        right, fast = change(found, "aten", "right"), change(found, "aten", "fast_1")
+        right, fast = change(found, "aten", "correct"), change(found, "aten", "fast_1")
         assert (right.first, right.second, right.change) == pytest.approx((2 / 3, 1.0, 1 / 3))
         assert (fast.first, fast.second, fast.change) == pytest.approx((1 / 3, 2 / 3, 1 / 3))
-        both = change(found, "aten", "speedup where both are right")
+        both = change(found, "aten", "speedup where both are correct")
         assert both.problems == 2
         assert (both.first, both.second, both.change) == pytest.approx((1.0, 8**0.5, 8**0.5))
         assert [(each.problem, each.winner) for each in found.duels] == [
@@ -72,15 +72,15 @@ class TestCompare:
     def test_pairing_makes_a_small_difference_certain(self, tmp_path: Path) -> None:
         """10 % on every problem, beside speeds that differ sixteenfold: paired there is no doubt."""
         found = compare(side(tmp_path, "a", many(1.0)), side(tmp_path, "b", many(1.1)))
-        both = change(found, "aten", "speedup where both are right")
+        both = change(found, "aten", "speedup where both are correct")
         assert both.interval == pytest.approx((1.1, 1.1))
         assert both.certain
-        assert not change(found, "aten", "right").certain
+        assert not change(found, "aten", "correct").certain
 
     def test_interval_of_a_share(self, tmp_path: Path) -> None:
         """10 of 40 more right: 0.25 ± 1.96 · √(0.25 · 0.75 / 40)."""
         found = compare(side(tmp_path, "a", many(1.0, 20)), side(tmp_path, "b", many(1.0, 30)))
-        right = change(found, "aten", "right")
+        right = change(found, "aten", "correct")
         assert right.interval == (pytest.approx(0.116, abs=0.03), pytest.approx(0.384, abs=0.03))
         assert right.certain
 
@@ -163,7 +163,7 @@ class TestCommand:
         assert "not comparable: the runs differ in device" in done.stderr
         (found,) = json.loads(done.stdout)
         assert found["changes"][0] == {
-            "group": "aten", "problems": 40, "score": "right", "first": 1.0, "second": 1.0, "change": 0.0,
+            "group": "aten", "problems": 40, "score": "correct", "first": 1.0, "second": 1.0, "change": 0.0,
             "interval": [0.0, 0.0], "certain": False,
         }  # fmt: skip
 

@@ -91,7 +91,7 @@ def test_a_row_counts_every_round_once_and_scores_the_best() -> None:
     ]
     (row,) = scores.rows([Selected("aten/mm", "compute")], lines)
     assert row.cost is not None
-    assert (row.right, row.outcomes) == (1, {"passed": 1})
+    assert (row.correct, row.outcomes) == (1, {"passed": 1})
     assert (row.cost.requests, row.cost.samples, row.cost.usd) == (2, 1, pytest.approx(0.06))
 
 

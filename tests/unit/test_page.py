@@ -83,9 +83,9 @@ def test_scores_of_the_page_are_those_of_the_report(run: Path, tmp_path: Path) -
     assert [each["problems"] for each in index["headline"]] == [r.problems for r in (*stored.overall, *stored.rows)]
     figures = {name: (value, ends) for name, value, ends in index["headline"][0]["figures"]}
     (at_two,) = (each for each in stored.overall[0].at_k if each.k == 2)
-    assert figures["pass@2"][0] == percent(at_two.right)
+    assert figures["pass@2"][0] == percent(at_two.correct)
     assert figures["pass@2"][1].startswith("[")
-    assert sum(each["right"] for each in index["problems"]) == sum(r.outcome == "passed" for r in stored.results)
+    assert sum(each["correct"] for each in index["problems"]) == sum(r.outcome == "passed" for r in stored.results)
 
 
 def test_every_outcome_has_a_colour() -> None:

@@ -125,7 +125,7 @@ def test_harness_errors_stand_apart() -> None:
     text = printed(run([Result("aten/mm", "m", 0, Outcome.HARNESS_ERROR, "referee lost")], [("aten/mm", "compute")]))
     assert "Harness errors: kgbench failed here" in text
     assert "referee lost" in text
-    assert "Not right" not in text
+    assert "Not correct" not in text
 
 
 def test_failures_are_counted_by_outcome() -> None:
@@ -135,7 +135,7 @@ def test_failures_are_counted_by_outcome() -> None:
         Result("aten/t", "m", 0, Outcome.NO_CANDIDATE),
     ]
     text = printed(run(found, [(name, "compute") for name in ("aten/add", "aten/mm", "aten/t", "aten/later")]))
-    assert "not right: 1 wrong value, 2 no candidate, 1 not evaluated" in text
+    assert "not correct: 1 wrong value, 2 no candidate, 1 not evaluated" in text
     assert re.search(r"^  no candidate: 2 problems \(kgbench report \S+ --by problem lists them\)$", text, re.MULTILINE)
     assert "aten/mm" not in text
 
@@ -214,7 +214,7 @@ def test_table_fits_80_columns() -> None:
 
 def test_nothing_evaluated_still_makes_a_table() -> None:
     text = printed(run([], [("aten/mm", "compute")], notes=("the run was killed",)))
-    assert "not right: 1 not evaluated" in text
+    assert "not correct: 1 not evaluated" in text
     assert "the run was killed" in text
 
 
@@ -261,9 +261,9 @@ def test_progress_on_a_terminal_shows_what_goes_on() -> None:
 @pytest.mark.parametrize(
     ("asked", "judged", "line"),
     [
-        (0, 2, "aten: 2 of 9 evaluated, 2 right, 0 fast"),
+        (0, 2, "aten: 2 of 9 evaluated, 2 correct, 0 fast"),
         (3, 0, "aten: 3 of 9 asked, 2 answered, $0.50 spent"),
-        (3, 2, "aten: 3 of 9 asked, 2 answered, $0.50 spent; 2 of 9 evaluated, 2 right, 0 fast"),
+        (3, 2, "aten: 3 of 9 asked, 2 answered, $0.50 spent; 2 of 9 evaluated, 2 correct, 0 fast"),
     ],
     ids=["evaluate", "generate", "run"],
 )

@@ -54,12 +54,12 @@ class TestLoadRun:
 
     def test_table_has_what_the_report_prints(self, path: Path) -> None:
         table = kgbench.load_run(path).table().set_index("source")
-        assert list(table.index) == ["aten", "vllm", "all problems", "sources alike"]
-        assert table.loc["aten", "right"] == 1.0
+        assert list(table.index) == ["aten", "vllm", "micro average", "macro average"]
+        assert table.loc["aten", "correct"] == 1.0
         assert table.loc["vllm", "rejected"] == 0.5
         assert table.loc["aten", "speedup"] == pytest.approx(1.0)
         assert table.loc["vllm", "speedup_over_all"] == pytest.approx(math.sqrt(8.0 * 0.001))
-        assert table.loc["all problems", "fast_1_low"] <= 0.5 <= table.loc["all problems", "fast_1_high"]
+        assert table.loc["micro average", "fast_1_low"] <= 0.5 <= table.loc["micro average", "fast_1_high"]
         assert table.loc["vllm", "usd_per_solved"] == 1.0
 
     def test_table_per_problem(self, path: Path) -> None:
@@ -95,12 +95,12 @@ class TestFormats:
     def test_a_group_says_how_many_problems_it_has(self, path: Path) -> None:
         lines = printed(path, "--by", "kind").splitlines()
         head = next(number for number, line in enumerate(lines) if line.startswith("problems"))
-        assert lines[head].split()[:3] == ["problems", "count", "right"]
+        assert lines[head].split()[:3] == ["problems", "count", "correct"]
         assert lines[head + 2].split()[:3] == ["compute", "4", "75.0"]
 
     def test_markdown(self, path: Path) -> None:
         lines = printed(path, "--format", "md").splitlines()
-        assert lines[0].startswith("| source | kinds | problems | right | fast_1 |")
+        assert lines[0].startswith("| source | kinds | problems | correct | fast_1 |")
         assert lines[2].startswith(
             "| aten | compute | 2 (subset) | 100.0 % [100.0 %, 100.0 %] | 50.0 % [0.0 %, 100.0 %] |"
         )
@@ -122,9 +122,10 @@ class TestFormats:
 
     def test_csv_by_source_is_the_table_unrounded(self, path: Path) -> None:
         rows = list(csv.DictReader(io.StringIO(printed(path, "--format", "csv", "--by", "source"))))
-        assert [row["source"] for row in rows] == ["aten", "vllm", "all problems", "sources alike"]
+        assert [row["source"] for row in rows] == ["aten", "vllm", "micro average", "macro average"]
         assert float(rows[1]["speedup_over_all"]) == pytest.approx(math.sqrt(0.008), rel=1e-12)
-        assert {"right_low", "right_high", "fast_1_point", "speedup_clock_low", "problem_set_sha256"} <= rows[0].keys()
+        names = {"correct_low", "correct_high", "fast_1_point", "speedup_clock_low", "problem_set_sha256"}
+        assert names <= rows[0].keys()
 
     def test_csv_by_problem(self, path: Path) -> None:
         rows = list(csv.DictReader(io.StringIO(printed(path, "--format", "csv", "--by", "problem"))))
@@ -138,7 +139,7 @@ class TestFormats:
             tables = text.partition("aten: 2 problems")[0]
             assert max(map(len, tables.splitlines())) <= 80
             assert "…" not in tables
-        assert "sources alike" in printed(path)
+        assert "macro average" in printed(path)
         assert "bootstrap over problems and samples" in printed(path)
 
 

@@ -87,14 +87,14 @@ class TestRowsOfSamples:
         ]
         chosen = [Selected(name, "compute", samples=4) for name in ("aten/mm", "aten/add")]
         (row,) = scores.rows(chosen, found, (0.55, 1.0))
-        assert (row.samples, row.missing_samples, row.right) == (4, 0, 0.75)
-        assert [(each.k, each.right) for each in row.at_k] == [(1, 3 / 8), (2, 1 / 2), (4, 1 / 2)]
+        assert (row.samples, row.missing_samples, row.correct) == (4, 0, 0.75)
+        assert [(each.k, each.correct) for each in row.at_k] == [(1, 3 / 8), (2, 1 / 2), (4, 1 / 2)]
         fast_1 = [each.fast[1] for each in row.at_k]
         assert fast_1 == [FastP(1.0, share, share) for share in (1 / 8, 1 / 4, 1 / 2)]
         # Two samples are faster than 0.55 by either measure: 1 - C(2, 2) / C(4, 2).
         assert row.at_k[1].fast[0].interval == pytest.approx((5 / 6) / 2)
         assert row.fast_at(1.0) == row.at_k[0].fast[1]
-        assert row.share_right() == row.at_k[0].right
+        assert row.share_correct() == row.at_k[0].correct
 
     def test_a_sample_that_was_asked_for_and_is_missing_is_not_right(self) -> None:
         chosen = [
@@ -104,9 +104,9 @@ class TestRowsOfSamples:
         found = [sampled(result("aten/mm", timing(2.0), overloads={"": "passed"}), number) for number in (0, 3)]
         (row,) = scores.rows(chosen, found)
         assert (row.samples, row.missing_samples, row.not_evaluated) == (4, 6, 1)
-        assert (row.right, row.overloads_right) == (0.5, 0.5)
+        assert (row.correct, row.overloads_correct) == (0.5, 0.5)
         assert row.fast_at(1.0) == FastP(1.0, 1 / 4, 1 / 4)
-        assert [each.right for each in row.at_k] == pytest.approx([1 / 4, 5 / 12, 1 / 2])
+        assert [each.correct for each in row.at_k] == pytest.approx([1 / 4, 5 / 12, 1 / 2])
         assert scores.share_fast(chosen, found, 1.0) == 1 / 4
 
     def test_k_goes_to_the_smallest_number_of_samples(self) -> None:
@@ -123,7 +123,7 @@ class TestRowsOfSamples:
         found = [sampled(result("aten/mm", timing(2.0), interpreted=True), number) for number in range(2)]
         (row,) = scores.rows([Selected("aten/mm", "compute")], found, (1.0,))
         assert [each.fast for each in row.at_k] == [(FastP(1.0, None, None),)] * 2
-        assert [each.right for each in row.at_k] == [1.0, 1.0]
+        assert [each.correct for each in row.at_k] == [1.0, 1.0]
 
     def test_many_samples_are_scored_in_time(self) -> None:
         made = [result("aten/mm", timing(2.0)), wrong()]
@@ -133,8 +133,8 @@ class TestRowsOfSamples:
             for number in range(100)
         ]
         (row,) = scores.rows([Selected(f"aten/p{place}", "compute", samples=100) for place in range(100)], found)
-        assert row.at_k[0].right == pytest.approx(0.5)
-        assert row.at_k[-1].right == 1.0
+        assert row.at_k[0].correct == pytest.approx(0.5)
+        assert row.at_k[-1].correct == 1.0
 
 
 class TestRounds:

@@ -123,8 +123,8 @@ class TestRow:
             result("cublas/p6", outcome=Outcome.HARNESS_ERROR, library=None),
         ]
         (row,) = scores.rows(chosen, found)
-        assert (row.problems, row.handed_in, row.right, row.not_evaluated) == (8, 6, 3, 1)
-        assert row.share_right() == 3 / 8
+        assert (row.problems, row.submitted, row.correct, row.not_evaluated) == (8, 6, 3, 1)
+        assert row.share_correct() == 3 / 8
         assert [(fast.p, fast.interval, fast.point) for fast in row.fast] == [
             (0.5, 2 / 8, 2 / 8),
             (0.8, 2 / 8, 2 / 8),
@@ -154,7 +154,7 @@ class TestRow:
 
     def test_result_of_a_problem_that_was_not_selected_is_ignored(self) -> None:
         (row,) = scores.rows(selected("aten/a"), [result("aten/a", timing(0.5)), result("aten/b", timing(9.0))])
-        assert (row.right, row.outcomes) == (1, {"passed": 1})
+        assert (row.correct, row.outcomes) == (1, {"passed": 1})
 
     def test_subset_names_the_declared_size(self) -> None:
         (row,) = scores.rows(selected("cublas/a", "cublas/b"), [])
@@ -176,14 +176,14 @@ class TestRow:
     def test_kind_compute_is_the_headline_and_all_kinds_stand_beside_it(self) -> None:
         chosen = [*selected("aten/mm"), *selected("aten/t", kind="view")]
         compute, every = scores.rows(chosen, [result("aten/mm", timing(2.0)), result("aten/t", library=None)])
-        assert (compute.kinds, compute.problems, compute.right) == ("compute", 1, 1)
-        assert (every.kinds, every.problems, every.right) == ("all kinds", 2, 2)
+        assert (compute.kinds, compute.problems, compute.correct) == ("compute", 1, 1)
+        assert (every.kinds, every.problems, every.correct) == ("all kinds", 2, 2)
         assert compute.fast_at(1.0) == scores.FastP(1.0, 1.0, 1.0)
         assert every.fast_at(1.0) == scores.FastP(1.0, 0.5, 0.5)
 
     def test_sources_stay_apart(self) -> None:
         table = scores.rows(selected("aten/mm", "cublas/a"), [result("cublas/a", timing(2.0))])
-        assert [(row.source, row.right) for row in table] == [("aten", 0), ("cublas", 1)]
+        assert [(row.source, row.correct) for row in table] == [("aten", 0), ("cublas", 1)]
 
     def test_samples_are_averaged(self) -> None:
         samples = [
@@ -193,18 +193,18 @@ class TestRow:
             dataclasses.replace(result("aten/mm", outcome=Outcome.NO_CODE), sample=3),
         ]
         (row,) = scores.rows(selected("aten/mm", "aten/add"), samples)
-        assert (row.right, row.handed_in) == (0.5, 1)
+        assert (row.correct, row.submitted) == (0.5, 1)
         assert row.fast_at(1.0) == scores.FastP(1.0, 1 / 8, 1 / 8)
         assert ratios(row.speedup)[0] == pytest.approx(1.0)
 
     def test_later_line_replaces_an_earlier_one(self) -> None:
         lines = [result("aten/mm", outcome=Outcome.HARNESS_ERROR), result("aten/mm", timing(2.0))]
         (row,) = scores.rows(selected("aten/mm"), lines)
-        assert (row.right, row.outcomes) == (1, {"passed": 1})
+        assert (row.correct, row.outcomes) == (1, {"passed": 1})
 
     def test_interpreter_leaves_no_speed_columns(self) -> None:
         (row,) = scores.rows(selected("aten/mm"), [result("aten/mm", timing(0.001), interpreted=True)])
-        assert (row.share_right(), row.speedup, row.fast_at(1.0)) == (1.0, None, scores.FastP(1.0, None, None))
+        assert (row.share_correct(), row.speedup, row.fast_at(1.0)) == (1.0, None, scores.FastP(1.0, None, None))
 
     def test_required_overloads_of_every_selected_problem_are_counted(self) -> None:
         chosen = [
@@ -215,7 +215,7 @@ class TestRow:
         optional_too = {"Tensor": "passed", "Scalar": "wrong value", "out": "passed"}
         found = [result("aten/add", overloads=optional_too), result("aten/mm", overloads={"": "passed"})]
         (row,) = scores.rows(chosen, found)
-        assert (row.overloads_right, row.overloads) == (2, 5)
+        assert (row.overloads_correct, row.overloads) == (2, 5)
 
     def test_cases_without_a_time_are_told(self) -> None:
         (row,) = scores.rows(selected("aten/mm"), [result("aten/mm", timing(2.0), None)])

@@ -172,7 +172,7 @@ def test_rows_count_what_was_judged(tmp_path: Path, halve: Problem) -> None:
     judged = replace(result("aten/halve"), cases=cases, outcome=Outcome.WRONG_VALUE)
     first, never, odd = rows = suite_rows(suite, [judged])
     assert (first.samples, first.used, first.refused, first.calls) == (5, 4, 1, 3)
-    assert (first.right, first.wrong, first.not_run, first.count, first.count_right) == (1, 1, 1, 14, 12)
+    assert (first.correct, first.wrong, first.not_run, first.count, first.count_correct) == (1, 1, 1, 14, 12)
     assert (never.outcome, odd.outcome) == ("no samples", "none fits")
     with (console := Console(width=80, color_system=None)).capture() as shown:
         console.print(suite_table(suite, rows))
@@ -181,7 +181,7 @@ def test_rows_count_what_was_judged(tmp_path: Path, halve: Problem) -> None:
     ]
     lines = list(suite_lines(suite, rows))
     assert lines[0].endswith("8 lines, 4 used, 4 refused")
-    assert lines[1] == "  every call right: 0 of 1; calls right: 1 of 3"
+    assert lines[1] == "  every call correct: 0 of 1; calls correct: 1 of 3"
     assert "  aten/odd: 3 refused: odd" in lines
     assert lines[-1] == "  not among the problems selected: aten.halve.int (1), aten.other.Tensor (1)"
 

@@ -15,7 +15,7 @@ from kgbench.store.layout import REPLIES_DIR
 from kgbench.store.reader import read_info
 from kgbench.store.replies import read_reply
 
-SUMMARY: Final = "replay:RUN      the replies of an earlier run: its folder, the begin of its id, or last"
+SUMMARY: Final = "replay:RUN      the replies of an earlier run: its folder, a prefix of its id, or last"
 RUNS: Final = Path("runs")
 
 

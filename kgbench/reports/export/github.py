@@ -93,13 +93,13 @@ def _hash(path: Path) -> str:
 def summary(report: Report) -> str:
     """Markdown: shares by source, then each sample that is not right, then the speed of the right ones."""
     lines = [f"## kgbench {_cell(str(report.info.get('id') or ''))}", ""]
-    lines += ["| source | problems | right | fast_1 | geometric mean |", "|---|---:|---:|---:|---:|"]
+    lines += ["| source | problems | correct | fast_1 | geometric mean |", "|---|---:|---:|---:|---:|"]
     for row in report.rows:
         fast = row.fast_at(1.0)
         cells = (
             f"{row.source} {row.kinds}",
             str(row.problems),
-            percent(row.share_right()),
+            percent(row.share_correct()),
             percent(fast.interval if fast else None),
             estimate_text(row.speedup) if row.speedup else "–",
         )
@@ -107,7 +107,7 @@ def summary(report: Report) -> str:
     rows = list(one_per_sample(report))
     wrong = [row for row in rows if not (row.result and row.result.outcome is Outcome.PASSED)]
     right = [row for row in rows if row.result and row.result.outcome is Outcome.PASSED]
-    for title, listed in (("Not right", wrong), ("Right", right)):
+    for title, listed in (("Not correct", wrong), ("Correct", right)):
         if listed:
             lines += ["", f"### {title}", "", "| candidate | verdict |", "|---|---|"]
             lines += [f"| {_cell(sample_name(row))} | {_cell(_verdict(row))} |" for row in listed]

@@ -55,7 +55,7 @@ def fast_p_curves(source_rows: Sequence[Row]) -> dict[str, Any] | None:
     return {
         "id": "fast-p",
         "title": "fast_p over p",
-        "text": "Share of all problems of kind compute whose kernel is right and, by the lower end of its interval, "
+        "text": "Share of all problems of kind compute whose kernel is correct and, by the lower end of its interval, "
         "more than p times as fast as the library.",
         "spec": _spec("fast_p over p, one line per source", values, [lines, _at_one("x")], 280),
         "columns": [["source", "source"], ["p", "p"], ["share", "fast_p"], ["point", "fast_p (point)"]],
@@ -76,17 +76,17 @@ def speedup_distribution(estimates: Mapping[str, Sequence[Estimate]]) -> dict[st
     ends = [min(0.5, *(bar["low"] for bar in values)), max(2.0, *(bar["high"] for bar in values))]
     x["scale"] = {"type": "log", "base": 2, "nice": False, "domain": ends}
     x["axis"] = {"format": "~g", "tickCount": 8}
-    encoding: dict[str, Any] = {"x": x, "x2": {"field": "high"}, "y": _count("right samples", values)}
+    encoding: dict[str, Any] = {"x": x, "x2": {"field": "high"}, "y": _count("correct samples", values)}
     encoding["color"] = _by("source", list(estimates))
     encoding["tooltip"] = _tips("source", "low", "high", "samples")
     return {
         "id": "speedups",
         "title": "Distribution of speedups",
-        "text": "Right samples by their speedup; to the right of 1 they are faster than the library.",
+        "text": "Correct samples by their speedup; to the right of 1 they are faster than the library.",
         "spec": _spec(
             "Histogram of speedups by source", values, [{"mark": "bar", "encoding": encoding}, _at_one("x")], 280
         ),
-        "columns": [["source", "source"], ["low", "from"], ["high", "to"], ["samples", "right samples"]],
+        "columns": [["source", "source"], ["low", "from"], ["high", "to"], ["samples", "correct samples"]],
     }
 
 

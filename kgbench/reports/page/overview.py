@@ -79,7 +79,7 @@ def _headline(row: Row) -> dict[str, Any]:
     )
     point = row.speedup.point if row.speedup else None
     figures = [
-        ["right", percent(row.share_right()), _shares(row, "right")],
+        ["correct", percent(row.share_correct()), _shares(row, "correct")],
         ["fast_1", percent(fast.interval if fast else None), _shares(row, "fast_1")],
         ["fast_1 (point)", percent(fast.point if fast else None), _shares(row, "fast_1 (point)")],
         ["geometric mean", _ratio(point), _ratios(row, SPEEDUP)],
@@ -87,7 +87,7 @@ def _headline(row: Row) -> dict[str, Any]:
     ]
     if row.at_k:
         most = row.at_k[-1]
-        figures.append([f"pass@{most.k}", percent(most.right), _shares(row, f"pass@{most.k}")])
+        figures.append([f"pass@{most.k}", percent(most.correct), _shares(row, f"pass@{most.k}")])
     usd = usd_per_solved(row)
     if usd is not None:
         figures.append(["per solved problem", dollars(usd), ""])
@@ -136,7 +136,7 @@ def _line(source: PageSource, selected: Selected, found: ProblemScores) -> dict[
         "kind": found.kind,
         "category": found.category,
         "outcomes": outcomes + [NOT_EVALUATED] * (found.samples - len(outcomes)),
-        "right": found.right,
+        "correct": found.correct,
         "best": [best.point, best.low, best.high] if best else None,
         "median": found.median,
         "spread": found.spread,

@@ -14,7 +14,7 @@ from kgbench.reports.page.document import asset, hash_of, write_files
 from kgbench.reports.page.source import shown
 from kgbench.reports.score_tables import headline_cells
 
-_SCORES: Final = ("fast_1", "right", "speedup")
+_SCORES: Final = ("fast_1", "correct", "speedup")
 _HEADS: Final = ("#", "model", "problems", *_SCORES, "begun", "policy", "run")
 _TEXTS: Final = (1, 6, 7, 8)
 """Columns of text."""

@@ -202,7 +202,7 @@
 
   const COLUMNS = [
     ["problem", "name", (p) => p.id],
-    ["right", "number", (p) => p.right / Math.max(1, p.outcomes.length)],
+    ["correct", "number", (p) => p.correct / Math.max(1, p.outcomes.length)],
     ["outcomes", "text", (p) => outcomeWords(p.outcomes)],
     ["best speedup", "number breaks", (p) => (p.best ? p.best[0] : null)],
     ["median", "number narrow-hide", (p) => p.median],
@@ -216,7 +216,7 @@
   function problemRow(problem) {
     const cells = [
       el("a", { href: problemHash(problem.id) }, problem.id),
-      `${problem.right} of ${problem.outcomes.length}`,
+      `${problem.correct} of ${problem.outcomes.length}`,
       [problem.outcomes.length > 1 ? el("span", { class: "small" }, outcomeWords(problem.outcomes)) : badge(problem.outcomes[0]), problem.outcomes.length > 1 ? el("div", { class: "bar", "aria-hidden": "true" }, stripes(problem.outcomes)) : null, problem.helped ? el("div", { class: "bad small" }, "others did the work") : null],
       estimate(problem.best),
       problem.median === null ? ABSENT : `${ratio(problem.median)}x`,
