@@ -15,7 +15,7 @@ import click
 
 from kgbench.cli.completion import complete_problem, complete_problem_or_verdict
 from kgbench.cli.options import out_option, problem_dir_option, problems_option, source_option
-from kgbench.core.errors import KgbenchError, MachineError, UsageError, shown_path
+from kgbench.core.errors import KgbenchError, MachineError, ProblemFileError, ProblemFileErrors, UsageError, shown_path
 from kgbench.core.names import did_you_mean, resolve
 from kgbench.core.paths import problems_dir
 from kgbench.problem.model import KINDS, SHARED_TEXTS
@@ -311,9 +311,25 @@ def _static_complaint(file: Path) -> str:
             )
         for overload in problem.overloads:
             _bind_all(overload)
+        _check_names(problem)
     except KgbenchError as error:
         return error.printed
     return ""
+
+
+def _check_names(problem: Problem) -> None:
+    """Raise about every function and routine that the file names and that is not there."""
+    from kgbench.baselines.named import named_targets, why_missing
+    from kgbench.problem.format.file import key_line
+
+    wrong = {}
+    for overload in problem.overloads:
+        for key, target in named_targets(overload):
+            if why := why_missing(target, (problem.path.resolve().parents[1],)):
+                line = key_line(problem.path, overload.name, key)
+                wrong[line, key] = ProblemFileError("KGB247", problem.path, line, key, f"'{target}': {why}")
+    if wrong:
+        raise ProblemFileErrors([wrong[place] for place in sorted(wrong)])
 
 
 def _bind_all(overload: Overload) -> None:

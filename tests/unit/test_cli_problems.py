@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -180,6 +181,31 @@ def test_validate_makes_every_case_concrete(own_problem: Path) -> None:
     done = kgbench("validate", "--no-run", str(own_problem))
     assert done.exit_code == 2
     assert "arguments.self.shape: 'tuple(shape)' is (-11,) in case check-4-float32" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("reference: kgbench.baselines.references.aten:tt", "kgbench.baselines.references.aten has no function 'tt';"),
+        ("prepare: helpers:prepared", "helpers has no function 'prepared'; did you mean 'prepare'"),
+        ("canonical: nowhere:sorted", "there is no module 'nowhere'"),
+        (
+            'baseline: {cpu: "openblas:cublasSgem_v2"}',
+            "no routine 'cublasSgem_v2' is known; did you mean",
+        ),
+        ("prepare: helpers:prepare", ""),
+        ('baseline: {cpu: "openblas:cublasSgemm_v2"}', ""),
+        ('fallback: "torch:clone"', ""),
+    ],
+)
+def test_validate_looks_for_what_a_file_names(own_problem: Path, key: str, words: str) -> None:
+    (own_problem.parents[1] / "helpers.py").write_text("import no_such_module\n\ndef prepare(*given): ...\n", "utf-8")
+    text = own_problem.read_text(encoding="utf-8")
+    without = "".join(line for line in text.splitlines(True) if not line.startswith(key.partition(":")[0] + ":"))
+    own_problem.write_text(f"{without}{key}\n", encoding="utf-8")
+    done = kgbench("validate", "--no-run", str(own_problem))
+    assert done.exit_code == (2 if words else 0), done.output
+    assert not words or re.search(rf"mine\.yaml:\d+: {key.partition(': ')[0]}: '[^']+': {words}", done.stdout)
 
 
 def test_validate_without_torch_says_so_and_ends_with_3(monkeypatch: pytest.MonkeyPatch) -> None:

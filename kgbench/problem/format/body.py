@@ -18,7 +18,8 @@ from kgbench.problem.yamltree import Items, Keys, Node, node_of
 
 Errors = Iterator[ProblemFileError | ExpressionError]
 
-_REFERENCES: Final = "kgbench.baselines.references."
+_VLLM_REFERENCES: Final = "kgbench.baselines.references.vllm"
+"""How the modules begin that have a plain version beside each reference."""
 _EXACT_KINDS: Final = ("view", "sync")
 """Kinds that need no tolerance."""
 
@@ -167,7 +168,7 @@ class Part:
         said, reference = self.get("fallback"), self.get("reference")
         if said is not None:
             return None if said == NONE else str(said)
-        ours = self.source == "vllm" and reference is not None and reference.startswith(_REFERENCES)
+        ours = self.source == "vllm" and reference is not None and reference.startswith(_VLLM_REFERENCES)
         return f"{reference}_plain" if ours else None
 
 
