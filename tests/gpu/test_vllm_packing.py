@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from kgbench.baselines import vllm  # noqa: E402
 from kgbench.baselines.packing import allspark, awq, ggml, gptq, marlin, words  # noqa: E402
-from kgbench.baselines.references import vllm_quantized  # noqa: E402
+from kgbench.baselines.references import vllm_ggml, vllm_quantized  # noqa: E402
 from kgbench.baselines.registry import Unavailable  # noqa: E402
 
 pytestmark = pytest.mark.timeout(300)
@@ -97,10 +97,10 @@ def test_gptq_gemm_with_ones_on_the_diagonal_gives_the_matrix(
 def test_ggml_dequantize(library: Callable[[str], Any], number: int, dtype: str) -> None:
     generator = torch.Generator().manual_seed(number)
     packed = torch.randint(0, 256, (16, ggml.row_bytes(number, 512)), generator=generator).to(torch.uint8)
-    vllm_quantized.prepare_ggml({"W": packed}, {"type": number, "values": "default"}, generator)
+    vllm_ggml.prepare_ggml({"W": packed}, {"type": number, "values": "default"}, generator)
     packed = packed.to(DEVICE)
     got = library("ggml_dequantize")(packed, number, 16, 512, getattr(torch, dtype))
-    expected = vllm_quantized.ggml_dequantize(packed, number)
+    expected = vllm_ggml.ggml_dequantize(packed, number)
     assert expected.magnitude is not None
     assert_close(got, expected.value, expected.magnitude, 25.6 if dtype == "bfloat16" else 3.2)  # 1.6 of its last place
 

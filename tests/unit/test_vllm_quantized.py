@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from kgbench.baselines.packing import ggml  # noqa: E402
-from kgbench.baselines.references import vllm_quantized  # noqa: E402
+from kgbench.baselines.references import vllm_ggml, vllm_quantized  # noqa: E402
 from kgbench.core.paths import problems_dir  # noqa: E402
 from kgbench.harness.verdict.compare import Limits, share_used  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
@@ -23,7 +23,7 @@ TYPES = sorted(ggml.FORMATS)
 def matrix(number: int, rows: int, k: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(number)
     packed = torch.randint(0, 256, (rows, ggml.row_bytes(number, k)), generator=generator).to(torch.uint8)
-    vllm_quantized.prepare_ggml({"W": packed}, {"type": number, "values": "default"}, generator)
+    vllm_ggml.prepare_ggml({"W": packed}, {"type": number, "values": "default"}, generator)
     return packed
 
 
@@ -45,7 +45,7 @@ def quantised_product(x: torch.Tensor, packed: torch.Tensor, number: int, larges
 def test_activations_of_eight_bits_pass(number: int, std: float) -> None:
     packed = matrix(number, 256, 1024)
     x = torch.randn(32, 1024, generator=torch.Generator().manual_seed(7)) * std
-    expected = vllm_quantized.ggml_mul_mat(packed, x.double(), number, 256)
+    expected = vllm_ggml.ggml_mul_mat(packed, x.double(), number, 256)
     share = share_used(quantised_product(x, packed, number, 127).float(), expected, LIMITS)
     assert 0.1 < share < 0.95
     assert share_used((x @ ggml.dequantize(packed, number).float().T), expected, LIMITS) < 0.1
@@ -55,7 +55,7 @@ def test_activations_of_eight_bits_pass(number: int, std: float) -> None:
 def test_activations_of_fewer_bits_fail(number: int) -> None:
     packed = matrix(number, 256, 1024)
     x = torch.randn(32, 1024, generator=torch.Generator().manual_seed(7))
-    expected = vllm_quantized.ggml_mul_mat(packed, x.double(), number, 256)
+    expected = vllm_ggml.ggml_mul_mat(packed, x.double(), number, 256)
     coarse = quantised_product(x, packed, number, 31)
     assert share_used(coarse.float(), expected, LIMITS) == float("inf")
     small = x.to(torch.float8_e4m3fn).double() @ ggml.dequantize(packed, number).T
@@ -92,7 +92,7 @@ def test_the_problems_have_the_limits_that_the_scale_is_made_for() -> None:
         text = (Path(problems_dir()) / "vllm" / f"{name}.yaml").read_text()
         assert 'tolerance: {rule: rounding, ulps: 4, compute: "float16"}' in text
         assert load_problem(Path(problems_dir()) / "vllm" / f"{name}.yaml").overloads
-    assert LIMITS.element_factor() * torch.finfo(torch.float16).eps / 2 == vllm_quantized.LIMIT_SHARE
+    assert LIMITS.element_factor() * torch.finfo(torch.float16).eps / 2 == vllm_ggml.LIMIT_SHARE
 
 
 @pytest.mark.parametrize(("load", "most"), [("even", 5), ("few", 4), ("one", 1)])
@@ -106,7 +106,7 @@ def test_sorted_ids_name_every_result_once(load: str, most: int) -> None:
     }
     variables = {"type": 8, "values": "default", "tokens": 11, "top_k": 2, "picks": 2, "experts": experts}
     generator = torch.Generator().manual_seed(2)
-    vllm_quantized.prepare_ggml_moe(tensors, {**variables, "load": load, "block": block}, generator)
+    vllm_ggml.prepare_ggml_moe(tensors, {**variables, "load": load, "block": block}, generator)
     ids, end = tensors["sorted_token_ids"], int(tensors["num_tokens_post_padded"])
     assert sorted(ids[ids < results].tolist()) == list(range(results))
     assert end % block == 0

@@ -32,7 +32,7 @@ def fused_add_rms_norm(
 ) -> Expectations:
     """residual += input; input = residual / sqrt(mean(residual²) + epsilon) * weight, in 8 units of roundoff."""
     total = input + residual
-    value = _normalised(total, epsilon) * weight
+    value = normalised(total, epsilon) * weight
     scale = finite(value.abs() * (1 + mean_off(input) / 8))
     return {"input": Expected(value, scale), "residual": Expected(total)}
 
@@ -40,10 +40,10 @@ def fused_add_rms_norm(
 def fused_add_rms_norm_plain(input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float) -> None:
     """``fused_add_rms_norm`` in float32, rounded once per output."""
     residual.add_(input)
-    input.copy_(_normalised(residual.float(), epsilon) * weight)
+    input.copy_(normalised(residual.float(), epsilon) * weight)
 
 
-def _normalised(rows: torch.Tensor, epsilon: float) -> torch.Tensor:
+def normalised(rows: torch.Tensor, epsilon: float) -> torch.Tensor:
     return rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + epsilon)
 
 
@@ -315,7 +315,7 @@ def _norm_quant(
     group: int,
 ) -> Expectations:
     total = input if residual is None else input + residual
-    groups = _split(_normalised(total, epsilon) * weight, group)
+    groups = in_parts(normalised(total, epsilon) * weight, group)
     # Of ten units of roundoff in a scale: the mean has 2, its root 4 on a GPU, two products one each, the quotient 2;
     # more where the mean is of many. Codes share most of them with their scale, which cancels, so that they have 6.
     # fp8 arrives as float64, int8 as it is.
@@ -380,76 +380,12 @@ def _norm_quant_plain(
     if residual is not None:
         rows = rows + residual
         residual.copy_(rows)
-    groups = _split(_normalised(rows, epsilon) * weight, group)
+    groups = in_parts(normalised(rows, epsilon) * weight, group)
     scale.copy_(_token_scale(groups.abs().amax(-1), scale_ub, "int8" if result.dtype == torch.int8 else "fp8"))
     codes = (groups / scale.unsqueeze(-1)).flatten(-2)
     result.copy_(_int8(codes, None) if result.dtype == torch.int8 else codes.clamp(-FP8_MAX, FP8_MAX))
 
 
-# --- heads ---
-
-
-def _split(rows: torch.Tensor, size: int) -> torch.Tensor:
+def in_parts(rows: torch.Tensor, size: int) -> torch.Tensor:
     """The last dimension as (parts, size)."""
     return rows.reshape(*rows.shape[:-1], -1, size)
-
-
-def fused_qk_norm_rope(
-    qkv: torch.Tensor,
-    num_heads_q: int,
-    num_heads_k: int,
-    num_heads_v: int,
-    head_dim: int,
-    eps: float,
-    q_weight: torch.Tensor,
-    k_weight: torch.Tensor,
-    cos_sin_cache: torch.Tensor,
-    is_neox: bool,
-    position_ids: torch.Tensor,
-) -> Expectations:
-    """Each query and key head normalised, weighted and then rotated; value heads as they are.
-
-    The error scale of a rotated element is the sum of its two products' sizes.
-    """
-    heads = _split(qkv, head_dim)
-    weights = torch.stack([q_weight] * num_heads_q + [k_weight] * num_heads_k)
-    normed = _normalised(heads[:, : num_heads_q + num_heads_k], eps) * weights
-    angles = cos_sin_cache[position_ids].unsqueeze(1)
-    rest = heads[:, num_heads_q + num_heads_k :]
-    value = torch.cat((_rotated(normed, angles, is_neox, -1.0), rest), 1).flatten(1)
-    scale = torch.cat((_rotated(normed.abs(), angles.abs(), is_neox, 1.0), rest.abs()), 1).flatten(1)
-    return {"qkv": Expected(value, scale)}
-
-
-def fused_qk_norm_rope_plain(
-    qkv: torch.Tensor,
-    num_heads_q: int,
-    num_heads_k: int,
-    num_heads_v: int,
-    head_dim: int,
-    eps: float,
-    q_weight: torch.Tensor,
-    k_weight: torch.Tensor,
-    cos_sin_cache: torch.Tensor,
-    is_neox: bool,
-    position_ids: torch.Tensor,
-) -> None:
-    """``fused_qk_norm_rope`` in float32, rounded once."""
-    heads = _split(qkv, head_dim)[:, : num_heads_q + num_heads_k]
-    weights = torch.stack([q_weight] * num_heads_q + [k_weight] * num_heads_k)
-    normed = _normalised(heads.float(), eps) * weights
-    heads.copy_(_rotated(normed, cos_sin_cache[position_ids].float().unsqueeze(1), is_neox, -1.0))
-
-
-def _rotated(heads: torch.Tensor, angles: torch.Tensor, is_neox: bool, minus: float) -> torch.Tensor:
-    """heads: (tokens, heads, head_dim); angles: (tokens, 1, rotary_dim), the cosines first."""
-    half = angles.shape[-1] // 2
-    cos, sin = angles[..., :half], angles[..., half:]
-    first, second = (
-        (slice(0, half), slice(half, 2 * half)) if is_neox else (slice(0, 2 * half, 2), slice(1, 2 * half, 2))
-    )
-    x, y = heads[..., first], heads[..., second]
-    rotated = heads.clone()
-    rotated[..., first] = x * cos + minus * (y * sin)
-    rotated[..., second] = y * cos + x * sin
-    return rotated
