@@ -1,7 +1,7 @@
 """References, prepared inputs and fallbacks of vLLM problems about rows: norms, quantisation, permutations, penalties.
 
 The reference functions take their entry's parameters by name, floating tensors as float64. ``prepare_*`` finish drawn
-inputs in place. ``*_fallback`` have the entries' own signatures and dtypes and are timed where vLLM does not run.
+inputs in place. ``*_plain`` have the entries' own signatures and dtypes and are timed where vLLM does not run.
 """
 
 from __future__ import annotations
