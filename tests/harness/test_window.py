@@ -1,0 +1,151 @@
+"""In which order the referee opens, releases and secures a window. The workers only write down what they are told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
+
+from kgbench.core.types import Outcome
+from kgbench.harness.clock.quiet import DeviceBusy
+from kgbench.harness.clock.window import STALLS, OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
+from kgbench.harness.verdict import defences
+from kgbench.harness.wire.buffers import ControlPage
+from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.harness.workers.started import Clock
+
+pytestmark = pytest.mark.torch
+
+
+class Written:
+    """A library and a candidate, their device and their outputs; ``log`` has what happened, in order."""
+
+    def __init__(self, answer: int) -> None:
+        self.log: list[str] = []
+        self.quiet = True
+        self.posted: list[dict[str, Any]] = []
+        self.clocks = {name: Clock(ControlPage.create()) for name in ("library", "candidate")}
+        self.sides = {name: SimpleNamespace(handle=self.handle(name, answer)) for name in self.clocks}
+        turns = SimpleNamespace(now=lambda: 0.0)
+        self.device = SimpleNamespace(cuda=False, turns=turns, flush=lambda: self.log.append("flush"))
+        self.device.is_quiet = lambda: self.log.append("look for quiet") or self.quiet
+
+    def handle(self, name: str, answer: int) -> SimpleNamespace:
+        def post(message: dict[str, Any], what: str) -> None:
+            self.log.append(f"{name} opens")
+            self.posted.append(message)
+            words = self.clocks[name].page.words
+            words[ControlPage.DONE] = words[ControlPage.SECURED] = message["epoch"]
+
+        def freeze(stopped: bool) -> None:
+            self.log.append(f"{name} {'stops' if stopped else 'goes on'}")
+            handle.is_frozen = stopped
+
+        handle = SimpleNamespace(channel=answer, control=answer, is_frozen=False, log_tail="", post=post)
+        handle.freeze, handle.thaw = lambda: freeze(True), lambda: freeze(False)
+        handle.reply = lambda number, timeout_s, what: {"elapsed_us": 7.0}
+        handle.kill = lambda reason: self.log.append(f"{name} killed: {reason}")
+        return handle
+
+    def inputs(self, name: str, calls: int) -> Any:
+        layout = SimpleNamespace(stride=512)
+        overwrite = lambda side: self.log.append(f"{name} overwrite")  # noqa: E731
+        return SimpleNamespace(
+            rows=range(calls), layout=layout, fill=lambda side: self.log.append(f"{name} in"), overwrite=overwrite
+        )
+
+    def runner(self, *without: str) -> WindowRunner:
+        outputs = SimpleNamespace(secure=lambda side, calls, stride: self.log.append(f"secure {calls} of {stride}"))
+        sides, device = cast("Any", self.sides), cast("Any", self.device)
+        return WindowRunner(sides, self.clocks, device, cast("Any", outputs), 30.0, frozenset(without))
+
+
+@pytest.fixture
+def written() -> Iterator[Written]:
+    """Whoever asks whether a worker has answered finds that it has."""
+    reading, writing = os.pipe()
+    os.write(writing, b"1")
+    yield Written(reading)
+    os.close(reading)
+    os.close(writing)
+
+
+def test_the_candidate_is_stopped_while_the_librarys_window_runs(written: Written) -> None:
+    runner = written.runner()
+    runner.timing = True
+    window = runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    assert written.log == [
+        "candidate stops",
+        "look for quiet",
+        "library opens",
+        "values in",
+        "flush",
+        "secure 4 of 512",
+    ]
+    assert (window.side, window.kind, window.calls) == ("library", "window", 4)
+    assert written.posted[0] == {"op": "window", "id": 1, "epoch": 1, "calls": 4, "queued": False, "overhead": False}
+
+
+def test_inputs_come_once_a_queue_is_whole_and_the_candidate_is_stopped(written: Written) -> None:
+    written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=True), "case 1")
+    assert written.log == ["candidate opens", "candidate stops", "values in", "flush", "secure 4 of 512"]
+
+
+def test_outputs_are_secured_once_the_candidate_is_stopped(written: Written) -> None:
+    runner = written.runner()
+    runner.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    assert written.log == ["candidate opens", "values in", "flush", "candidate stops", "secure 4 of 512"]
+    runner.settle("candidate")
+    assert written.log[-1] == "candidate goes on"
+    assert runner.owed == {}
+
+
+def test_a_probes_inputs_are_replaced_at_the_mark_and_put_back_before_its_outputs_are_secured(written: Written) -> None:
+    values, others = written.inputs("values", 2), written.inputs("others", 2)
+    window = written.runner().run(ProbeWindow("candidate", values, False, replacement=others), "case 1")
+    assert written.log[2:] == [
+        "flush", "candidate stops", "others overwrite", "candidate goes on", "values overwrite", "candidate stops",
+        "secure 2 of 512",
+    ]  # fmt: skip
+    assert window.kind == "probe"
+
+
+def test_an_overhead_window_has_one_least_call_and_no_outputs(written: Written) -> None:
+    window = written.runner().run(OverheadWindow("library", queued=False), "case 1")
+    assert (window.kind, window.calls) == ("overhead", 1)
+    assert written.posted[0]["overhead"] is True
+    assert written.log == ["candidate stops", "library opens", "flush", "secure 0 of 0"]
+
+
+def test_a_device_that_is_not_quiet_times_nothing(written: Written) -> None:
+    runner = written.runner()
+    runner.timing, written.quiet = True, False
+    with pytest.raises(DeviceBusy):
+        runner.run(OverheadWindow("library", queued=False), "case 1")
+    assert "library opens" not in written.log
+
+
+def test_a_queue_that_waits_for_the_device_is_let_go_and_tried_again(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("select.select", lambda *_: ([], [], []))
+    with pytest.raises(WorkerFailed) as failed:
+        written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=True), "case 1")
+    assert failed.value.outcome is Outcome.TIMEOUT
+    assert written.log == ["candidate opens"] * STALLS + ["candidate killed: deadline"]
+    assert written.clocks["candidate"].page.words[ControlPage.RELEASE] == STALLS
+
+
+def test_only_without_the_referees_clock_is_a_worker_believed(written: Written) -> None:
+    believed = written.runner(defences.CLOCK)
+    believed.overhead_us = 5.0
+    window = believed.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    assert (window.done_us, window.secured_us) == (12.0, 12.0)
+    assert written.posted[0]["own_clock"] is True
+    window = written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    assert window.done_us != 7.0
