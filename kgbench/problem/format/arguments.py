@@ -61,11 +61,13 @@ class Arguments:
         sets: dict[str, dict[str, Draw]] = {}
         known = names if "value_sets" in self.part.own else self.elsewhere
         for name, draws in (self.part.get("value_sets") or {}).items():
-            node = self.part.at("value_sets").mapping()[name]
+            at = self.part.data["value_sets"][name]
             if name == "default":
-                self.errors.append(node.complaint("KGB224", "is drawn as each argument's own 'draw' says", "remove it"))
+                self.errors.append(
+                    node_of(at).complaint("KGB224", "is drawn as each argument's own 'draw' says", "remove it")
+                )
             for argument, draw in draws.items():
-                self._check_set(node.mapping()[argument], name, said.get(argument), known)
+                self._check_set(node_of(at[argument]), name, said.get(argument), known)
                 sets.setdefault(argument, {})[name] = draw
         self._check_repeated(said, names)
         return sets
@@ -89,7 +91,7 @@ class Arguments:
             draws = keys.draw if isinstance(keys, Tensor) and argument in names else None
             for name in set(draws or {}) - {"default"}:
                 if name in first:
-                    node = self._at(argument).mapping()["draw"].mapping()[name]
+                    node = node_of(self.part.data["arguments"][argument]["draw"][name])
                     what = f"the set stands under '{first[name]}' too"
                     step = f"say it once: value_sets: {{{name}: {{{first[name]}: …, {argument}: …}}}}"
                     self.errors.append(node.complaint("KGB224", what, step))

@@ -112,13 +112,19 @@ def read_keys(path: Path, text: str) -> Written:
     if not isinstance(data, Keys):
         node = node_of(data)
         raise node.complaint("KGB230", f"expected keys with values, got {node.kind_and_text()}")
+    file = _right_keys(data, errors)
+    return Written(path, file, data, errors + list(_head_errors(data)))
+
+
+def _right_keys(data: Keys, errors: Errors) -> File:
+    """What is right is kept, so that all that is wrong between keys can be said as well."""
     try:
-        file = File.model_validate(data, context=errors)
+        return File.model_validate(data, context=errors)
     except ValidationError as wrong:
         errors += complaints(wrong)
-        # What is right is kept, so that all that is wrong between keys can be said as well.
-        file = File.model_validate(_without(data, wrong), context=[])
-    return Written(path, file, data, errors + list(_head_errors(data)))
+        rest = _without(data, wrong)
+    # Without a wrong key another one may be wrong: that follows from the first, and nothing is said of it.
+    return _right_keys(rest, [])
 
 
 def _head_errors(data: Keys) -> Iterator[ProblemFileError]:
