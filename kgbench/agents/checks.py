@@ -19,8 +19,9 @@ from kgbench.core.types import Outcome, Result
 from kgbench.llm.conversation import Question
 
 MAX_KERNEL_BYTES: Final = 1 << 20
+"""Bytes of a kernel at most that an agent may have checked."""
 SEND_S: Final = 10.0
-"""For one message, from connecting to its end; the next one waits meanwhile."""
+"""Seconds that one message may take, from connecting to its end; the next one waits meanwhile."""
 _WAITING: Final = 64
 NOT_RIGHT, NOT_ASKED, NOBODY, TOO_OFTEN = 1, 2, 3, 4
 """Exit codes of ``./check`` beside 0."""

@@ -44,7 +44,7 @@ class Way:
 
     namespaces: tuple[str, ...]
     features: tuple[str, ...]
-    """Of ``mounts.FEATURES``."""
+    """Features of the mount namespace that this way needs, of ``mounts.FEATURES``."""
     landlock: bool
 
 
@@ -63,11 +63,11 @@ class Places:
     """What of the file system an agent gets."""
 
     folder: str
-    """Where it works."""
+    """Folder that the agent works in."""
     spare: str
     """A folder for ``home`` and ``tmp`` where those cannot be mounted."""
     secret: tuple[str, ...]
-    """Of them nothing may be read but ``kept``."""
+    """Folders of which nothing may be read but ``kept``."""
     covered: tuple[str, ...]
     """``secret``, and what is nobody's business: outer ones first."""
     kept: tuple[str, ...]

@@ -23,6 +23,7 @@ from kgbench.harness.machine import processes
 from kgbench.harness.sandbox import linux
 
 KILL_DEADLINE_S: Final = 10.0
+"""Seconds in which a tree of processes is signalled again until it is gone."""
 
 
 def main(fd: int) -> None:

@@ -14,6 +14,7 @@ from kgbench.cli.options import deadline_overrides, deadlines_on
 from kgbench.core.errors import UsageError, numbered
 
 _NAMED: Final = 5
+"""Most candidates that one line names; it counts the others."""
 
 if TYPE_CHECKING:
     from rich.console import Console

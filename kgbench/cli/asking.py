@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kgbench.store.writer import RunStore
 
 ASK_ABOVE_USD: Final = 5.0
+"""Dollars above which a person at a terminal is asked before the first request."""
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -174,9 +175,9 @@ class Forecast:
     requests: int
     input_tokens: int
     output_tokens: int
-    """At most."""
+    """Tokens that replies have at most."""
     usd: float | None
-    """At most; None where the price is unknown, 0 where nobody is paid."""
+    """Dollars at most; None where the price is unknown, 0 where nobody is paid."""
 
     def words(self, provider: ModelProvider) -> str:
         asker, budget = provider.asker, provider.asking.budget_usd

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kgbench.problem.registry import Registry
 
 MOST_HINTS: Final = 5
+"""Most hints that are printed; a line counts the others."""
 _DRAWN_FOR: Final = re.compile(r"(?P<model>.+)#(?P<sample>[0-9]+)(?:\.(?P<round>[0-9]+))?", re.DOTALL)
 _TOP_LEVEL: Final = re.compile(r"^(?:def\s+(\w+)|(\w+)\s*=[^=])", re.MULTILINE)
 EPILOG: Final = """

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kgbench.store.writer import RunStore
 
 INTERRUPTED: Final = 130
+"""Exit code of a run that a signal ended; 128 + SIGINT, as shells have it."""
 
 
 @dataclass(frozen=True)

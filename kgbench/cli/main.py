@@ -47,6 +47,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 COMMANDS: Final = {name: target for group in GROUPS.values() for name, target in group.items()}
 
 INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C; 128 + SIGINT, as shells have it."""
 
 EPILOG: Final = """
 \b

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PHASES: Final = ("import", "compile", "extension", "case", "window", "whole")
 
 ALL_GPUS: Final = 1 << 10
+"""Number of GPUs that ``--gpus all`` stands for: more than a machine has."""
 
 
 class GpuCount(click.IntRange):

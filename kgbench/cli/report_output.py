@@ -43,7 +43,7 @@ FOLDERS: Final = {
     "backendbench": "kgbench.reports.export.backendbench:files",
     "kgb": "kgbench.reports.export.kernelgenbench:files",
 }
-"""Of the formats that are several files a function of the report: text by path below the folder of ``--to``."""
+"""Formats that are several files, each a function of the report that returns text by path below ``--to``."""
 
 
 def breaks(report: Report, bounds: Sequence[Bound]) -> bool:

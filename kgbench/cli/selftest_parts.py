@@ -56,7 +56,7 @@ class Part:
     lines: list[str] = field(default_factory=list)
     """What is printed."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """The same as JSON-ready data."""
+    """What is printed, as JSON-ready data."""
     cut_short: CutShort | None = None
 
     @property

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kgbench.problem.model import Problem
 
 LOG_LINES: Final = 60
+"""Lines of a log's end that are printed."""
 _SAMPLE: Final = re.compile(r"(?P<id>.+)#(?P<sample>[0-9]+)(?:\.(?P<round>[0-9]+))?")
 
 

@@ -22,7 +22,7 @@ from kgbench.reports.words import no_candidate_words, numbered_as, result_line
 from kgbench.scores.samples import is_fast
 
 TALLY_EVERY_S: Final = 20.0
-"""Where there is no terminal to show it all the time."""
+"""Seconds between two lines that say how far each source is, where no terminal shows it all the time."""
 _STYLES: Final = {
     Outcome.PASSED: "green",
     Outcome.SKIPPED: "yellow",

@@ -60,7 +60,7 @@ class Sampling:
     thinking: str | None = None
     """``off``, ``low``, ``medium`` or ``high``; a provider that has no such thing refuses it with UsageError."""
     timeout_s: float = 600.0
-    """For one reply; for an agent, the whole of its work on one problem."""
+    """Seconds for one reply; for an agent, for the whole of its work on one problem."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class Question:
     problem: Problem
     sample: int
     round: int
-    """From 0; later ones carry the verdict of the one before in ``prompt``."""
+    """Round from 0; later ones carry the verdict of the one before in ``prompt``."""
     prompt: Prompt
     sampling: Sampling
     judge: Callable[[str], Result] | None = None
     """Asks the run's referee about a text with inputs of its own; None where nothing is judged (generate)."""
     folder: Path | None = None
-    """Where a provider may keep what it wants of this question (an agent's log); made by whoever writes there."""
+    """Folder in which a provider may keep what it wants of this question (an agent's log); the writer makes it."""
     hidden: tuple[Path, ...] = ()
     """What an agent must not see: the run's own folder, the user's problem folders."""
     visible: tuple[Path, ...] = ()
@@ -119,7 +119,7 @@ class Reply:
     stop: Stop = Stop.END
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
-    """From sending the request to the last byte."""
+    """Seconds from sending the request to the last byte."""
     batch: bool = False
     """Asked through a provider's batch interface, at its price."""
     detail: str = ""

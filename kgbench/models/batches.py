@@ -18,6 +18,7 @@ from kgbench.models.http import NotFound
 
 # Below the 100,000 requests and 256 MB that a batch may have.
 REQUESTS_PER_BATCH: Final = 2000
+"""Most requests that one batch carries."""
 POLL_MOST_S: Final = 60.0
 POLL_GROWS: Final = 1.5
 TICKET: Final = "batch.json"

@@ -26,8 +26,9 @@ from kgbench.llm.conversation import NotAnswered, Question, Reply, Sampling, Sto
 from kgbench.models.provider import ModelError
 
 RETRIES: Final = 4
-"""By the SDK: it waits 0.5, 1, 2 and 4 s, or as long as the server says."""
+"""Retries of one request by the SDK: it waits 0.5, 1, 2 and 4 s, or as long as the server says."""
 CONNECT_TIMEOUT_S: Final = 15.0
+"""Seconds to connect to a server; a reply has a limit of its own."""
 THINKING: Final = ("off", "low", "medium", "high")
 SHORTEST_KEY: Final = 8
 """What is shorter is a word that stands for a key, as `none` or `EMPTY`."""

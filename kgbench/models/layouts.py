@@ -22,6 +22,7 @@ NUMBERED_FOLDER: Final = re.compile(r"(?:round|sample|attempt|run)_(?P<number>\d
 """A folder that holds one sample of many problems, such as KernelGenBench's ``round_1``."""
 KERNELBENCH_FILE: Final = re.compile(r"level_\d+_problem_\d+_sample_\d+_kernel")
 UNMATCHED_SHOWN: Final = 20
+"""Most files of a folder that are named because no problem was found for them."""
 
 _Numbers = tuple[int, int]
 """(of the folder, of the file), -1 where there is none: the order of a problem's samples."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kgbench.llm.conversation import Asker
 
 MAX_SOURCE_BYTES: Final = 1 << 20
+"""Bytes of a candidate's text at most; a longer file counts as no code."""
 
 
 class ModelError(UsageError):
@@ -45,7 +46,7 @@ class Candidate:
     trusted: str | None = None
     """``baseline`` or ``reference``: the project's own code takes the candidate's place. Never set by a candidate."""
     path: Path | None = None
-    """Where the code was read from, or was looked for."""
+    """File that the code was read from, or that was looked for."""
     outcome: Outcome | None = None
     """Settled before anything runs: ``no candidate`` or ``no code``."""
     reason: str = ""

@@ -34,7 +34,7 @@ class TorchFacts:
 
     operators: Mapping[str, OperatorFacts]
     version: str = ""
-    """Of torch."""
+    """Version of torch."""
     missing: str = ""
     """Why nothing is known, in words for whoever asked; empty where all is."""
 

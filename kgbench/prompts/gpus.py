@@ -18,7 +18,7 @@ _IGNORED: Final = ("nvidia", "geforce", "gpu")
 _OTHERS: Final = frozenset(("d", "laptop", "max", "mobile", "nvl", "super", "ti"))
 """Words that make another GPU of a name, with other numbers."""
 _ALIKE: Final = 0.12
-"""By how much a driver's memory may differ from the data sheet's: some is kept for error correction."""
+"""Largest relative difference of a driver's memory from the data sheet's: some is kept for error correction."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class _Evidence:
     wrong: Mismatch
     passed: Sequence[CaseResult]
     access: str
-    """Of the output, as the problem file says; empty for a returned tensor."""
+    """Access of the output as the problem file says; empty for a returned tensor."""
 
     @property
     def count(self) -> int:

@@ -40,7 +40,7 @@ class PromptOptions:
     target: Gpu | None = None
     """The GPU that the kernel is for; None is any."""
     agent: bool = False
-    """For a program with a working folder instead of a single reply."""
+    """The prompt is for a program with a working folder, not for a single reply."""
 
     @property
     def language_words(self) -> str:

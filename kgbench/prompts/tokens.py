@@ -9,6 +9,7 @@ import math
 from typing import Final
 
 BYTES_PER_TOKEN: Final = 2.3
+"""Bytes of a prompt per token, for estimates before a model is asked."""
 
 
 def estimated_tokens(text: str) -> int:

@@ -62,7 +62,7 @@ class OverloadWords:
     returns: tuple[str, ...]
     dtypes: str
     further_dtypes: str
-    """In which some calls come, and not all."""
+    """Dtypes in which some calls come, and not all."""
     tolerance: str
     needs: str
     calls: tuple[str, ...]

@@ -26,7 +26,7 @@ class Entry:
     """A run's row for one source."""
 
     rank: int | None
-    """From 1, the same for runs of equal shares; None for a part of the source."""
+    """Rank from 1, the same for runs of equal shares; None for a part of the source."""
     run: str
     path: Path
     model: str
@@ -36,7 +36,7 @@ class Entry:
     unfinished: str
     """How it ended, such as ``interrupted``, where it lacks results that count as failures; else empty."""
     row: Row
-    """With its bootstrap intervals."""
+    """The run's row for this source, with bootstrap intervals."""
 
 
 @dataclass(frozen=True)

@@ -43,13 +43,13 @@ class Report:
     verified: tuple[verification.Verified, ...] = ()
     """Winners that were measured again."""
     overall: tuple[Row, ...] = ()
-    """Over several sources: each problem weighing the same, and each source."""
+    """Micro and macro average over several sources: each problem weighs the same, or each source."""
     by: str | None = None
     """What was asked for in place of the rows by source, one of ``scores.BY``."""
     groups: tuple[Row, ...] = ()
     """The rows by that; those of a category, kind and model hold problems of several sources."""
     per_problem: tuple[ProblemScores, ...] = ()
-    """In the order of the run; only with ``by``, since rooflines need every problem file."""
+    """Scores of each problem, in the order of the run; only with ``by``, since rooflines need every problem file."""
 
 
 def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: str | None = None) -> Report:

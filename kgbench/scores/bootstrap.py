@@ -25,11 +25,13 @@ Array = npt.NDArray[np.float64]
 Picks = npt.NDArray[np.int64]
 
 DRAWS: Final = 2000
+"""Draws of the bootstrap of one score."""
 AGAIN: Final = 500
 """How often a problem's samples are drawn. Each time that a draw has the problem it takes one of these at random."""
 SPEEDUP: Final = "speedup"
 OVER_ALL: Final = "speedup over all"
 _INSIDE: Final = 0.95
+"""Share of the draws that lie inside an interval."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Cost:
     """Sum over the requests, which may have run at the same time."""
     usd: float | None
     known_usd: float
-    """Of the requests whose price is known."""
+    """Dollars of the requests whose price is known."""
     unknown_prices: int
     """Requests whose price is unknown."""
 

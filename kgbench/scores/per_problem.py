@@ -28,17 +28,17 @@ class ProblemScores:
     outcomes: dict[str, int]
     """Samples by outcome; ``not evaluated`` those without a result."""
     best: Estimate | None
-    """Of the right sample with the highest lower end; the ends are the clock's noise, not a bootstrap's."""
+    """Speedup of the correct sample with the highest lower end; the ends are the clock's noise, not a bootstrap's."""
     median: float | None
-    """Of the right samples' speedups."""
+    """Median speedup of the correct samples."""
     spread: float | None
-    """Highest speedup / lowest of the right samples; None with fewer than two."""
+    """Highest speedup / lowest of the correct samples; None with fewer than two."""
     roofline: float | None
     """Share (0 to 1) of the device's measured peak that the best sample reaches."""
     usd: float | None
     """What asking about it cost, all samples and rounds; None where no model was asked or a price is unknown."""
     usd_per_solved: float | None
-    """The same where a sample is right."""
+    """Dollars of all requests about the problem, where a sample is correct."""
 
 
 def problem_scores(

@@ -73,7 +73,7 @@ class Row:
     declared: int | None
     """Problems the benchmark declares for this source, all kinds; None for a source of the user's."""
     selected: int
-    """Of the declared ones, those selected, all kinds."""
+    """Declared problems that the run selected, all kinds."""
     own: int
     """Selected ones from the user's own folders, all kinds."""
     submitted: int
@@ -82,9 +82,9 @@ class Row:
     """Problems that are right; with several samples the mean over them."""
     fast: tuple[FastP, ...]
     speedup: Estimate | None
-    """Over the right ones that ran against the library."""
+    """Geometric mean over the correct problems that ran against the library."""
     fallback_speedup: Estimate | None
-    """Over the right ones that have only a plain torch expression to compare with; never part of fast_p."""
+    """Geometric mean over the correct problems compared with a plain torch expression only; never part of fast_p."""
     against_library: int
     no_library: dict[str, str]
     """Why the library did not run, by problem."""
@@ -108,7 +108,7 @@ class Row:
     missing_samples: int
     """Samples asked for that have no result, problems without any result included."""
     at_k: tuple[AtK, ...]
-    """For k = 1, 2, 5, 10, … and ``samples``; empty with one sample."""
+    """pass@k and fast_p@k for k = 1, 2, 5, 10, … and ``samples``; empty with one sample."""
     cost: Cost | None
     """What the asking took; None where no model was asked."""
     unconfined: dict[str, int]

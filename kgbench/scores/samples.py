@@ -28,13 +28,13 @@ class Selected:
     id: str
     kind: str
     own: bool = False
-    """From the user's own folder, so not one of the benchmark's declared problems."""
+    """The problem comes from the user's own folder, so it is not one of the benchmark's declared problems."""
     overloads: tuple[str, ...] = ()
     """Names of the required ones."""
     samples: int = 1
     """Candidates asked for."""
     category: str = ""
-    """As the problem file says; empty where that is not known."""
+    """Category as the problem file says; empty where that is not known."""
 
     @property
     def source(self) -> str:

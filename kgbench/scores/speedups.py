@@ -18,6 +18,7 @@ from kgbench.core.types import CaseResult, Outcome, Result, Timing
 CLAMP: Final = (1 / 1000, 100.0)
 
 FLAG_ABOVE: Final = 10.0
+"""Speedup of a bench case above which its result is marked for a second look."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Written:
     path: Path
     """What to open."""
     bytes: int
-    """Of all files together."""
+    """Size of all files together."""
     is_folder: bool
     charts: bool
     """Without the charting library the figures stand in tables alone."""

@@ -20,10 +20,10 @@ from kgbench.store.reader import StoredRun
 @dataclass(frozen=True)
 class PageSource:
     run: StoredRun
-    """With raw samples."""
+    """The stored run, raw samples included."""
     report: Report
     problems: Mapping[str, Problem]
-    """By id, those whose files can still be read."""
+    """Problems by id: those whose files can still be read."""
     again: Callable[[Result], str]
     """The command that judges a result's candidate again; empty where there is none."""
 
