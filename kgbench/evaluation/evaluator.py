@@ -18,6 +18,7 @@ from kgbench.core import user_modules
 from kgbench.core.paths import hidden_dirs, problems_dir
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Session, Settings
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem
@@ -63,6 +64,7 @@ class Evaluator:
         policy: what becomes of a kernel that has others do its work: ``strict`` rejects it, ``report`` keeps the
             evidence in ``Checked.evidence``, ``off`` does not look (docs/policy.md).
         say: told what takes long or went wrong without ending anything; None prints it on stderr.
+        server: a fork server to share with other evaluators; ``close`` leaves it running. None starts one.
 
     Raises MachineError where this machine cannot, at once and not at the first check.
     """
@@ -79,6 +81,7 @@ class Evaluator:
         require_sandbox: str = "",
         policy: str = "strict",
         say: Callable[[str], None] | None = None,
+        server: ForkServer | None = None,
     ) -> None:
         folders = tuple(Path(each).resolve() for each in problem_dirs)
         user_modules.offer(folders)
@@ -97,7 +100,8 @@ class Evaluator:
                 require_sandbox=require_sandbox,
                 policy=policy,
                 say=say or _to_stderr,
-            )
+            ),
+            server=server,
         )
         self._session.__enter__()
 
@@ -110,7 +114,7 @@ class Evaluator:
         self.close()
 
     def close(self) -> None:
-        """Ends all processes. A check that another thread waits for raises SessionClosed."""
+        """Ends all its processes. A check that another thread waits for raises SessionClosed."""
         self._session.close()
 
     @property

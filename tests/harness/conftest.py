@@ -1,32 +1,54 @@
-"""Sessions shared by the harness tests: real processes on the CPU."""
+"""Sessions of the harness tests: real processes on the CPU, all forked by one server per worker of pytest-xdist."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kgbench.core import user_modules
 from kgbench.core.paths import answer_dirs, problems_dir
+from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Deadlines, Session, Settings
-
-ONE_WORKER = frozenset({"impatient", "strict", "ablated", "evaluator", "timed"})
-"""Sessions that few tests share: these run in one worker of pytest-xdist, as each worker would open its own."""
+from tests.harness.sessions import SessionOf
 
 SHORT = Deadlines(import_s=3.0, compile_s=1.0, case_s=3.0, window_s=5.0, whole_s=60.0)
 """Long enough for a tiny kernel on two busy cores, short enough to wait for one that hangs."""
 
 
 @pytest.fixture(scope="session")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def fork_server() -> Iterator[ForkServer]:
+    """Starts with the first session that needs it: an import of torch and Triton takes seconds."""
+    server = ForkServer("cpu")
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def session_of(fork_server: ForkServer) -> SessionOf:
+    """A session with settings of its own on the shared fork server."""
+
+    def made(settings: Settings) -> Session:
+        session = Session(settings, server=fork_server)
+        assert session.server is fork_server, "its surroundings are others: start a server for it explicitly"
+        return session
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def session(session_of: SessionOf, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """Judges without timing, with the CPU's own deadlines."""
     log_dir = tmp_path_factory.mktemp("session-logs")
-    with Session(Settings(device="cpu", seed="tests", timing=False, log_dir=log_dir, hidden=answer_dirs())) as opened:
+    settings = Settings(device="cpu", seed="tests", timing=False, log_dir=log_dir, hidden=answer_dirs())
+    with session_of(settings) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def impatient(session_of: SessionOf, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """Judges without timing and gives up soon."""
     log_dir = tmp_path_factory.mktemp("impatient-logs")
     settings = Settings(
@@ -38,25 +60,25 @@ def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         deadlines=SHORT,
         limits={"memory_bytes": 1 << 30, "output_bytes": 16 << 20, "processes": 64},
     )
-    with Session(settings) as opened:
+    with session_of(settings) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def timed() -> Iterator[Session]:
+def timed(session_of: SessionOf) -> Iterator[Session]:
     """Judges and times one candidate after the other, with the CPU's own deadlines."""
-    with Session(Settings(device="cpu", jobs=1, seed="timing tests", hidden=answer_dirs())) as opened:
+    with session_of(Settings(device="cpu", jobs=1, seed="timing tests", hidden=answer_dirs())) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def strict(session_of: SessionOf, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """Judges without timing under the strict policy, and leaves out what a job says."""
     log_dir, hidden = tmp_path_factory.mktemp("strict-logs"), answer_dirs()
     settings = Settings(
         device="cpu", seed="tests", timing=False, log_dir=log_dir, hidden=hidden, policy="strict", ablation=True
     )
-    with Session(settings) as opened:
+    with session_of(settings) as opened:
         yield opened
 
 
@@ -65,9 +87,7 @@ def problem_path() -> Path:
     return problems_dir()
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that share a session of few in one worker."""
-    for item in (each for each in items if each.path.is_relative_to(Path(__file__).parent)):
-        for fixture in ONE_WORKER.intersection(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group(fixture))
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Forget the folders of problems that another test named: the shared fork server was started without them."""
+    os.environ.pop(user_modules.VARIABLE, None)

@@ -32,6 +32,7 @@ from kgbench.policy.evidence import lines, notes, words  # noqa: E402
 from kgbench.policy.tables import LIBRARIES  # noqa: E402
 from kgbench.problem.cases import Case  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
+from tests.harness.sessions import SessionOf  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(200)]
 
@@ -179,9 +180,9 @@ def test_without_the_layer_nobody_asks(strict: Session) -> None:
 
 
 @pytest.mark.parametrize(("policy", "seen"), [("report", True), ("off", False)])
-def test_report_says_so_and_off_does_not_look(session: Session, policy: str, seen: bool) -> None:
+def test_report_says_so_and_off_does_not_look(session: Session, session_of: SessionOf, policy: str, seen: bool) -> None:
     settings = Settings(device="cpu", seed="tests", timing=False, jobs=1, hidden=answer_dirs(), policy=policy)
-    with contextlib.nullcontext(session) if session.settings.policy == policy else Session(settings) as judge:
+    with contextlib.nullcontext(session) if session.settings.policy == policy else session_of(settings) as judge:
         result = judge.evaluate(job(*exploit("wraps_the_library")))
         trusted = judge.evaluate(Job(str(NEG.path), NEG.id, "baseline", trusted="baseline"))
     assert result.outcome is trusted.outcome is Outcome.PASSED

@@ -18,7 +18,8 @@ from kgbench.core.errors import UsageError
 from kgbench.core.paths import examples_dir
 from kgbench.core.types import Outcome
 from kgbench.harness.machine import processes
-from kgbench.harness.session.session import SessionClosed
+from kgbench.harness.session.errors import SessionClosed
+from kgbench.harness.session.server import ForkServer
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
 
@@ -28,8 +29,8 @@ SLEEPS = "import time\ndef t(self):\n    time.sleep(60)\n"
 
 
 @pytest.fixture(scope="module")
-def evaluator() -> Iterator[Evaluator]:
-    with Evaluator("cpu", jobs=2, timing=False) as opened:
+def evaluator(fork_server: ForkServer) -> Iterator[Evaluator]:
+    with Evaluator("cpu", jobs=2, timing=False, server=fork_server) as opened:
         yield opened
 
 

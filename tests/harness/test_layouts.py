@@ -19,6 +19,7 @@ from kgbench.models.provider import provider_of
 from kgbench.problem.registry import Registry
 from kgbench.reports.model import report_of
 from kgbench.store.reader import read_run
+from tests.harness.sessions import SessionOf
 from tests.layouts import layout
 
 pytestmark = pytest.mark.torch
@@ -58,7 +59,7 @@ def test_bare_name_stands_for_no_overload_beside_a_named_one(session: Session) -
     assert "defines no function add_Scalar" in result.reason
 
 
-def test_samples_are_judged_stored_and_averaged(tmp_path: Path) -> None:
+def test_samples_are_judged_stored_and_averaged(session_of: SessionOf, tmp_path: Path) -> None:
     provider = provider_of(f"dir:{layout('samples', tmp_path)}")
     registry = Registry()
     ids = provider.narrow(["aten/add", "aten/mm"], chosen=True)
@@ -76,7 +77,7 @@ def test_samples_are_judged_stored_and_averaged(tmp_path: Path) -> None:
     lines = io.StringIO()
     ending = coordinator.run(
         plan,
-        lambda store: Session(
+        lambda store: session_of(
             Settings(device="cpu", seed=plan.seed, timing=False, log_dir=store.log_dir, hidden=answer_dirs())
         ),
         Console(file=lines, width=200),

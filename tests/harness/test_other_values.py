@@ -8,7 +8,8 @@ from typing import Final
 import pytest
 
 from kgbench.core.types import Outcome
-from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.harness.session.session import Job, Settings
+from tests.harness.sessions import SessionOf
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
 
@@ -29,38 +30,25 @@ cases:
   check: [{m: 1, n: 1}, {m: 7, n: 97}, {m: 30, n: 1, values: huge}]
   fuzz: {count: 2, draw: {m: {range: [1, 40]}, n: {range: [1, 300]}}}
   bench: {cpu: [{m: 512, n: 256}], gpu24: [{m: 512, n: 256}]}
-baseline: {cuda: "total_in:LIBRARY", cpu: "total_in:LIBRARY"}
-reference: "total_in:right"
+baseline: {cuda: "tests.harness.trusted_functions:LIBRARY", cpu: "tests.harness.trusted_functions:LIBRARY"}
+reference: "tests.harness.trusted_functions:exact_sum"
 tolerance: {rule: rounding, ulps: 64}
 cost: {flops: "m * n", bytes: "itemsize * m * n"}
 doc: "out_i is the sum of row i"
 """
-FUNCTIONS: Final = """\
-import torch
-
-# In float32 most rows overflow on their way to a sum that float32 has.
-def float32(self):
-    return self.sum(1)
-
-def float64(self):
-    return self.double().sum(1).float()
-
-def right(self):
-    return self.double().sum(1)
-"""
 IN_FLOAT32: Final = "def total(self):\n    return self.sum(1)\n"
 
 
-@pytest.mark.parametrize(("library", "wanted"), [("float32", Outcome.PASSED), ("float64", Outcome.WRONG_VALUE)])
+@pytest.mark.parametrize(
+    ("library", "wanted"), [("sum_in_float32", Outcome.PASSED), ("sum_in_float64", Outcome.WRONG_VALUE)]
+)
 def test_who_fails_beside_the_library_is_let_go(
-    library: str, wanted: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: str, wanted: Outcome, session_of: SessionOf, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "mine").mkdir()
     problem = tmp_path / "mine/total.yaml"
     problem.write_text(PROBLEM.replace("LIBRARY", library), encoding="utf-8")
-    (tmp_path / "total_in.py").write_text(FUNCTIONS, encoding="utf-8")
-    with Session(Settings(device="cpu")) as session:
+    with session_of(Settings(device="cpu")) as session:
         result = session.evaluate(Job(str(problem), "mine/total", "test", 0, IN_FLOAT32))
     assert result.outcome is wanted, result.reason
     assert result.library is not None

@@ -23,6 +23,7 @@ from kgbench.harness.machine.settings import SANDBOX_LEVELS
 from kgbench.harness.sandbox import cgroup, landlock, linux, seccomp
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.session.session import Job, Session, Settings
+from tests.harness.sessions import SessionOf
 
 EVERYTHING: Final = Plan(
     ("mount", "pid", "net", "ipc"),
@@ -383,10 +384,10 @@ class TestLevels:
         assert asked == ["isolated"]
 
     @pytest.mark.torch
-    def test_below_the_required_level_nothing_runs(self, session: Session) -> None:
+    def test_below_the_required_level_nothing_runs(self, session: Session, session_of: SessionOf) -> None:
         if session.facts["sandbox"]["level"] == "full":
             pytest.skip("needs a machine below sandbox level full")
-        required = Session(Settings(device="cpu", timing=False, require_sandbox="full"))
+        required = session_of(Settings(device="cpu", timing=False, require_sandbox="full"))
         with pytest.raises(MachineError, match="asks for 'full'") as raised, required:
             pass
         assert raised.value.exit_code == 3

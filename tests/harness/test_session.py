@@ -18,22 +18,25 @@ from kgbench.core.types import Outcome, Result
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Page
-from kgbench.harness.session.session import NO_ROOM, Job, Session, Settings, _Place
+from kgbench.harness.session.pools import DevicePool
+from kgbench.harness.session.retry import NO_ROOM
+from kgbench.harness.session.server import ForkServer
+from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.store.reader import read_run
 from tests.harness.living import PROBLEM, RIGHT, Field, ended
+from tests.harness.sessions import SessionOf
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
 
 T: Final = "def t(self):\n    return self.t()\n"
 SLOW: Final = f"import time\ntime.sleep(1.5)\n{T}"
 RAISES: Final = "def t(self):\n    raise RuntimeError('an illegal memory access was encountered')\n"
-PROBE: Final = """\
-def probe(start, device):
-    worker = start()
-    try:
-        return f"it says 2 + 2 = {worker.handle.request({'op': 'probe'}, 30.0, 'probing')['sum'] * 0 + 5}"
-    finally:
-        worker.close()
+HUNGRY_REFERENCE: Final = """ |
+  def reference(self, factor):
+      import os
+      if os.path.exists("{lacking}"):
+          raise torch.OutOfMemoryError("CUDA out of memory")
+      return self * factor
 """
 
 
@@ -42,14 +45,15 @@ def job(source: str, sample: int = 0) -> Job:
 
 
 def test_sick_device_is_set_aside_and_what_was_at_work_there_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session_of: SessionOf, fork_server: ForkServer
 ) -> None:
-    (tmp_path / "own_probe.py").write_text(PROBE, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    fork_server.start()
     before, said = set(processes.descendants(os.getpid())), []
     begun = threading.Event()
-    settings = Settings(device="cpu", jobs=2, timing=False, probe="own_probe:probe", say=said.append)
-    with Session(settings) as session, ThreadPoolExecutor(1) as pool:
+    settings = Settings(
+        device="cpu", jobs=2, timing=False, probe="tests.harness.trusted_functions:finds_it_sick", say=said.append
+    )
+    with session_of(settings) as session, ThreadPoolExecutor(1) as pool:
         assert session.evaluate(job(T)).outcome is Outcome.PASSED
         slow = pool.submit(session.evaluate, job(SLOW, 1), lambda phase, _: begun.set())
         assert begun.wait(60.0)
@@ -85,7 +89,7 @@ def test_broken_reference_is_a_harness_error_of_its_own_problem_only(tmp_path: P
     assert field.left_over() == []
 
 
-def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() -> None:
+def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait(session_of: SessionOf) -> None:
     """The candidate that lacks memory has it once its neighbour is gone; here, once ``enough_at`` has passed."""
     events: dict[str, list[str]] = {"slow": [], "hungry": [], "third": []}
     begun, again, alone, slow_may_end, hungry_may_end = (threading.Event() for _ in range(5))
@@ -103,7 +107,7 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() ->
             alone.set()
             hungry_may_end.wait(60.0)
 
-    with Session(Settings(device="cpu", jobs=3, timing=False)) as session, ThreadPoolExecutor(3) as pool:
+    with session_of(Settings(device="cpu", jobs=3, timing=False)) as session, ThreadPoolExecutor(3) as pool:
         # All three seats are there, so that nobody waits for one to start.
         assert {each.outcome for each in pool.map(session.evaluate, [job(SLOW, n) for n in range(3)])} == {"passed"}
         slow = pool.submit(session.evaluate, job(T, 3), hold_slow)
@@ -126,23 +130,16 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait() ->
 
 
 def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_follow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session_of: SessionOf, tmp_path: Path
 ) -> None:
     """The neighbour is at work until it has been found out that memory is lacking."""
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    (tmp_path / "mine").mkdir()
-    problem = tmp_path / "mine/hungry.yaml"
-    text = PROBLEM.replace('"torch.mul(self, factor)"', '"hungry_reference:reference"').replace("scale(", "hungry(")
-    problem.write_text(text, encoding="utf-8")
     lacking = tmp_path / "lacking"
     lacking.touch()
-    (tmp_path / "hungry_reference.py").write_text(
-        "import os\nimport torch\n\n\ndef reference(self, factor):\n"
-        f"    if os.path.exists({str(lacking)!r}):\n"
-        "        raise torch.OutOfMemoryError('CUDA out of memory')\n"
-        "    return self * factor\n",
-        encoding="utf-8",
-    )
+    (tmp_path / "mine").mkdir()
+    problem = tmp_path / "mine/hungry.yaml"
+    reference = HUNGRY_REFERENCE.format(lacking=lacking)
+    text = PROBLEM.replace(' "torch.mul(self, factor)"', reference).replace("scale(", "hungry(")
+    problem.write_text(text, encoding="utf-8")
     hungry = Job(str(problem), "mine/hungry", "test", 0, RIGHT.replace("scale", "hungry"))
     said: list[str] = []
     events: list[str] = []
@@ -159,7 +156,7 @@ def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_
             found_out.set()
 
     settings = Settings(device="cpu", jobs=3, timing=False, say=said.append)
-    with Session(settings) as session, ThreadPoolExecutor(3) as pool:
+    with session_of(settings) as session, ThreadPoolExecutor(3) as pool:
         assert session.evaluate(hungry).reason.startswith(NO_ROOM)  # alone it is nobody else's doing
         neighbour = pool.submit(session.evaluate, job(T, 3), hold)
         assert begun.wait(30.0)
@@ -200,15 +197,15 @@ def test_what_a_neighbour_may_have_done_is_judged_again_alone(
     found = Result("aten/t", "test", 0, outcome, reason)
     times: list[bool] = []
 
-    def evaluate(job: Job, on_event: object, *, alone: bool) -> tuple[Result, _Place | None]:
-        times.append(alone)
-        return found, place if company else None
+    def evaluate(job: Job, on_event: object, *, exclusive: bool) -> tuple[Result, DevicePool | None]:
+        times.append(exclusive)
+        return found, pool if company else None
 
-    place = _Place(Device("cpu"), Page.create(), 3)
+    pool = DevicePool(Device("cpu"), Page.create(), 3)
     session = Session(Settings(device="cpu"))
     monkeypatch.setattr(session, "_evaluate", evaluate)
     assert session.evaluate(job(T)) is found
     session.close()
-    place.page.close()
-    assert place.most == 3
+    pool.page.close()
+    assert pool.most == 3
     assert times == [False, True][:judged]

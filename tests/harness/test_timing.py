@@ -22,6 +22,7 @@ from kgbench.harness.session.session import Deadlines, Job, Session, Settings
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
 from kgbench.problem.registry import Registry
 from tests.harness.living import PROBLEM
+from tests.harness.sessions import SessionOf
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
 SHARE = float(os.environ.get("KGBENCH_REFERENCES", "0.2"))
@@ -185,9 +186,9 @@ def test_what_goes_wrong_in_a_timed_window_is_the_candidates(
     assert "timed window" in result.reason or "timing" in result.reason
 
 
-def test_the_whole_deadline_holds_during_timing(problems: Path) -> None:
+def test_the_whole_deadline_holds_during_timing(session_of: SessionOf, problems: Path) -> None:
     deadlines = replace(Deadlines.for_device("cpu"), whole_s=4.0)
-    with Session(Settings(device="cpu", jobs=1, hidden=answer_dirs(), deadlines=deadlines)) as session:
+    with session_of(Settings(device="cpu", jobs=1, hidden=answer_dirs(), deadlines=deadlines)) as session:
         result = judge(session, problems, SLOW.replace("0.005", "0.3"))
     assert result.outcome is Outcome.TIMEOUT, result.reason
 

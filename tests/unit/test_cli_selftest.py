@@ -21,6 +21,7 @@ from kgbench.core.errors import MachineError
 from kgbench.core.types import Outcome, Result
 from kgbench.harness.machine.settings import Job
 from kgbench.harness.session import session as session_module
+from kgbench.harness.session.errors import SessionClosed
 from tests.unit.made_results import result, timing
 
 PARTS = {
@@ -66,7 +67,7 @@ class Session:
             type(self).act()
         if number > self.ready:
             type(self).stuck += not self.closed.wait(5)
-            raise session_module.SessionClosed("KGB316", "the session was closed while a candidate was judged")
+            raise SessionClosed("KGB316", "the session was closed while a candidate was judged")
         if job.trusted == "baseline":
             return result(job.problem_id, timing(1.0), device="cpu")
         return Result(job.problem_id, job.model, 0, Outcome.WRONG_VALUE)

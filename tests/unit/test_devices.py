@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.gpu_lock import GpuLock
-from kgbench.harness.session import session as session_module
-from kgbench.harness.session.session import Session, Settings
+from kgbench.harness.session import pools
 
 TWO_GPUS = """\
 #!/bin/sh
@@ -27,8 +27,11 @@ def test_gpus_that_are_named_are_used(
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(session_module, "GpuLock", lambda uuid: GpuLock(uuid, tmp_path))
-    session = Session(Settings(device=device, gpus=gpus))
-    session._take_devices()
-    assert len(session._places) == taken
-    session.close()
+    monkeypatch.setattr(pools, "GpuLock", lambda uuid: GpuLock(uuid, tmp_path))
+    said: list[str] = []
+    held = pools.take_devices(find_devices(device), device, gpus, 0, said.append)
+    assert len(held) == taken
+    for pool in held:
+        assert pool.lock is not None
+        pool.lock.release()
+        pool.page.close()

@@ -28,7 +28,10 @@ from kgbench.core.errors import KgbenchError, MachineError
 from kgbench.core.messages import MESSAGES
 from kgbench.core.torch_process import NoAnswer
 from kgbench.core.types import Outcome, Result
+from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.gpu_lock import GpuLock
+from kgbench.harness.session import pools as pools_module
+from kgbench.harness.session import server as server_module
 from kgbench.harness.session import session as session_module
 from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.llm.conversation import Prompt, Question, Sampling, Turn
@@ -463,7 +466,7 @@ def _gpus_taken(busy: int, wanted: int = 2) -> Callable[[Ground], str]:
 
     def trigger(ground: Ground) -> str:
         ground.gpus()
-        ground.bend.setattr(session_module, "GpuLock", lambda uuid: GpuLock(uuid, ground.here))
+        ground.bend.setattr(pools_module, "GpuLock", lambda uuid: GpuLock(uuid, ground.here))
         others = [GpuLock(f"GPU-kgbench-test-{number}", ground.here) for number in range(busy)]
         assert all(other.try_take() for other in others)
         said: list[str] = []
@@ -473,9 +476,10 @@ def _gpus_taken(busy: int, wanted: int = 2) -> Callable[[Ground], str]:
             for other in others:
                 other.release()
 
-        session = Session(Settings(device="cuda", gpus=wanted, say=say))
-        session._take_devices()
-        session.close()
+        for pool in pools_module.take_devices(find_devices("cuda"), "cuda", wanted, 0, say):
+            assert pool.lock is not None
+            pool.lock.release()
+            pool.page.close()
         return "\n".join(said)
 
     return trigger
@@ -547,7 +551,7 @@ def _session_fails(how: str, **settings: Any) -> Callable[[Ground], str]:
 
 
 def _servers_die(ground: Ground) -> str:
-    ground.bend.setattr(session_module, "MAX_SERVERS", 0)
+    ground.bend.setattr(server_module, "MAX_SERVERS", 0)
     return _session_fails("errors")(ground)
 
 

@@ -14,7 +14,7 @@ from kgbench.core.device_facts import NOISE, PEAKS, device_key, keep, known, noi
 from kgbench.core.types import Outcome, Result
 from kgbench.harness.clock.statistics import FAMILY, NULL_NOISE, measured_noise, null_noise, time_range
 from kgbench.harness.machine.devices import Device
-from kgbench.harness.session.session import _kept_peaks
+from kgbench.harness.session.referees import kept_peaks
 from kgbench.selftest.null_test import MOST_KEPT, keep_noise, of_results
 from tests.unit.made_results import result, timing
 
@@ -122,10 +122,10 @@ def test_a_damaged_file_is_as_none(text: str) -> None:
 
 
 def test_peaks_are_kept_until_the_driver_changes() -> None:
-    assert _kept_peaks(GPU) is None
+    assert kept_peaks(GPU) is None
     keep(PEAKS, device_key("cuda", GPU.name), {"gb_per_s": 4000, "driver": GPU.driver})
-    assert (_kept_peaks(GPU) or {})["gb_per_s"] == 4000
-    assert _kept_peaks(replace(GPU, driver="590.0")) is None
+    assert (kept_peaks(GPU) or {})["gb_per_s"] == 4000
+    assert kept_peaks(replace(GPU, driver="590.0")) is None
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

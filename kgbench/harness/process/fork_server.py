@@ -35,21 +35,26 @@ PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.binding
 FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
 """Modules that Triton imports when it first compiles for a GPU."""
 END_S: Final = 1.0
-"""Seconds that keepers have to clear their workers once the coordinator is gone."""
+"""Seconds that keepers have to clear their workers once their session is over, before they are killed."""
 
 
 class ForkServer:
-    """Forks referees for the coordinator and keepers for referees, and sweeps what a killed keeper left behind."""
+    """Forks referees for the coordinator and keepers for referees, and sweeps what a killed keeper left behind.
+
+    The coordinator may have several sessions. Each has a token, by which what was forked for it is ended.
+    """
 
     def __init__(self, coordinator: Channel, cgroup_folder: str) -> None:
         self.coordinator = coordinator
         self.cgroup_folder = cgroup_folder
         self.token = secrets.token_hex(4)
         """Part of the names of its workers' folders, by which they are told from those of other fork servers."""
-        self.channels: dict[Channel, int] = {coordinator: os.getpid()}
-        """Channels to the processes that ask for forks, with their pids."""
-        self.keepers: set[int] = set()
-        self.referees: set[int] = set()
+        self.channels: dict[Channel, str] = {coordinator: ""}
+        """Who asks: the coordinator, or a referee of the session with this token."""
+        self.keepers: dict[int, str] = {}
+        """By process id, the session's token."""
+        self.referees: dict[int, str] = {}
+        """By process id, the session's token."""
 
     def serve(self) -> None:
         """Until the coordinator is gone; then nothing that was forked here is left either."""
@@ -57,15 +62,24 @@ class ForkServer:
             readable, _, _ = select.select(list(self.channels), [], [], 0.2)
             self._reap()
             for channel in readable:
+                if channel not in self.channels:  # its session was ended just now
+                    continue
                 try:
                     message, fds = channel.receive_with_fds(5.0)
-                    channel.send(self._fork(message, fds))
+                    channel.send(self._answer(channel, message, fds))
                 except (ChannelClosed, ChannelTimeout, ProtocolError):
                     channel.close()
                     del self.channels[channel]
         self._end_all()
 
-    def _fork(self, message: Message, fds: list[int]) -> Message:
+    def _answer(self, channel: Channel, message: Message, fds: list[int]) -> Message:
+        if channel is not self.coordinator:
+            return self._fork(message, fds, self.channels[channel])
+        if message["op"] == "end":
+            return self._end_session(message["session"])
+        return self._fork(message, fds, message["session"])
+
+    def _fork(self, message: Message, fds: list[int], session: str) -> Message:
         problem = unfit_to_fork()
         if problem:
             return {"error": problem}
@@ -80,11 +94,28 @@ class ForkServer:
             spec = {**message["spec"], "server": self.token}
             supervisor.run_keeper(Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1]), spec)
         if is_referee:
-            self.channels[Channel(socket.socket(fileno=fds.pop(0)), accepts_fds=True)] = pid
+            self.channels[Channel(socket.socket(fileno=fds.pop(0)), accepts_fds=True)] = session
         for fd in fds:
             os.close(fd)
-        (self.referees if is_referee else self.keepers).add(pid)
+        (self.referees if is_referee else self.keepers)[pid] = session
         return {"pid": pid}
+
+    def _end_session(self, session: str) -> Message:
+        """Like ``_end_all``, for what was forked for one session. Others wait meanwhile."""
+        for channel in [each for each, token in self.channels.items() if token == session]:
+            channel.close()  # what a referee still asked for is not forked any more
+            del self.channels[channel]
+        for pid in _of(self.referees, session):
+            processes.signal_one(pid, signal.SIGKILL)
+        deadline = time.monotonic() + END_S
+        while left := [*_of(self.referees, session), *_of(self.keepers, session)]:
+            if time.monotonic() > deadline:
+                for pid in left:
+                    processes.signal_tree(pid, signal.SIGKILL)
+                    processes.signal_one(pid, signal.SIGKILL)
+            time.sleep(0.002)
+            self._reap()
+        return {"ended": True}
 
     def _end_all(self) -> None:
         """Referees first, so that nothing new is asked for; keepers end with their workers when those are gone."""
@@ -104,8 +135,8 @@ class ForkServer:
                     break
                 if pid in self.keepers and status:
                     self._clear_after(pid)
-                self.keepers.discard(pid)
-                self.referees.discard(pid)
+                self.keepers.pop(pid, None)
+                self.referees.pop(pid, None)
         # A keeper that was killed from inside leaves orphans; they are this process's children now.
         for child in processes.children(os.getpid()):
             if child not in self.keepers and child not in self.referees:
@@ -118,6 +149,10 @@ class ForkServer:
             cgroup.remove(self.cgroup_folder, keeper)
         for folder in Path(tempfile.gettempdir()).glob(f"{folder_prefix(self.token, keeper)}*"):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _of(pids: dict[int, str], session: str) -> list[int]:
+    return [pid for pid, token in pids.items() if token == session]
 
 
 def _become_referee(message: Message, fds: list[int]) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The coordinator's side: starts fork server and referees, hands out jobs. No torch.
+"""Judges candidates in processes of their own: sessions, their devices and slots, the fork server. No torch.
 
 May import: `core`, `harness.machine`, `harness.wire`, `harness.sandbox`.
 """

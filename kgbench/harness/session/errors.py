@@ -1,0 +1,25 @@
+"""What can happen to a referee, a device or a session while a candidate is judged."""
+
+from __future__ import annotations
+
+from kgbench.core.errors import MachineError
+
+
+class SessionClosed(MachineError):
+    """The session ended while a candidate was waiting or being judged; exit code 3."""
+
+
+class ProcessLost(Exception):
+    """A fork server or a referee is gone; with a referee, what it was judging."""
+
+
+class OutOfMemory(Exception):
+    """Memory ran out for a referee or for its library."""
+
+
+class RefereeGone(Exception):
+    """A referee was gone before it was asked."""
+
+
+class DeviceSick(Exception):
+    """A device does not compute any more."""

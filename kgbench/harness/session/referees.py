@@ -1,0 +1,166 @@
+"""Starts and ends the referees of one session, by way of a fork server."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from kgbench.core.device_facts import PEAKS, device_key, keep, known, noise_of
+from kgbench.core.errors import MachineError
+from kgbench.harness.machine import processes
+from kgbench.harness.machine.devices import Device
+from kgbench.harness.machine.settings import RefereeSettings
+from kgbench.harness.sandbox.plan import Plan
+from kgbench.harness.session.errors import ProcessLost
+from kgbench.harness.session.logs import Logs
+from kgbench.harness.session.pools import DevicePool, Referee, Slot
+from kgbench.harness.session.server import ForkServer
+from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, ProtocolError, pair
+
+READY_S: Final = 180.0
+"""Seconds that a referee may take until it is ready: it looks at its device and imports what judges."""
+
+
+class Referees:
+    """Referees that differ in device and number only."""
+
+    def __init__(
+        self,
+        server: ForkServer,
+        settings: RefereeSettings,
+        logs: Logs,
+        check_open: Callable[[], None],
+        accept: Callable[[Plan], None],
+    ) -> None:
+        """``settings`` are completed per device. ``check_open`` raises when nothing may be started any more, ``accept``
+        when the sandbox is not what the session asks for.
+        """
+        self.server = server
+        self.token = secrets.token_hex(8)
+        """Tells the fork server which referees are this session's."""
+        self._settings = settings
+        self._logs = logs
+        self._check_open = check_open
+        self._accept = accept
+        self._peaks: dict[str, dict[str, Any]] = {}
+        """By a GPU's name, what was measured of it."""
+        self._cache = tempfile.TemporaryDirectory(prefix="kgbench-referees-")
+        """Holds the kernels that torch compiles for referees, which have no home. No worker may write here."""
+        self._page_lock = threading.Lock()
+        self._ended = False
+        """No process is left, and the devices' pages are closed."""
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def know(self, found: Iterable[Device]) -> None:
+        """Take over what earlier sessions measured of these devices."""
+        kept = {device.name: kept_peaks(device) for device in found}
+        self._peaks |= {name: peaks for name, peaks in kept.items() if peaks is not None}
+
+    def start(self, pool: DevicePool, number: int) -> tuple[Referee, dict[str, Any]]:
+        """A referee and what it says about its device; one that does not start is replaced once.
+
+        Raises MachineError.
+        """
+        with contextlib.suppress(ProcessLost):
+            return self._try_start(pool, number)
+        self._check_open()
+        try:
+            return self._try_start(pool, number)
+        except ProcessLost as error:
+            raise MachineError("KGB312", str(error)) from None
+
+    def end(self, slot: Slot) -> None:
+        """End the referee of a slot, whatever it is doing. What it had stopped goes on."""
+        self._end(slot.pool, slot.number, slot.referee)
+
+    def close(self, pools: Iterable[DevicePool]) -> None:
+        """Remove what the session's referees shared, once none is left."""
+        with self._page_lock:
+            if not self._ended:
+                self._ended = True
+                self._cache.cleanup()
+                for pool in pools:
+                    pool.page.close()
+
+    def _try_start(self, pool: DevicePool, number: int) -> tuple[Referee, dict[str, Any]]:
+        """Raises ProcessLost when the referee is not ready in time, and MachineError."""
+        referee = self._forked(pool)
+        try:
+            self._accept(self.server.plan)
+            settings = self._settings_for(pool.device, number)
+            referee.channel.send({"settings": settings.to_json(), "plan": self.server.plan.to_json()})
+            answer = referee.channel.receive(READY_S)
+        except BaseException as error:
+            self._end(pool, number, referee)
+            if isinstance(error, ChannelClosed | ChannelTimeout | ProtocolError):
+                raise ProcessLost(f"a referee did not start: {error}{self._logs.tail('referee')}") from None
+            raise
+        if answer.get("event") != "ready":
+            self._end(pool, number, referee)
+            raise ProcessLost(f"a referee did not start: {answer.get('reason')}")
+        facts: dict[str, Any] = answer["facts"]
+        self._learn_peaks(pool.device, facts.get("peaks"))
+        return referee, facts
+
+    def _forked(self, pool: DevicePool) -> Referee:
+        """Raises MachineError."""
+        own_end, referee_end = pair()
+        server_side, referee_side = pair()
+        message = {
+            "op": "referee",
+            "session": self.token,
+            "device_uuid": pool.device.uuid,
+            "cache": self._cache.name,
+        }
+        with self._logs.opened("referee") as log:
+            fds = [server_side.fileno(), referee_end.fileno(), referee_side.fileno(), pool.page.fd, log.fileno()]
+            try:
+                pid = self.server.fork(message, fds, self._check_open)
+            except BaseException:
+                own_end.close()
+                raise
+            finally:
+                for sock in (referee_end, referee_side, server_side):
+                    sock.close()
+        return Referee(pid, Channel(own_end))
+
+    def _settings_for(self, device: Device, number: int) -> RefereeSettings:
+        return replace(
+            self._settings,
+            device_kind=device.kind,
+            device_uuid=device.uuid,
+            number=number,
+            noise=noise_of(device.kind, device.name),
+            peaks=self._peaks.get(device.name) if device.kind == "cuda" else None,
+        )
+
+    def _end(self, pool: DevicePool, number: int, referee: Referee) -> None:
+        """End a referee; its number stays taken."""
+        referee.channel.close()
+        processes.signal_one(referee.pid, signal.SIGKILL)
+        with self._page_lock:
+            if not self._ended:
+                with pool.page.locked():
+                    pool.page.clear(number)
+                    pool.page.set_going()
+
+    def _learn_peaks(self, device: Device, peaks: dict[str, Any] | None) -> None:
+        """What the first referee of a GPU measured holds for all others, and for later sessions."""
+        if peaks is not None and device.kind == "cuda" and device.name not in self._peaks:
+            self._peaks[device.name] = peaks
+            keep(PEAKS, device_key(device.kind, device.name), {**peaks, "driver": device.driver})
+
+
+def kept_peaks(device: Device) -> dict[str, Any] | None:
+    """What an earlier session measured of a GPU with this driver; None where none did."""
+    kept = known(PEAKS, device_key(device.kind, device.name)) if device.kind == "cuda" else None
+    return kept if kept is not None and kept.get("driver") == device.driver else None

@@ -1,0 +1,188 @@
+"""Which candidate is judged by which referee, and when: a scheduler that starts no process itself.
+
+A device has several slots, each with a referee that judges one candidate at a time. ``take`` waits for a slot,
+``give_back`` and ``discard`` free it. All may be called from many threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from kgbench.core.errors import MachineError, numbered
+from kgbench.harness.machine.timing_lock import MAX_REFEREES
+from kgbench.harness.session.errors import SessionClosed
+from kgbench.harness.session.pools import DevicePool, Referee, Slot
+
+Start = Callable[[DevicePool, int], Referee]
+End = Callable[[Slot], None]
+
+
+class Slots:
+    """The slots of all devices of a session."""
+
+    def __init__(self, start: Start, end: End, say: Callable[[str], None]) -> None:
+        """``start`` gets a device and a slot's number and returns its referee, or raises MachineError; ``end`` ends
+        the referee of a slot.
+        """
+        self.pools: list[DevicePool] = []
+        self.closed = False
+        """Nothing new begins."""
+        self._start = start
+        self._end = end
+        self._say = say
+        self._changed = threading.Condition()
+
+    @property
+    def jobs(self) -> int:
+        """How many candidates may be at work at once, on all devices together."""
+        return sum(pool.most for pool in self.pools if not pool.sick)
+
+    def check_open(self) -> None:
+        """Raises SessionClosed once the session is closed, MachineError once no device works."""
+        if self.closed:
+            raise SessionClosed("KGB316", "the session was closed while a candidate was waiting")
+        if self.pools and all(pool.sick for pool in self.pools):
+            reasons = "; ".join(f"{pool.device.name} {pool.device.uuid}: {pool.sick}" for pool in self.pools)
+            raise MachineError("KGB309", f"no device is left that works: {reasons}")
+
+    def add(self, pool: DevicePool, number: int, referee: Referee) -> None:
+        """An idle slot whose referee was started already."""
+        with self._changed:
+            pool.numbers.add(number)
+            pool.idle.append(Slot(pool, number, referee))
+            self._changed.notify_all()
+
+    def take(self, problem_id: str, *, exclusive: bool) -> Slot:
+        """A slot for the problem: a warm one, an idle one, a new one, or the first that becomes free.
+
+        With ``exclusive``, one of a device on which nobody else is at work, and nobody begins until it is given back.
+        Raises MachineError, SessionClosed.
+        """
+        if exclusive:
+            return self._take_exclusive(problem_id)
+        with self._changed:
+            while True:
+                self.check_open()
+                pools = [pool for pool in self.pools if not pool.sick and not pool.exclusive]
+                idle = [slot for pool in pools for slot in pool.idle]
+                if idle:
+                    return self._occupy(next((slot for slot in idle if slot.problem_id == problem_id), idle[0]))
+                growing = [pool for pool in pools if len(pool.numbers) < pool.most]
+                if growing:
+                    pool = min(growing, key=lambda each: len(each.numbers))
+                    break
+                self._changed.wait()
+            number = min(set(range(MAX_REFEREES)) - pool.numbers)
+            pool.numbers.add(number)
+        return self._open(problem_id, pool, number)
+
+    def give_back(self, slot: Slot) -> None:
+        """The slot is free for the next candidate; it goes where the device has more than it may have."""
+        if len(slot.pool.numbers) > slot.pool.most:
+            self.discard(slot)
+            return
+        with self._changed:
+            if slot in slot.pool.busy:
+                slot.pool.busy.remove(slot)
+                slot.pool.idle.append(slot)
+            self._end_exclusive(slot)
+            self._changed.notify_all()
+
+    def discard(self, slot: Slot) -> None:
+        """The slot's referee is lost, or nobody knows what it is doing: it is ended."""
+        self._end(slot)
+        with self._changed:
+            for slots in (slot.pool.busy, slot.pool.idle):
+                if slot in slots:
+                    slots.remove(slot)
+            slot.pool.numbers.discard(slot.number)
+            self._end_exclusive(slot)
+            self._changed.notify_all()
+
+    def set_aside(self, pool: DevicePool, reason: str) -> None:
+        """No further candidate goes to a sick device; what is still being judged there finds out by itself."""
+        with self._changed:
+            if not pool.sick:
+                self._say(numbered("KGB604", f"{pool.device.name} {pool.device.uuid} is set aside: {reason}"))
+            pool.sick = reason
+            self._changed.notify_all()
+
+    def at_most(self, pool: DevicePool, most: int, why: str) -> None:
+        """So many candidates at once on a device from now on; at least one."""
+        with self._changed:
+            pool.most = max(1, most)
+        self._say(numbered("KGB603", f"no more than {pool.most} candidates at once on {pool.device.name}: {why}"))
+
+    def close(self) -> list[Slot]:
+        """Nothing new begins, and whoever waits is told. All slots."""
+        with self._changed:
+            self.closed = True
+            slots = [slot for pool in self.pools for slot in (*pool.idle, *pool.busy)]
+            self._changed.notify_all()
+        return slots
+
+    def _open(self, problem_id: str, pool: DevicePool, number: int) -> Slot:
+        """One more slot on a device. Where no more can be had, those that there are must do."""
+        try:
+            slot = Slot(pool, number, self._start(pool, number))
+        except BaseException as error:
+            with self._changed:
+                pool.numbers.discard(number)
+                others = len(pool.numbers)
+                self._changed.notify_all()
+            if not isinstance(error, MachineError) or self.closed or not others:
+                raise
+            self.at_most(pool, others, str(error))
+            return self.take(problem_id, exclusive=False)
+        with self._changed:
+            pool.busy.append(slot)
+        return slot
+
+    def _take_exclusive(self, problem_id: str) -> Slot:
+        with self._changed:
+            pool = self._reserve()
+            if pool.idle:
+                slot = self._occupy(pool.idle[0])
+                slot.exclusive = True
+                return slot
+            number = 0
+            pool.numbers.add(number)
+        try:
+            slot = self._open(problem_id, pool, number)
+        except BaseException:
+            with self._changed:
+                pool.exclusive = False
+                self._changed.notify_all()
+            raise
+        slot.exclusive = True
+        return slot
+
+    def _reserve(self) -> DevicePool:
+        """A device on which nobody is at work any more; marked, so that nobody begins."""
+        while True:
+            self.check_open()
+            pool = next((each for each in self.pools if not each.sick and not each.exclusive), None)
+            if pool is None:
+                self._changed.wait()
+                continue
+            pool.exclusive = True
+            try:
+                while not pool.sick and len(pool.idle) < len(pool.numbers):
+                    self._changed.wait()
+                    self.check_open()
+                if not pool.sick:
+                    return pool
+            except BaseException:
+                pool.exclusive = False
+                raise
+            pool.exclusive = False
+
+    def _occupy(self, slot: Slot) -> Slot:
+        slot.pool.idle.remove(slot)
+        slot.pool.busy.append(slot)
+        return slot
+
+    def _end_exclusive(self, slot: Slot) -> None:
+        if slot.exclusive:
+            slot.exclusive = slot.pool.exclusive = False

@@ -1,0 +1,180 @@
+"""Sessions that share a fork server: each has its own processes, and leaves none behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kgbench.core import user_modules
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import Outcome
+from kgbench.harness.machine import processes
+from kgbench.harness.session.errors import SessionClosed
+from kgbench.harness.session.server import ForkServer
+from kgbench.harness.session.session import Job, Session, Settings
+from tests.harness.living import wait_until
+
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
+
+T = "def t(self):\n    return self.t()\n"
+SLEEPS = f"import time\ntime.sleep(600)\n{T}"
+QUICK = Settings(device="cpu", jobs=2, timing=False)
+WAIT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ForkServer]:
+    """Not the one that all tests share: its processes are counted, and it is killed."""
+    with ForkServer("cpu") as started:
+        yield started
+
+
+def job(source: str = T, sample: int = 0) -> Job:
+    return Job(str(problems_dir() / "aten/t.yaml"), "aten/t", "test", sample, source)
+
+
+def forked(server: ForkServer) -> set[int]:
+    assert server.pid is not None
+    return set(processes.descendants(server.pid))
+
+
+def belongings(server: ForkServer, pids: set[int]) -> set[Path]:
+    """Folders and control groups of workers whose keeper is among these."""
+    below = [Path(tempfile.gettempdir()), *map(Path, filter(None, [server.plan.cgroup]))]
+    found = [path for folder in below for path in folder.glob("kgbench-worker-*")]
+    return {path for path in found if pids.intersection(int(word) for word in path.name.split("-") if word.isdigit())}
+
+
+@contextlib.contextmanager
+def asleep(session: Session) -> Iterator[list[BaseException]]:
+    """A candidate that does not end is being judged; what came of it is in the list afterwards."""
+    begun, ended = threading.Event(), list[BaseException]()
+
+    def judge() -> None:
+        try:
+            session.evaluate(job(SLEEPS), lambda phase, _: begun.set())
+        except BaseException as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=judge)
+    thread.start()
+    assert begun.wait(WAIT_S)
+    yield ended
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+
+
+def test_a_session_that_ends_leaves_nothing_and_the_other_goes_on(server: ForkServer, tmp_path: Path) -> None:
+    pid = server.pid
+    with Session(QUICK, server=server) as lasting:
+        assert lasting.evaluate(job()).outcome is Outcome.PASSED
+        before = forked(server)
+        assert before
+        settings = Settings(device="cpu", jobs=2, timing=False, log_dir=tmp_path / "logs")
+        with Session(settings, server=server) as session, asleep(session) as ended:
+            assert lasting.evaluate(job(sample=1)).outcome is Outcome.PASSED
+            assert wait_until(lambda: belongings(server, forked(server) - before), WAIT_S)
+            own = belongings(server, forked(server) - before)
+            session.close()
+            assert forked(server) <= before
+            assert not any(path.exists() for path in own)
+        assert [type(error) for error in ended] == [SessionClosed]
+        assert (tmp_path / "logs" / "referee.log").is_file()
+        assert lasting.evaluate(job(sample=2)).outcome is Outcome.PASSED
+    assert forked(server) == set()
+    assert server.pid == pid
+
+
+def test_each_session_has_its_own_seed_and_cache(server: ForkServer) -> None:
+    with Session(QUICK, server=server) as one, Session(QUICK, server=server) as other:
+        assert one.server is other.server is server
+        assert one.seed != other.seed
+        assert one._referees.token != other._referees.token
+        folders = [Path(session._referees._cache.name) for session in (one, other)]
+        assert len(set(folders)) == 2
+    assert not any(folder.exists() for folder in folders)
+
+
+def test_sessions_outlive_a_killed_server(server: ForkServer) -> None:
+    with Session(QUICK, server=server) as one, Session(QUICK, server=server) as other, ThreadPoolExecutor(2) as pool:
+        pid = server.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        results = pool.map(lambda session: session.evaluate(job()), (one, other))
+        assert {result.outcome for result in results} == {Outcome.PASSED}
+        assert server.pid not in (None, pid)
+    assert forked(server) == set()
+
+
+def folders_of_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(user_modules.VARIABLE, user_modules.as_text([tmp_path]))
+
+
+def search_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+
+def working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {4711})
+
+
+def interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+
+
+@pytest.mark.parametrize("differ", [folders_of_problems, search_path, working_directory, cores, interpreter])
+def test_a_server_fits_no_session_with_other_surroundings(
+    differ: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ForkServer("cpu")
+    assert server.fits("cpu")
+    assert not server.fits("cuda")
+    assert Session(QUICK, server=server).server is server
+    differ(tmp_path, monkeypatch)
+    assert not server.fits("cpu")
+    assert Session(QUICK, server=server).server is not server
+
+
+def test_no_folders_of_problems_are_the_same_as_none_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ForkServer("cpu")
+    monkeypatch.setenv(user_modules.VARIABLE, user_modules.as_text([]))
+    assert server.fits("cpu")
+
+
+def test_a_session_with_other_surroundings_starts_and_ends_a_server_of_its_own(
+    server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.start()
+    before = set(processes.descendants(os.getpid()))
+    folders_of_problems(tmp_path, monkeypatch)
+    with Session(QUICK, server=server) as session:
+        assert session.server is not server
+        assert session.evaluate(job()).outcome is Outcome.PASSED
+        assert session.server.pid is not None
+        own = session.server.pid
+    assert not Path(f"/proc/{own}").exists()
+    assert wait_until(lambda: set(processes.descendants(os.getpid())) <= before, WAIT_S)
+    assert server.pid is not None
+
+
+def test_a_server_that_was_closed_serves_nobody() -> None:
+    server = ForkServer("cpu")
+    with Session(QUICK, server=server) as session:  # started by the first session that needs it
+        server.close()
+        assert server.pid is None
+        with pytest.raises(SessionClosed, match="the fork server was closed"):
+            session.evaluate(job())
+    with pytest.raises(SessionClosed, match="the fork server was closed"), Session(QUICK, server=server):
+        pass
