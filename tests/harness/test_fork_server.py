@@ -141,10 +141,12 @@ def test_a_server_fits_no_session_with_other_surroundings(
     server = ForkServer("cpu")
     assert server.fits("cpu")
     assert not server.fits("cuda")
-    assert Session(QUICK, server=server).server is server
+    with contextlib.closing(Session(QUICK, server=server)) as session:
+        assert session.server is server
     differ(tmp_path, monkeypatch)
     assert not server.fits("cpu")
-    assert Session(QUICK, server=server).server is not server
+    with contextlib.closing(Session(QUICK, server=server)) as session:
+        assert session.server is not server
 
 
 def test_no_folders_of_problems_are_the_same_as_none_named(monkeypatch: pytest.MonkeyPatch) -> None:

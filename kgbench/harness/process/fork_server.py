@@ -30,8 +30,13 @@ from kgbench.harness.sandbox import cgroup, linux
 from kgbench.harness.sandbox.probe import probe
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
 
-PRELOADED: Final = ("numpy", "torch", "triton", "triton.language", "cuda.bindings.driver", "cupy")
-"""Modules imported before the first fork, where they are installed, so that no worker waits for them."""
+PRELOADED: Final = (
+    "numpy", "torch", "torch._dynamo", "triton", "triton.language", "cuda.bindings.driver", "cupy",
+)  # fmt: skip
+"""Modules imported before the first fork, where they are installed, so that no worker waits for them.
+
+Each referee needs ``torch._dynamo``, whose import takes seconds: the first operator on meta tensors loads it.
+"""
 FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
 """Modules that Triton imports when it first compiles for a GPU."""
 END_S: Final = 1.0
