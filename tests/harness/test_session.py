@@ -108,7 +108,7 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait(sess
             hungry_may_end.wait(60.0)
 
     with session_of(Settings(device="cpu", jobs=3, timing=False)) as session, ThreadPoolExecutor(3) as pool:
-        # All three seats are there, so that nobody waits for one to start.
+        # All three slots are there, so that nobody waits for one to start.
         assert {each.outcome for each in pool.map(session.evaluate, [job(SLOW, n) for n in range(3)])} == {"passed"}
         slow = pool.submit(session.evaluate, job(T, 3), hold_slow)
         assert begun.wait(30.0)

@@ -500,7 +500,7 @@ server = Channel(socket.socket(fileno=int(sys.argv[-1])), accepts_fds=True)
 plan = Plan((), False, False, filtered=True, reasons={{}})
 unfit = "it has 2 threads" if HOW == "threads" else ""
 server.send({{"ready": True, "versions": {{}}, "plan": plan.to_json(), "unfit": unfit}})
-referees, waiting, refused = [], [], HOW != "one seat"
+referees, waiting, refused = [], [], HOW != "one slot"
 while True:
     readable = select.select([server, *referees], [], [])[0]
     if server in readable:
@@ -509,7 +509,7 @@ while True:
             server.send({{"error": "too many threads"}})
             continue
         server.send({{"pid": subprocess.Popen(["sleep", "60"]).pid}})
-        begins = HOW != "no referee" and not (HOW == "one seat" and referees)
+        begins = HOW != "no referee" and not (HOW == "one slot" and referees)
         refused = refused or not begins
         if begins:
             referees.append(Channel(socket.socket(fileno=fds.pop(1))))
@@ -571,7 +571,7 @@ def _sick(ground: Ground) -> str:
 
 
 def _fewer_seats(ground: Ground) -> str:
-    with _session(ground, "one seat", jobs=2) as (session, said):
+    with _session(ground, "one slot", jobs=2) as (session, said):
         results: list[Result] = []
         threads = [threading.Thread(target=lambda: results.append(session.evaluate(JOB))) for _ in range(2)]
         for thread in threads:
