@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from kgbench.cli.main import main
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(180), pytest.mark.usefixtures("commands_share_it")]
 
 RIGHT = """
 import torch

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,59 +53,69 @@ def kgbench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def source_of_its_own(folder: Path) -> Path:
     """A skeleton with its edits made: the reference and the library call are functions of a module beside ``mine/``."""
-    assert kgbench(tmp_path, "new", "mine", "scale").returncode == 0
-    path = tmp_path / "my_problems" / "mine" / "scale.yaml"
+    assert kgbench(folder, "new", "mine", "scale").returncode == 0
+    path = folder / "my_problems" / "mine" / "scale.yaml"
     text = re.sub(r"  # EDIT:.*", "", path.read_text(encoding="utf-8"))
     text = text.replace('"torch.mul(self, factor)"', '"mine_library:reference"')
     text = text.replace('cpu: "aten:mul.Scalar"', 'cpu: "mine_library:scaled"')
     path.write_text(text, encoding="utf-8")
-    (tmp_path / "my_problems" / "mine_library.py").write_text(LIBRARY, encoding="utf-8")
-    for name, kernel in (("right", RIGHT), ("cheat", CHEAT)):
-        (tmp_path / name / "mine").mkdir(parents=True)
-        (tmp_path / name / "mine" / "scale.py").write_text(kernel, encoding="utf-8")
-    return tmp_path
+    (folder / "my_problems" / "mine_library.py").write_text(LIBRARY, encoding="utf-8")
+    (folder / "kernels" / "mine").mkdir(parents=True)
+    for sample, kernel in enumerate((RIGHT, CHEAT)):
+        (folder / "kernels" / "mine" / f"scale.{sample}.py").write_text(kernel, encoding="utf-8")
+    return folder
 
 
-def judged(folder: Path, model: str, *options: str) -> dict[str, object]:
+def judged(folder: Path, model: str, *options: str) -> list[dict[str, Any]]:
     chosen = ("--problem-dir", "my_problems", "--source", "mine", "--model", model, "--policy", "off", *options)
     done = kgbench(folder, "run", *chosen, "--device", "cpu", "--json")
     assert done.returncode == 0, done.stderr
-    (row,) = json.loads(done.stdout)["results"]
-    assert isinstance(row, dict)
-    return row
+    rows: list[dict[str, Any]] = json.loads(done.stdout)["results"]
+    return sorted(rows, key=lambda row: int(row["sample"]))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return source_of_its_own(tmp_path_factory.mktemp("own"))
+
+
+@pytest.fixture(scope="module")
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """Results of the right kernel and of the one that imports the library's module."""
+    return judged(folder, "dir:kernels")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_folder_with_yaml_and_a_module_is_all_a_source_needs(folder: Path) -> None:
+def test_folder_with_yaml_and_a_module_is_all_a_source_needs(folder: Path, rows: list[dict[str, Any]]) -> None:
     validated = kgbench(folder, "validate", "my_problems")
     assert validated.returncode == 0, validated.stdout + validated.stderr
     assert "references run" in validated.stderr
-    row = judged(folder, "dir:right")
+    row = rows[0]
     assert (row["problem"], row["outcome"]) == ("mine/scale", "passed")
     assert row["library"] == {"name": "mylib 1.2", "reason": "", "notes": {}}
     assert row["speedup"]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
-def test_candidate_cannot_import_the_module(folder: Path) -> None:
-    row = judged(folder, "dir:cheat")
+@pytest.mark.timeout(240)
+def test_candidate_cannot_import_the_module(rows: list[dict[str, Any]]) -> None:
+    row = rows[1]
     assert row["outcome"] == "runtime error"
     assert "No module named 'mine_library'" in str(row["reason"])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_a_library_may_pause_at_any_case(folder: Path) -> None:
+def test_a_library_may_pause_at_any_case(tmp_path: Path) -> None:
     """As one does whose code the driver has to translate for the GPU, part by part."""
+    folder = source_of_its_own(tmp_path)
     library = folder / "my_problems" / "mine_library.py"
     library.write_text(LIBRARY.replace("import torch", "import time\n\nimport torch") + PAUSE, encoding="utf-8")
     problem = folder / "my_problems" / "mine" / "scale.yaml"
     problem.write_text(problem.read_text(encoding="utf-8").replace("mine_library:scaled", "mine_library:pausing"))
-    row = judged(folder, "baseline", "--deadline", "case=2", "--deadline", "compile=20")
+    (row,) = judged(folder, "baseline", "--deadline", "case=2", "--deadline", "compile=20")
     assert row["outcome"] == "passed", row["reason"]
     assert row["speedup"]
