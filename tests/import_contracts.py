@@ -1,7 +1,8 @@
-"""An import contract that import-linter has no type for: a package imports what is listed, and nothing else of ours."""
+"""Import contracts that import-linter has no type for."""
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from importlinter import Contract, ContractCheck, fields, output
@@ -28,6 +29,23 @@ class AllowedContract(Contract):
     def render_broken_contract(self, check: ContractCheck) -> None:
         for module, imported in check.metadata["found"]:
             output.print_error(f"{module} imports {imported}")
+
+
+class AcyclicContract(Contract):
+    """No module imports itself by way of others, imports inside functions included."""
+
+    type_name = "acyclic"
+
+    def check(self, graph: Any, verbose: bool) -> ContractCheck:
+        imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+        try:
+            TopologicalSorter(imports).prepare()
+        except CycleError as error:
+            return ContractCheck(kept=False, metadata={"cycle": error.args[1]})
+        return ContractCheck(kept=True)
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        output.print_error(" is imported by ".join(check.metadata["cycle"]))
 
 
 def _below(module: str, package: str) -> bool:

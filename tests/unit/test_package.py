@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -133,3 +134,18 @@ def test_the_contract_between_commands_names_all_of_them() -> None:
     contracts = {each["name"]: each for each in PYPROJECT["tool"]["importlinter"]["contracts"]}
     targets = [*COMMANDS.values(), *PARTS.values()]
     assert set(contracts["No command imports another"]["modules"]) == {each.partition(":")[0] for each in targets}
+
+
+def test_modules_and_functions_stay_short() -> None:
+    """At most 400 lines a module and 50 a function; candidates are no modules of ours."""
+    modules = [path for path in (ROOT / "kgbench").rglob("*.py") if not {"examples", "files"} & set(path.parts)]
+    assert len(modules) > 200
+    texts = {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in modules}
+    functions = [
+        (path, node.name, (node.end_lineno or 0) - node.lineno + 1)
+        for path, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert [path for path, text in texts.items() if len(text.splitlines()) > 400] == []
+    assert [each for each in functions if each[2] > 50] == []
