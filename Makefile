@@ -8,7 +8,7 @@ export PATH := $(subst $(CURDIR)/.venv/bin:,,$(PATH))
 
 RUN = .venv/bin/python -m
 # Two processes, as CI has two cores. Tests of one group, such as those that need the GPU, stay in one of them.
-PYTEST = $(RUN) pytest -n 2 --dist loadgroup $(if $(CI),-q --durations=50)
+PYTEST = $(RUN) pytest -n 2 --dist loadgroup $(if $(CI),--durations=50)
 LINTERS = ruff importlinter mypy
 ruff = $(RUN) ruff check .
 importlinter = .venv/bin/python -c "from importlinter.cli import lint_imports_command as lint; lint(['--no-logo'])"
@@ -18,7 +18,7 @@ mypy = $(RUN) mypy
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo         install into .venv, judge the kernels that ship with kgbench, print the table per source'
+	@echo 'make demo         install into .venv, judge some kernels that ship with kgbench, print the table'
 	@echo 'make test         install into .venv, run the linters and the tests'
 	@echo 'make test-all     the same with all data: every mutant, reference and exploit'
 	@echo 'make test-timing  tests about times; nothing else should run on the machine'
@@ -28,7 +28,7 @@ help:
 	@echo 'make demo PYTHON=python3.12 takes another Python (3.11 or newer)'
 
 demo: environment-demo
-	@$(RUN) kgbench run --source all --model examples
+	@$(RUN) kgbench demo
 
 # pytest's closing line is the last one on standard output.
 test: environment-dev

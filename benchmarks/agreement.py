@@ -24,7 +24,7 @@ from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import compare, share_used
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.verdicts import mismatch_words
-from kgbench.harness.wire.buffers import create_arena
+from kgbench.harness.wire.buffers import create_buffer
 from kgbench.problem.cases import Case, expand_cases
 from kgbench.problem.model import Overload
 from kgbench.problem.registry import Registry, load_problem
@@ -83,17 +83,17 @@ def _case(judge: OverloadJudge, case: Case, entry: Any, generator: torch.Generat
     call = judge.place(case, generator)
     stub = TrustedStub(None, judge.device.type, Path())  # type: ignore[arg-type]
     stub.entries = {judge.overload.name: entry}
-    stub.arena = create_arena(judge.device.type, call.end)
+    stub.buffer = create_buffer(judge.device.type, call.end)
     try:
-        for offset, image in call.inputs.images(stub.arena.address):
-            stub.arena.bytes_at(offset, image.numel()).copy_(image)
+        for offset, image in call.inputs.images(stub.buffer.address):
+            stub.buffer.bytes_at(offset, image.numel()).copy_(image)
         stub.call(judge.message(call), [])
-        snapshot = stub.arena.bytes_at(0, call.end).clone()
+        snapshot = stub.buffer.bytes_at(0, call.end).clone()
     finally:
         if judge.device.type == "cuda":
             torch.cuda.synchronize()
         stub.kept = None
-        stub.arena.release()
+        stub.buffer.release()
     judge.bases.add(0)
     outputs = judge.outputs(call, snapshot)
     if not isinstance(outputs, dict):

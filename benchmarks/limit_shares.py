@@ -38,7 +38,7 @@ from kgbench.harness.verdict.judge import OverloadJudge, written_names
 from kgbench.harness.verdict.narrow_dtypes import stored_as
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.reference import element, values_only
-from kgbench.harness.wire.buffers import Arena, create_arena
+from kgbench.harness.wire.buffers import SharedBuffer, create_buffer
 from kgbench.problem.cases import Case, expand_cases
 from kgbench.problem.model import Overload
 from kgbench.problem.registry import Registry, load_problem
@@ -158,9 +158,9 @@ def measure(problem: str, overload: Overload, seeds: range, bench: int, kinds: t
                     if kind != "library" or library is not None:
                         _add(row, judge, call, library, seed)
     finally:
-        if library is not None and library.arena is not None:
+        if library is not None and library.buffer is not None:
             library.kept = None
-            library.arena.release()
+            library.buffer.release()
     return list(rows.values())
 
 
@@ -217,25 +217,25 @@ def _library(overload: Overload) -> tuple[TrustedStub | None, str]:
 
 def called(judge: OverloadJudge, call: PlacedCall, library: TrustedStub) -> Outputs:
     """What the library answers, on memory laid out as a worker sees it."""
-    arena = _arena(library, call.end)
-    for offset, image in call.inputs.images(arena.address):
-        arena.bytes_at(offset, image.numel()).copy_(image)
-    judge.bases.add(arena.address)
+    buffer = _buffer(library, call.end)
+    for offset, image in call.inputs.images(buffer.address):
+        buffer.bytes_at(offset, image.numel()).copy_(image)
+    judge.bases.add(buffer.address)
     library.call(judge.message(call), [])
-    outputs = judge.outputs(call, arena.bytes_at(0, call.end).clone())
+    outputs = judge.outputs(call, buffer.bytes_at(0, call.end).clone())
     if not isinstance(outputs, dict):
         raise ValueError(outputs.reason)
     return outputs
 
 
-def _arena(library: TrustedStub, nbytes: int) -> Arena:
+def _buffer(library: TrustedStub, nbytes: int) -> SharedBuffer:
     """The stub's, replaced by a larger one where it is too small."""
-    if library.arena is None or library.arena.nbytes < nbytes:
+    if library.buffer is None or library.buffer.nbytes < nbytes:
         library.kept = None
-        if library.arena is not None:
-            library.arena.release()
-        library.arena = create_arena("cpu", 2 * nbytes)
-    return library.arena
+        if library.buffer is not None:
+            library.buffer.release()
+        library.buffer = create_buffer("cpu", 2 * nbytes)
+    return library.buffer
 
 
 def computed(judge: OverloadJudge, call: PlacedCall, kind: str) -> Outputs:

@@ -27,7 +27,7 @@ from kgbench.core import user_modules
 from kgbench.harness.verdict.compare import share_used
 from kgbench.harness.verdict.judge import OverloadJudge, written_names
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.wire.buffers import Arena, create_arena, tensor_at
+from kgbench.harness.wire.buffers import SharedBuffer, create_buffer, tensor_at
 from kgbench.problem.cases import expand_cases
 from kgbench.problem.model import Overload
 from kgbench.problem.registry import Registry, load_problem
@@ -92,26 +92,26 @@ def _share(judge: OverloadJudge, call: PlacedCall, outputs: Outputs) -> float:
 def library(judge: OverloadJudge, call: PlacedCall) -> Outputs:
     """The baseline of a CPU, on memory laid out as a worker sees it."""
     entry = load_baseline(judge.overload.baseline["cpu"], "cpu").call
-    arena = create_arena("cpu", call.end)
+    buffer = create_buffer("cpu", call.end)
     try:
-        for offset, image in call.inputs.images(arena.address):
-            arena.bytes_at(offset, image.numel()).copy_(image)
-        entry(*_passed(call, arena))
+        for offset, image in call.inputs.images(buffer.address):
+            buffer.bytes_at(offset, image.numel()).copy_(image)
+        entry(*_passed(call, buffer))
         return {
-            name: chunk.view(arena.bytes_at(chunk.offset, chunk.image.numel())).clone()
+            name: chunk.view(buffer.bytes_at(chunk.offset, chunk.image.numel())).clone()
             for name, chunk in call.inputs.chunks.items()
             if name in written_names(call.inputs.bound)
         }
     finally:
-        arena.release()
+        buffer.release()
 
 
-def _passed(call: PlacedCall, arena: Arena) -> list[Any]:
+def _passed(call: PlacedCall, buffer: SharedBuffer) -> list[Any]:
     passed = []
     for argument in call.inputs.bound.arguments:
         placed = call.inputs.pointers.get(argument.name) or call.inputs.chunks.get(argument.name)
         if placed is not None:
-            passed.append(tensor_at(arena, placed.place))
+            passed.append(tensor_at(buffer, placed.place))
         else:
             passed.append(getattr(torch, argument.value) if argument.type.startswith("dtype") else argument.value)
     return passed

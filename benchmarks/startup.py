@@ -64,13 +64,13 @@ def summary(seconds: list[float]) -> dict[str, float]:
 
 
 def peaks() -> dict[str, float]:
-    """Peak resident MB of the processes below the fork server that are still alive: the library's keeper and worker."""
+    """Peak resident MB of the processes below the fork server that are still alive: supervisor and library worker."""
     named = {}
     for child in processes.children(os.getpid()):
         if "kgbench.harness.process.fork_server" in " ".join(psutil.Process(child).cmdline()):
-            # The referee is the one without children; a keeper has one worker.
-            keeper = next(pid for pid in processes.children(child) if processes.children(pid))
-            pids = {"library's keeper": keeper, "library worker": processes.children(keeper)[0]}
+            # The referee is the one without children; a supervisor has one worker.
+            supervisor = next(pid for pid in processes.children(child) if processes.children(pid))
+            pids = {"library's supervisor": supervisor, "library worker": processes.children(supervisor)[0]}
             named = {name: round(processes.peak_bytes(pid) / 1e6, 1) for name, pid in pids.items()}
     return named
 

@@ -18,7 +18,7 @@ from kgbench.llm.aliases import FILE as ALIASES
 from kgbench.llm.prices import FILE as PRICES
 
 if TYPE_CHECKING:
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
     from kgbench.models.generation import ModelProvider
     from kgbench.models.provider import Provider
     from kgbench.problem.model import Problem
@@ -110,13 +110,13 @@ def resumed_words(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
     return words
 
 
-def model_of(spec: str, words: Mapping[str, Any]) -> Provider | Asker:
+def model_of(spec: str, words: Mapping[str, Any]) -> Provider | ModelClient:
     """Whom ``--model`` means. Raises ModelError; UsageError where finished kernels come with an option for asking."""
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
     from kgbench.models.provider import provider_of
 
     found = provider_of(spec)
-    if isinstance(found, Asker):
+    if isinstance(found, ModelClient):
         return found
     given = [name for name in words if _was_given(name)]
     if given:
@@ -126,12 +126,12 @@ def model_of(spec: str, words: Mapping[str, Any]) -> Provider | Asker:
 
 
 def asked_provider(
-    asker: Asker, words: Mapping[str, Any], problems: Sequence[Problem], hidden: Sequence[Path | str]
+    asker: ModelClient, words: Mapping[str, Any], problems: Sequence[Problem], hidden: Sequence[Path | str]
 ) -> ModelProvider:
     """The model with everything that its prompts need. Raises UsageError, ModelError."""
     from kgbench.llm.conversation import Sampling
-    from kgbench.models.generation import Asking, ModelProvider
-    from kgbench.models.providers.exec import ExecAsker
+    from kgbench.models.generation import ModelProvider
+    from kgbench.models.providers.exec import AgentClient
     from kgbench.models.providers.replay import Recorded
     from kgbench.prompts.facts import torch_facts
     from kgbench.prompts.render import PromptOptions
@@ -148,9 +148,9 @@ def asked_provider(
         )
     sampling = Sampling(words["temperature"], words["max_tokens"], words["thinking"], words["reply_timeout_s"])
     target = target_gpu(words["target_gpu"])
-    is_agent = isinstance(asker, ExecAsker)
+    is_agent = isinstance(asker, AgentClient)
     options = PromptOptions(words["language"], words["shots"], words["bench_shapes"], target, is_agent)
-    asking = Asking(
+    asking = GenerationConfig(
         words["samples"], words["rounds"], sampling, words["concurrency"], words["budget_usd"], words["batch"],
         options, words["agent_checks"], tuple(map(Path, words["agent_sees"])), tuple(map(Path, hidden)),
     )  # fmt: skip

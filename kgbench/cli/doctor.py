@@ -145,7 +145,7 @@ def model_rows() -> list[dict[str, str]]:
     """Per short name whom it asks, and what is missing before it can; nobody is asked."""
     from kgbench.core.errors import KgbenchError
     from kgbench.llm.aliases import aliases
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
     from kgbench.models.provider import provider_of
 
     rows = []
@@ -153,7 +153,7 @@ def model_rows() -> list[dict[str, str]]:
         lacking = ""
         try:
             found = provider_of(name)
-            if isinstance(found, Asker):
+            if isinstance(found, ModelClient):
                 found.ready()
         except KgbenchError as error:
             lacking = str(error).partition("\n")[0]

@@ -34,7 +34,7 @@ from kgbench.core.types import Outcome
 if TYPE_CHECKING:
     from kgbench.evaluation.coordinator import Ending, Plan
     from kgbench.harness.session.session import Session
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
     from kgbench.models.generation import ModelProvider
     from kgbench.models.provider import Provider
     from kgbench.problem.model import Problem
@@ -100,7 +100,7 @@ def carry_out(
     judged_on: JudgedOn,
     shown: Shown,
     *,
-    asker: Asker | None = None,
+    asker: ModelClient | None = None,
     yes: bool = False,
     dry_run: bool = False,
 ) -> int:
@@ -131,15 +131,15 @@ def carry_out(
     return _closed(ending, shown)
 
 
-def _provider(asked: Mapping[str, Any], asker: Asker | None, *, dry_run: bool) -> Provider | Asker:
+def _provider(asked: Mapping[str, Any], asker: ModelClient | None, *, dry_run: bool) -> Provider | ModelClient:
     """Whose kernels are judged, once this machine can judge or ask. Raises UsageError, ModelError, MachineError."""
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
 
     provider = asker or model_of(asked["model"], asked["asking"])
-    if dry_run and not isinstance(provider, Asker):
+    if dry_run and not isinstance(provider, ModelClient):
         raise UsageError("KGB566", f"--dry-run: nobody is asked with --model {asked['model']}")
     if not dry_run:
-        if isinstance(provider, Asker):
+        if isinstance(provider, ModelClient):
             provider.ready()
         check_machine()
         user_modules.offer(asked["problem_dirs"])
@@ -187,20 +187,20 @@ def plan_of(
     out: Path,
     seed: str | None,
     store: RunStore | None,
-    found: Provider | Asker,
+    found: Provider | ModelClient,
     *,
     on_device: bool = True,
 ) -> Plan:
     """Everything looked up, nothing written. Raises UsageError."""
     from kgbench.evaluation.coordinator import Plan, new_run_id
     from kgbench.harness.machine.settings import Deadlines
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
     from kgbench.problem.registry import load_problem
 
     narrow = getattr(found, "narrow", None)
     ids = narrow(list(selected), chosen=bool(asked["problems"])) if narrow is not None else selected
     problems = tuple(load_problem(selected[each]) for each in ids)
-    if isinstance(found, Asker):
+    if isinstance(found, ModelClient):
         provider: Provider | ModelProvider = asked_provider(found, asked["asking"], problems, asked["problem_dirs"])
     else:
         provider = found

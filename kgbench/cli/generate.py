@@ -89,12 +89,12 @@ def generate(
 def _generate(asked: dict[str, Any], out: Path, store: RunStore | None, *, yes: bool, dry_run: bool) -> NoReturn:
     from rich.console import Console
 
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
     from kgbench.models.generation import ModelProvider
 
     selected = selection(asked, store)
     found = model_of(asked["model"], asked["asking"])
-    if not isinstance(found, Asker):
+    if not isinstance(found, ModelClient):
         raise UsageError("KGB567", f"--model {asked['model']} has its kernels at hand: kgbench run judges them")
     if asked["asking"]["rounds"] > 1:
         raise UsageError("KGB568", "--rounds need the verdict on each kernel: ask and judge together, with kgbench run")

@@ -103,14 +103,14 @@ def _is_agent(model: str | None) -> bool:
     """Whether prompts go to a program with a working folder. UsageError for whoever is asked nothing."""
     if model is None:
         return False
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
     from kgbench.models.provider import provider_of
-    from kgbench.models.providers.exec import ExecAsker
+    from kgbench.models.providers.exec import AgentClient
 
     found = provider_of(model)
-    if not isinstance(found, Asker):
+    if not isinstance(found, ModelClient):
         raise UsageError("KGB524", f"--model {model} has its kernels at hand and is asked nothing; leave --model out")
-    return isinstance(found, ExecAsker)
+    return isinstance(found, AgentClient)
 
 
 def _print_one(problem: str, shown: Prompt, options: PromptOptions, as_json: bool) -> None:

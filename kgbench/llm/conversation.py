@@ -1,7 +1,7 @@
 """What is asked of a model and what comes back: Prompt, Question, Reply, and the two ways of getting no reply.
 
 Plain data and one protocol, no SDK and no network. A provider that asks is a module of ``models/`` whose
-``provider(argument)`` returns an ``Asker``; how many questions there are, in which order, and what becomes of the
+``provider(argument)`` returns an ``ModelClient``; how many questions there are, in which order, and what becomes of the
 replies is ``generation.py``'s.
 """
 
@@ -142,7 +142,7 @@ class Unanswerable(Exception):
 
 
 @runtime_checkable
-class Asker(Protocol):
+class ModelClient(Protocol):
     """A model that can be asked, from several threads at once."""
 
     @property

@@ -27,7 +27,7 @@ Result = Reply | NotAnswered | Unanswerable
 Answers = Iterator[tuple[Question, Result]]
 
 
-class BatchAsker(Protocol):
+class BatchClient(Protocol):
     """What is needed of the asker."""
 
     model_id: str
@@ -42,7 +42,7 @@ class BatchAsker(Protocol):
 class MessageBatches:
     """Sends, waits and collects."""
 
-    def __init__(self, asker: BatchAsker, poll_s: float, say: Callable[[str], None]) -> None:
+    def __init__(self, asker: BatchClient, poll_s: float, say: Callable[[str], None]) -> None:
         self.asker = asker
         self.poll_s = poll_s
         self.say = say

@@ -23,7 +23,7 @@ from kgbench.llm import prices
 from kgbench.llm.conversation import (
     RECORDED_PROMPT,
     RECORDED_USD,
-    Asker,
+    ModelClient,
     NotAnswered,
     Prompt,
     Question,
@@ -44,7 +44,7 @@ from kgbench.store.writer import RunStore
 
 
 @dataclass(frozen=True)
-class Asking:
+class GenerationConfig:
     """What the command line says about asking a model."""
 
     samples: int = 1
@@ -66,8 +66,8 @@ class Asking:
 class ModelProvider:
     """A model and how it is asked; stands where a provider of finished candidates would."""
 
-    asker: Asker
-    asking: Asking
+    asker: ModelClient
+    asking: GenerationConfig
     facts: TorchFacts | None = None
     """What PyTorch says about its operators."""
     notes: Sequence[str] = ()
@@ -356,7 +356,7 @@ class Conversations:
         return prices.usd(price, reply.usage, batch=reply.batch)
 
 
-def ceiling_usd(price: prices.Price | None, prompt: Prompt, asking: Asking) -> float | None:
+def ceiling_usd(price: prices.Price | None, prompt: Prompt, asking: GenerationConfig) -> float | None:
     """What one question can cost at most; None where the price is unknown."""
     tokens = estimated_tokens(prompt.text)
     return prices.ceiling_usd(price, tokens, asking.sampling.max_tokens, 1, asking.batch)

@@ -141,8 +141,8 @@ class Calls:
 
 
 @dataclass
-class HttpAsker(ABC):
-    """An ``Asker`` that uses an SDK; see ``kgbench.llm.conversation``."""
+class HttpClient(ABC):
+    """An ``ModelClient`` that uses an SDK; see ``kgbench.llm.conversation``."""
 
     model: str
     model_id: str
@@ -181,7 +181,7 @@ class HttpAsker(ABC):
         """Asks, and fills ``draft`` as the reply comes."""
 
     def ready(self) -> None:
-        """As ``Asker``'s."""
+        """As ``ModelClient``'s."""
         if importlib.util.find_spec(self.package) is None:
             raise ModelError(
                 "KGB530",
@@ -191,7 +191,7 @@ class HttpAsker(ABC):
         self.check_key()
 
     def ask(self, question: Question) -> Reply:
-        """As ``Asker``'s."""
+        """As ``ModelClient``'s."""
         self.ready()
         sampling = question.sampling
         check_thinking(self.model, sampling)
@@ -217,7 +217,7 @@ class HttpAsker(ABC):
         raise NotImplementedError
 
     def close(self) -> None:
-        """As ``Asker``'s."""
+        """As ``ModelClient``'s."""
         self._calls.close()
         if self._made is not None:
             with contextlib.suppress(Exception):  # a pool that is being used in another thread may say so

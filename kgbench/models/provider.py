@@ -24,7 +24,7 @@ from kgbench.models import providers
 from kgbench.problem.model import Problem
 
 if TYPE_CHECKING:
-    from kgbench.llm.conversation import Asker
+    from kgbench.llm.conversation import ModelClient
 
 MAX_SOURCE_BYTES: Final = 1 << 20
 """Bytes of a candidate's text at most; a longer file counts as no code."""
@@ -95,7 +95,7 @@ def provider_summaries() -> dict[str, str]:
     return {name: _summary(Path(providers.__path__[0]) / f"{_module(name)}.py") for name in provider_names()}
 
 
-def provider_of(spec: str) -> Provider | Asker:
+def provider_of(spec: str) -> Provider | ModelClient:
     """The provider that ``--model`` names: ``examples``, ``dir:PATH``, a path to one ``.py`` file, or an alias.
 
     Raises ModelError with the list of what there is.
@@ -110,7 +110,7 @@ def provider_of(spec: str) -> Provider | Asker:
         listed = "\n".join(f"  {line}" for line in known)
         raise ModelError("KGB502", f"--model {spec}: there is no provider {name!r}. There is:\n{listed}")
     module = importlib.import_module(f"{providers.__name__}.{_module(name)}")
-    provider: Provider | Asker = module.provider(argument or None)
+    provider: Provider | ModelClient = module.provider(argument or None)
     if meant != spec and name != "dir":
         # Results are stored under the name that was typed; which model answered stands in each of them.
         provider = copy.copy(provider)

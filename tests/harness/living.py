@@ -22,7 +22,7 @@ from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
 from kgbench.store.reader import StoredRun, read_run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-KINDS: Final = ("coordinator", "fork server", "referee", "keeper", "library worker", "candidate worker")
+KINDS: Final = ("coordinator", "fork server", "referee", "supervisor", "library worker", "candidate worker")
 RIGHT: Final = "def scale(self, factor):\n    return self * factor\n"
 WRONG: Final = "def scale(self, factor):\n    return self + factor\n"
 KERNELS: Final = (RIGHT, WRONG, RIGHT)
@@ -166,16 +166,16 @@ def find(coordinator: int, kind: str) -> list[int]:
     if kind in ("coordinator", "fork server"):
         return [coordinator] if kind == "coordinator" else servers
     below = [pid for server in servers for pid in processes.children(server)]
-    pages = {pid: keepers for pid in below if (keepers := _keepers(pid)) is not None}
+    pages = {pid: supervisors for pid in below if (supervisors := _supervisors(pid)) is not None}
     if kind == "referee":
         return list(pages)
     # A referee's first worker is the library's, and stays; others are candidates'.
-    first = [keepers[0] for keepers in pages.values() if keepers and keepers[0]]
-    others = [pid for keepers in pages.values() for pid in keepers[1:] if pid]
-    if kind == "keeper":
+    first = [supervisors[0] for supervisors in pages.values() if supervisors and supervisors[0]]
+    others = [pid for supervisors in pages.values() for pid in supervisors[1:] if pid]
+    if kind == "supervisor":
         return first + others
     chosen = first if kind == "library worker" else others
-    return [worker for keeper in chosen for worker in processes.children(keeper)]
+    return [worker for supervisor in chosen for worker in processes.children(supervisor)]
 
 
 def _is_server(pid: int) -> bool:
@@ -184,14 +184,14 @@ def _is_server(pid: int) -> bool:
     return False
 
 
-def _keepers(pid: int) -> list[int] | None:
-    """What the shared page says of a referee's keepers; None when the process is no referee."""
+def _supervisors(pid: int) -> list[int] | None:
+    """What the shared page says of a referee's supervisors; None when the process is no referee."""
     with contextlib.suppress(OSError):
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with contextlib.suppress(OSError):
                 if "kgbench-turns" in os.readlink(link):
                     with _page(link) as page:
-                        return next((page.all_keepers(n) for n in range(MAX_REFEREES) if page.pid(n) == pid), None)
+                        return next((page.all_supervisors(n) for n in range(MAX_REFEREES) if page.pid(n) == pid), None)
     return None
 
 

@@ -27,7 +27,7 @@ from kgbench.harness.sandbox import landlock
 from kgbench.harness.session.session import Job, Session
 from kgbench.llm.conversation import NotAnswered, Prompt, Question, Reply, Sampling, Stop, Turn
 from kgbench.models.provider import ModelError
-from kgbench.models.providers.exec import ExecAsker, provider
+from kgbench.models.providers.exec import AgentClient, provider
 from kgbench.problem.registry import load_problem
 from tests.unit.made_results import bench, timing
 
@@ -45,10 +45,10 @@ def question(problem: str = "aten/t", timeout_s: float = 20.0, **more: Any) -> Q
     return Question(load_problem(problems_dir() / f"{problem}.yaml"), 0, 0, PROMPT, sampling, **more)
 
 
-def agent(name: str, *arguments: str, confine: Confine = "best") -> ExecAsker:
+def agent(name: str, *arguments: str, confine: Confine = "best") -> AgentClient:
     program = "sh" if name.endswith(".sh") else sys.executable
     words = (program, str(AGENTS / name), *arguments)
-    return ExecAsker(" ".join(words), words, confine)
+    return AgentClient(" ".join(words), words, confine)
 
 
 def ask(name: str, *arguments: str, **more: Any) -> Reply:
@@ -188,7 +188,7 @@ class TestFolder:
             "shapes = [[list(a.shape) for a in m if isinstance(a, torch.Tensor)] for m in made];"
             "print(json.dumps(dict(zip(names, shapes))))"
         )
-        reply = ExecAsker("python", [sys.executable, "-c", program]).ask(question(problem))
+        reply = AgentClient("python", [sys.executable, "-c", program]).ask(question(problem))
         made = json.loads(reply.text)
         assert made
         assert call is None or made[call] == shapes
@@ -249,7 +249,7 @@ class TestEnds:
         mark = f"kgbench-test-{os.getpid()}-killed"
         program = (
             "import sys; sys.path.insert(0, '.'); from tests.harness.test_agents import *;"
-            f"ExecAsker('x', ['sh', '-c', 'echo started; sleep 300', {mark!r}]).ask(question(timeout_s=300))"
+            f"AgentClient('x', ['sh', '-c', 'echo started; sleep 300', {mark!r}]).ask(question(timeout_s=300))"
         )
         killed = subprocess.Popen([sys.executable, "-c", program], cwd=AGENTS.parents[2])
         deadline = time.monotonic() + 20
@@ -436,7 +436,7 @@ class TestConfinement:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             program = f"import socket; print(socket.create_connection(('localhost', {port}), 5).getpeername()[1])"
-            reply = ExecAsker("python", [sys.executable, "-c", program], confine).ask(question())
+            reply = AgentClient("python", [sys.executable, "-c", program], confine).ask(question())
         assert (reply.text, reply.facts["exit_code"]) == (f"{port}\n", 0)
 
     def test_what_is_hidden_cannot_be_shown(self, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_adversary_gets_its_outcome_and_leaves_nothing(
     before = _below_this_process()
     result = judge(impatient, known, problem_path)
     assert result.outcome in known.outcomes, f"{result.outcome}: {result.reason}\n{result.log_tail}"
-    # The problem's library worker and its keeper stay for the problem's next candidate; a keeper may still be ending.
+    # The problem's library worker and its supervisor stay for its next candidate; another supervisor may be ending.
     deadline = time.monotonic() + 5.0
     while len(left := _below_this_process() - before) > 2 and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -59,13 +59,13 @@ def test_many_threads_share_it_and_nothing_leaks(evaluator: Evaluator) -> None:
         texts = [RIGHT if i % 2 else WRONG for i in range(40)]
         got = [result.outcome for result in pool.map(lambda text: evaluator.check("aten/t", text), texts)]
     assert [outcome is Outcome.PASSED for outcome in got] == [bool(i % 2) for i in range(40)]
-    # The second referee may have got its library worker, with its keeper, only now.
+    # The second referee may have got its library worker, with its supervisor, only now.
     deadline = time.monotonic() + 10.0
     while len(left := processes.descendants(os.getpid())) > others + 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     assert len(left) <= others + 2
     assert own.num_fds() <= descriptors
-    # The second library worker and its keeper have some, too; forty candidates must not have left one each.
+    # The second library worker and its supervisor have some, too; forty candidates must not have left one each.
     assert _descriptors_below() < below + 35
 
 

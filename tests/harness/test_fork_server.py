@@ -47,7 +47,7 @@ def forked(server: ForkServer) -> set[int]:
 
 
 def belongings(server: ForkServer, pids: set[int]) -> set[Path]:
-    """Folders and control groups of workers whose keeper is among these."""
+    """Folders and control groups of workers whose supervisor is among these."""
     below = [Path(tempfile.gettempdir()), *map(Path, filter(None, [server.plan.cgroup]))]
     found = [path for folder in below for path in folder.glob("kgbench-worker-*")]
     return {path for path in found if pids.intersection(int(word) for word in path.name.split("-") if word.isdigit())}

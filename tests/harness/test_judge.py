@@ -59,7 +59,7 @@ def shuffled_call(judge: OverloadJudge, number: int = 0) -> PlacedCall:
 
 
 def memory(call: PlacedCall, base: int) -> Any:
-    """What the call's inputs look like in a worker's arena that lies at ``base``."""
+    """What the call's inputs look like in a worker's buffer that lies at ``base``."""
     bytes_ = torch.zeros(call.end, dtype=torch.uint8)
     for offset, image in call.inputs.images(base):
         bytes_[offset : offset + image.numel()] = image

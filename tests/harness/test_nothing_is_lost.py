@@ -107,7 +107,7 @@ def kill_once(field: Field, kind: str, moment: int) -> str:
     assert set(found) == set(EXPECTED)
     assert field.left_over() == []
     assert list(Path("/tmp").glob(f"kgbench-worker-*-{victim}-*")) == []
-    own = {"candidate worker": {Outcome.CRASHED}, "keeper": {Outcome.REJECTED}}.get(kind, set())
+    own = {"candidate worker": {Outcome.CRASHED}, "supervisor": {Outcome.REJECTED}}.get(kind, set())
     assert len(differing) <= 1
     assert set(differing.values()) <= own, [each.reason for each in field.only_run().results]
     if differing:

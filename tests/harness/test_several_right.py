@@ -20,7 +20,7 @@ from kgbench.harness.verdict.canonical import in_one_form  # noqa: E402
 from kgbench.harness.verdict.inputs import Chunk  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
 from kgbench.harness.verdict.verdicts import PASSED, Verdict  # noqa: E402
-from kgbench.harness.wire.buffers import HostArena  # noqa: E402
+from kgbench.harness.wire.buffers import HostBuffer  # noqa: E402
 from kgbench.problem.cases import expand_cases  # noqa: E402
 from kgbench.problem.model import Needs, Problem  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
@@ -127,14 +127,14 @@ def test_a_form_keeps_dtypes_and_limits() -> None:
 
 
 def test_on_a_gpu_a_tensor_of_the_host_travels_by_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judged, arena = Judged(tmp_path), HostArena.create(4096)
+    judged, buffer = Judged(tmp_path), HostBuffer.create(4096)
     assert "tensor" in judged.judge.message(judged.call)["args"][3]
     monkeypatch.setattr(Chunk, "is_on_host", property(lambda chunk: chunk.spec.host))
     window = WindowLayout(judged.judge, judged.call).draw(2, torch.Generator().manual_seed(4))
     for call in (judged.call, window.call(0), window.call(1)):
         message = judged.judge.message(call)
         assert ["tensor" in each for each in message["args"]] == [True, True, True, False]
-        weights = decode(message["args"][3], arena, 0, "cuda")
+        weights = decode(message["args"][3], buffer, 0, "cuda")
         assert torch.equal(weights, judged.call.inputs.arguments()["weights"])
         assert (weights.dtype, weights.device.type) == (torch.int32, "cpu")
     assert not torch.equal(window.call(0).inputs.arguments()["self"], window.call(1).inputs.arguments()["self"])

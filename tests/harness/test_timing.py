@@ -96,7 +96,7 @@ def place(stub, outputs, offset, capacity):
         return COPY(stub, outputs, offset, capacity)
     self, factor = OWED.pop(id(outputs))
     for _, at in stub._output_places(outputs, offset, capacity):
-        torch.mul(self, factor, out=worker.tensor_at(stub._arena(), at))
+        torch.mul(self, factor, out=worker.tensor_at(stub._buffer(), at))
 
 worker.Stub._place_outputs = place
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from kgbench.llm.conversation import (
-    Asker,
+    ModelClient,
     NotAnswered,
     Prompt,
     Question,
@@ -26,7 +26,7 @@ from kgbench.llm.conversation import (
     Usage,
 )
 from kgbench.models.provider import ModelError, provider_of
-from kgbench.models.providers.anthropic import AnthropicAsker
+from kgbench.models.providers.anthropic import AnthropicClient
 from kgbench.problem.registry import load_problem
 from tests.wire import Asked, Said, WireServer
 
@@ -73,10 +73,10 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., WireServer]
 
 
 @pytest.fixture
-def asker_for(serve: Callable[..., WireServer]) -> Iterator[Callable[[str, WireServer], Asker]]:
-    made: list[Asker] = []
+def asker_for(serve: Callable[..., WireServer]) -> Iterator[Callable[[str, WireServer], ModelClient]]:
+    made: list[ModelClient] = []
 
-    def make(provider: str, server: WireServer, model: str = "scripted") -> Asker:
+    def make(provider: str, server: WireServer, model: str = "scripted") -> ModelClient:
         url = f"{server.url}#" if provider == "openai-compatible" else ""
         made.append(provider_of(f"{provider}:{url}{model}"))  # type: ignore[arg-type]
         return made[-1]
@@ -549,11 +549,11 @@ def test_whose_prices_count(spec: str, url: str, endpoint: str, monkeypatch: pyt
 
 
 @pytest.fixture
-def batcher(serve: Any) -> Iterator[Callable[..., AnthropicAsker]]:
-    made: list[AnthropicAsker] = []
+def batcher(serve: Any) -> Iterator[Callable[..., AnthropicClient]]:
+    made: list[AnthropicClient] = []
 
-    def make() -> AnthropicAsker:
-        made.append(AnthropicAsker("claude", "scripted", poll_s=0.01))
+    def make() -> AnthropicClient:
+        made.append(AnthropicClient("claude", "scripted", poll_s=0.01))
         return made[-1]
 
     yield make
@@ -561,7 +561,7 @@ def batcher(serve: Any) -> Iterator[Callable[..., AnthropicAsker]]:
         asker.close()
 
 
-def closed_once_sent(asker: AnthropicAsker, server: WireServer) -> AnthropicAsker:
+def closed_once_sent(asker: AnthropicClient, server: WireServer) -> AnthropicClient:
     """While it waits to look at its batch again, for longer than a test may take."""
     asker.poll_s = 600.0
 

@@ -1,4 +1,4 @@
-"""Asking a model: what is asked, kept, stopped and gone on with. A scripted Asker answers; the run's folder is real."""
+"""Asking a model: what is asked, kept, stopped and gone on with. A scripted client answers; the run's folder is real."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgbench.llm import prices
 from kgbench.llm.conversation import NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
 from kgbench.llm.prices import Price
 from kgbench.models.candidate_queue import Work
-from kgbench.models.generation import Asking, Conversations, ModelProvider
+from kgbench.models.generation import Conversations, ModelProvider
 from kgbench.models.provider import ModelError
 from kgbench.models.providers.replay import Recorded
 from kgbench.models.reply_kernels import kernel_of
@@ -130,7 +130,7 @@ def drive(
     **asking: object,
 ) -> tuple[list[Work], Conversations, Silent]:
     """As the coordinator does, with ``judge`` in place of a session."""
-    provider = ModelProvider(asker, Asking(**asking))  # type: ignore[arg-type]
+    provider = ModelProvider(asker, GenerationConfig(**asking))  # type: ignore[arg-type]
     feed, events, watcher = provider.feed(problems, done or {}, store), queue.SimpleQueue[None](), Silent()
     taken = []
     feed.start(lambda: events.put(None), watcher, None)
@@ -389,7 +389,7 @@ def test_an_agent_is_judged_by_the_runs_referee_and_sees_no_run(
         return Result(problem.id, by, 0, Outcome.PASSED)
 
     asker = Scripted(lambda question: question.judge("text") and kernel(question) if question.judge else "no")
-    provider = ModelProvider(asker, Asking(hidden=(tmp_path / "mine",), checks=7))
+    provider = ModelProvider(asker, GenerationConfig(hidden=(tmp_path / "mine",), checks=7))
     feed, events = provider.feed(problems[:1], {}, store), queue.SimpleQueue[None]()
     feed.start(lambda: events.put(None), Silent(), judge)
     events.get(timeout=10)
@@ -433,7 +433,7 @@ def test_closing_in_the_middle_asks_for_nothing_more(problems: tuple[Problem, ..
     asker = Scripted(answer)
     close = asker.close
     asker.close = lambda: (go_on.set(), close())[1]  # type: ignore[method-assign]
-    provider = replace(ModelProvider(asker, Asking(concurrency=1)))
+    provider = replace(ModelProvider(asker, GenerationConfig(concurrency=1)))
     feed = provider.feed(problems, {}, store)
     feed.start(lambda: None, Silent(), None)
     feed.close()

@@ -36,10 +36,10 @@ from kgbench.harness.session import session as session_module
 from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.llm.conversation import Prompt, Question, Sampling, Turn
 from kgbench.models import layouts
-from kgbench.models.providers.anthropic import AnthropicAsker
-from kgbench.models.providers.exec import ExecAsker
-from kgbench.models.providers.openai import OpenAIAsker
-from kgbench.models.providers.openai_compatible import CompatibleAsker
+from kgbench.models.providers.anthropic import AnthropicClient
+from kgbench.models.providers.exec import AgentClient
+from kgbench.models.providers.openai import OpenAIClient
+from kgbench.models.providers.openai_compatible import CompatibleClient
 from kgbench.problem.expressions import evaluate_reference
 from kgbench.problem.registry import load_problem
 from kgbench.prompts.render import PromptOptions, prompt_for
@@ -626,12 +626,12 @@ def _no_such_language(ground: Ground) -> str:
 
 
 def _no_such_agent(ground: Ground) -> str:
-    return _error(ExecAsker("no-such-agent -p", ["no-such-agent", "-p"]).ready)
+    return _error(AgentClient("no-such-agent -p", ["no-such-agent", "-p"]).ready)
 
 
 def _agent_elsewhere(ground: Ground) -> str:
     ground.bend.setattr(sys, "platform", "darwin")
-    return _error(ExecAsker("sh", ["sh"]).ready)
+    return _error(AgentClient("sh", ["sh"]).ready)
 
 
 QUESTION = Question(None, 0, 0, Prompt("", (Turn("user", "?"),)), Sampling(timeout_s=20))  # type: ignore[arg-type]
@@ -639,18 +639,18 @@ QUESTION = Question(None, 0, 0, Prompt("", (Turn("user", "?"),)), Sampling(timeo
 
 def _no_sdk(ground: Ground) -> str:
     ground.bend.setattr(importlib.util, "find_spec", lambda name: None)
-    return _error(AnthropicAsker("claude", "claude-opus-5-5").ready)
+    return _error(AnthropicClient("claude", "claude-opus-5-5").ready)
 
 
 def _no_key(ground: Ground) -> str:
     ground.bend.delenv("OPENAI_API_KEY", raising=False)
     ground.bend.setattr(importlib.util, "find_spec", lambda name: name)
-    return _error(OpenAIAsker("gpt", "gpt-6.2-sol").ready)
+    return _error(OpenAIClient("gpt", "gpt-6.2-sol").ready)
 
 
 def _always_thinks(ground: Ground) -> str:
     asked = replace(QUESTION, sampling=Sampling(thinking="off"))
-    return _error(lambda: AnthropicAsker("claude", "claude-opus-5-5").request(asked))
+    return _error(lambda: AnthropicClient("claude", "claude-opus-5-5").request(asked))
 
 
 def _refused(status: int, message: str = "no") -> Callable[[Ground], str]:
@@ -659,7 +659,7 @@ def _refused(status: int, message: str = "no") -> Callable[[Ground], str]:
     def trigger(ground: Ground) -> str:
         pytest.importorskip("openai", minversion="3.54")
         with WireServer(lambda asked: Said(status=status, message=message)) as server:
-            asker = CompatibleAsker("mine", "m", url=f"{server.url}/v1")
+            asker = CompatibleClient("mine", "m", url=f"{server.url}/v1")
             try:
                 return _error(lambda: asker.ask(replace(QUESTION, sampling=Sampling(temperature=0.5, timeout_s=20))))
             finally:

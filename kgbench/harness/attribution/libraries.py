@@ -11,17 +11,17 @@ from kgbench.harness.machine import processes
 from kgbench.policy.tables import LIBRARIES, LIBRARY_MARKS
 
 
-def mapped(keeper: int) -> frozenset[str]:
-    """File names of the shared libraries that a keeper's processes have in their memory, read from outside."""
+def mapped(supervisor: int) -> frozenset[str]:
+    """File names of the shared libraries that a supervisor's processes have in their memory, read from outside."""
     found = set()
-    for pid in processes.descendants(keeper):
+    for pid in processes.descendants(supervisor):
         with contextlib.suppress(OSError):
             maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
             found |= set(re.findall(r"/([^/\n]+\.so[^/\n]*)$", maps, re.MULTILINE))
     return frozenset(found)
 
 
-def in_use(keeper: int, known: frozenset[str]) -> frozenset[str]:
+def in_use(supervisor: int, known: frozenset[str]) -> frozenset[str]:
     """Paths of libraries whose code has run, found by name and, unless the file is ``known``, by what is in it."""
 
     def is_one(pid: int, path: str) -> bool:
@@ -31,5 +31,5 @@ def in_use(keeper: int, known: frozenset[str]) -> frozenset[str]:
             return False
         return text_pages.holds(pid, path, LIBRARY_MARKS)
 
-    pids = processes.descendants(keeper)
+    pids = processes.descendants(supervisor)
     return frozenset(path for pid in pids for path in text_pages.programs(pid) if is_one(pid, path))

@@ -64,9 +64,9 @@ class Attribution:
         self.lost = False
         """The observer saw nothing in calls that decide."""
 
-    def before_import(self, keeper: int) -> None:
+    def before_import(self, supervisor: int) -> None:
         """Note what a worker is like that has not seen its candidate."""
-        self.mapped, self.known = libraries.mapped(keeper), frozenset(processes.descendants(keeper))
+        self.mapped, self.known = libraries.mapped(supervisor), frozenset(processes.descendants(supervisor))
         self.programs = frozenset().union(*map(text_pages.programs, self.known))
 
     @contextlib.contextmanager
@@ -101,9 +101,9 @@ class Attribution:
         return self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
 
     @contextlib.contextmanager
-    def others(self, keeper: int) -> Iterator[None]:
+    def others(self, supervisor: int) -> Iterator[None]:
         """What other processes of the candidate's do inside the block is seen from outside."""
-        pids = set(processes.descendants(keeper)) - self.known
+        pids = set(processes.descendants(supervisor)) - self.known
         before_us, begun_ns = processes.worked_us(pids), time.perf_counter_ns()
         yield
         worked_us = processes.worked_us(pids) - before_us
@@ -112,20 +112,20 @@ class Attribution:
             why = f"they worked for {worked_us / 1e3:.1f} ms while calls were watched, where no operator is seen"
             self.add(Evidence("process", "others of its own", "", len(pids), min(share, 1.0), False, why))
 
-    def libraries(self, keeper: int, watch: Callable[[], None]) -> None:
+    def libraries(self, supervisor: int, watch: Callable[[], None]) -> None:
         """On the CPU, what was watched is watched again where a library's code has been in use, to see whether it is.
 
         Triton's interpreter multiplies by numpy, and what it takes is no time.
         """
-        used = frozenset() if self.cuda or self.interpreted else libraries.in_use(keeper, self.programs)
+        used = frozenset() if self.cuda or self.interpreted else libraries.in_use(supervisor, self.programs)
         for _ in range(TRIES):
             if not used:
                 return
-            for pid in processes.descendants(keeper):
+            for pid in processes.descendants(supervisor):
                 text_pages.forget(pid)
             watch()
             # Another process that ends just now can mark pages, too, but hardly each time.
-            used &= frozenset().union(*map(text_pages.ran, processes.descendants(keeper)))
+            used &= frozenset().union(*map(text_pages.ran, processes.descendants(supervisor)))
         for path in used:
             why = "its code ran in the calls that were watched"
             name = Path(path).name
@@ -156,9 +156,9 @@ class Attribution:
         worse = max(old, new, key=lambda each: (not each.allowed, each.share or 0.0))
         self.evidence[new.kind, new.name] = replace(worse, count=old.count + new.count)
 
-    def add_libraries(self, keeper: int) -> None:
+    def add_libraries(self, supervisor: int) -> None:
         """What was mapped since the candidate was loaded, as far as it could do the work: a hint."""
-        for name in sorted(libraries.mapped(keeper) - self.mapped):
+        for name in sorted(libraries.mapped(supervisor) - self.mapped):
             if LIBRARIES.search(name) and ("library", name) not in self.evidence:
                 self.add(Evidence("library", name, count=1, why="a hint: it may be mapped without being used"))
 

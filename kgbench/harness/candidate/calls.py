@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from kgbench.harness.wire.buffers import Arena, TensorPlace, decode_tensor, tensor_at
+from kgbench.harness.wire.buffers import SharedBuffer, TensorPlace, decode_tensor, tensor_at
 from kgbench.harness.wire.protocol import Message, decode_scalar, encode_scalar
 
 PLAIN_TYPES: Final = (bool, int, float, complex)
@@ -21,12 +21,12 @@ class Call(NamedTuple):
     args: list[Any]
     kwargs: dict[str, Any]
     offset: int
-    """Bytes from the start of the arena."""
+    """Bytes from the start of the buffer."""
     capacity: int
     """Bytes that the output may have."""
 
 
-def decode(value: Any, arena: Arena, moved: int, device_kind: str) -> Any:
+def decode(value: Any, buffer: SharedBuffer, moved: int, device_kind: str) -> Any:
     """An argument from ``CallInputs.message``."""
     if isinstance(value, dict):
         if "host" in value:
@@ -34,7 +34,7 @@ def decode(value: Any, arena: Arena, moved: int, device_kind: str) -> Any:
         if "tensor" in value:
             offset, nbytes, dtype, shape, strides, start = value["tensor"]
             place = TensorPlace(offset + moved, nbytes, dtype, tuple(shape), tuple(strides), start)
-            tensor = tensor_at(arena, place)
+            tensor = tensor_at(buffer, place)
             if "lazy" in value:
                 return tensor.conj() if value["lazy"] == "conj" else torch._neg_view(tensor)
             return tensor
@@ -46,7 +46,7 @@ def decode(value: Any, arena: Arena, moved: int, device_kind: str) -> Any:
             # Every call of a window has its own.
             return torch.Generator(device_kind).manual_seed(value["Generator"] + moved)
     if isinstance(value, list):
-        return [decode(each, arena, moved, device_kind) for each in value]
+        return [decode(each, buffer, moved, device_kind) for each in value]
     return decode_scalar(value)
 
 

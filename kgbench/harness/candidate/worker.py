@@ -24,10 +24,10 @@ from kgbench.harness.candidate.own_clock import OwnClock
 from kgbench.harness.candidate.source import describe_error, functions, load_source
 from kgbench.harness.wire.buffers import (
     ALIGNMENT_BYTES,
-    Arena,
     ControlPage,
+    SharedBuffer,
     TensorPlace,
-    open_arena,
+    open_buffer,
     round_up,
     tensor_at,
 )
@@ -49,7 +49,7 @@ class Stub:
         self.device_kind = device_kind
         self.folder = folder
         self.entries: dict[str, Callable[..., Any]] = {}
-        self.arena: Arena | None = None
+        self.buffer: SharedBuffer | None = None
         self.page: ControlPage | None = None
         self.calls: list[Call] = []
         self.kept: Any = None
@@ -115,16 +115,16 @@ class Stub:
 
     def unmap(self, message: Message, fds: list[int]) -> Message:
         self.calls, self.kept = [], None
-        if self.arena is not None:
+        if self.buffer is not None:
             self._synchronize()
-            self.arena.release()
-            self.arena = None
+            self.buffer.release()
+            self.buffer = None
         return {}
 
     def map(self, message: Message, fds: list[int]) -> Message:
         self.unmap(message, [])
-        self.arena = open_arena(self.device_kind, fds[0], int(message["nbytes"]))
-        return {"address": self.arena.address}
+        self.buffer = open_buffer(self.device_kind, fds[0], int(message["nbytes"]))
+        return {"address": self.buffer.address}
 
     def call(self, message: Message, fds: list[int]) -> Message:
         """One call, its outputs copied out and described; ``again``: with the very arguments of the one before."""
@@ -186,7 +186,7 @@ class Stub:
         """Write what stands in the output region through the last call's outputs: a view writes into its base."""
         outputs, call = self.kept
         for output, place in self._output_places(outputs, call.offset, call.capacity):
-            output.copy_(tensor_at(self._arena(), place))
+            output.copy_(tensor_at(self._buffer(), place))
         self._synchronize()
         return {}
 
@@ -241,17 +241,17 @@ class Stub:
         return elapsed_us
 
     def _bind(self, message: Message, moved: int = 0) -> Call:
-        """The call as described, or ``moved`` bytes further on in the arena."""
-        arena = self._arena()
-        args = [decode(value, arena, moved, self.device_kind) for value in message["args"]]
-        kwargs = {name: decode(value, arena, moved, self.device_kind) for name, value in message["kwargs"].items()}
+        """The call as described, or ``moved`` bytes further on in the buffer."""
+        buffer = self._buffer()
+        args = [decode(value, buffer, moved, self.device_kind) for value in message["args"]]
+        kwargs = {name: decode(value, buffer, moved, self.device_kind) for name, value in message["kwargs"].items()}
         offset, capacity = message["out"]
         return Call(self.entries[message["entry"]], args, kwargs, offset + moved, capacity)
 
     def _place_outputs(self, outputs: Any, offset: int, capacity: int) -> None:
         """Copy returned tensors one after the other into the output region; what does not fit is left out."""
         for output, place in self._output_places(outputs, offset, capacity):
-            tensor_at(self._arena(), place).copy_(output)
+            tensor_at(self._buffer(), place).copy_(output)
 
     def _output_places(self, outputs: Any, offset: int, capacity: int) -> Iterator[tuple[torch.Tensor, TensorPlace]]:
         """Each returned tensor that has elements, and its place in the output region."""
@@ -281,9 +281,9 @@ class Stub:
         if self.device_kind == "cuda":
             torch.cuda.synchronize()
 
-    def _arena(self) -> Arena:
-        assert self.arena is not None
-        return self.arena
+    def _buffer(self) -> SharedBuffer:
+        assert self.buffer is not None
+        return self.buffer
 
     def _page(self) -> ControlPage:
         assert self.page is not None

@@ -162,7 +162,7 @@ class CaseTiming:
             return
         self.windows.settle(name)
         side, stride = self.windows.sides[name], self.layout.stride
-        side.ensure_arena(stride * calls)
+        side.ensure_buffer(stride * calls)
         self.windows.outputs.make_room(stride * calls)
         call = self.judge.message(self.layout.first, name in self.references)
         request = {"op": "prepare", "call": call, "calls": calls, "stride": stride}

@@ -53,8 +53,8 @@ class SecuredOutputs:
         """Copy all calls, in random order so that no call is known to have more time than another."""
         self.order, self.stride = self.choose.sample(range(calls), calls), stride
         if calls:
-            assert side.arena is not None
-            rows = side.arena.bytes_at(0, calls * stride).view(torch.int64).view(calls, -1)
+            assert side.buffer is not None
+            rows = side.buffer.bytes_at(0, calls * stride).view(torch.int64).view(calls, -1)
             order = torch.tensor(self.order, device=self.device)
             torch.index_select(rows, 0, order, out=self.memory[: calls * stride].view(torch.int64).view(calls, -1))
         if self.device.type == "cuda":

@@ -71,7 +71,7 @@ class TimedWindow:
         """Called as soon as the worker says that its calls are done; the candidate is stopped inside ``frozen()``."""
 
     def at_secured(self, side: Side) -> None:
-        """Called when the outputs lie in the arena, before they are copied."""
+        """Called when the outputs lie in the buffer, before they are copied."""
 
 
 @dataclass(frozen=True)

@@ -32,14 +32,14 @@ TOGETHER_BYTES: Final = 256 << 20
 
 
 class WindowLayout:
-    """What the calls of a case have in common. ``first`` is one of them, at the arena's start."""
+    """What the calls of a case have in common. ``first`` is one of them, at the buffer's start."""
 
     def __init__(self, judge: OverloadJudge, first: PlacedCall, always_first: bool = False) -> None:
         self.judge = judge
         self.overload: Overload = judge.overload
         self.first = first
         self.stride = first.end
-        """Bytes from one call to the next: a multiple of the arena's alignment."""
+        """Bytes from one call to the next: a multiple of the buffer's alignment."""
         self.template = self._template()
         self.always_first = always_first
         """Every call gets the values of the first: a test of the harness without its fresh inputs."""
@@ -98,26 +98,26 @@ class WindowInputs:
         """uint8 (calls, stride), on the referee's device."""
 
     def fill(self, side: Side) -> None:
-        """Copy all calls into a side's arena. Raises WorkerFailed."""
+        """Copy all calls into a side's buffer. Raises WorkerFailed."""
         calls, stride = self.rows.shape
-        arena = side.ensure_arena(calls * stride).bytes_at(0, calls * stride)
-        arena.copy_(self.rows.view(-1))
+        buffer = side.ensure_buffer(calls * stride).bytes_at(0, calls * stride)
+        buffer.copy_(self.rows.view(-1))
         self.layout.judge.bases.add(side.base)
         moved = torch.arange(calls, device=self.rows.device)[:, None] * stride
         for array in self.layout.first.inputs.pointers.values():
             begin = array.offset + GUARD_BYTES
             addresses = (array.steps + side.base)[None, :] + moved
             end = begin + array.nbytes - 2 * GUARD_BYTES
-            arena.view(calls, stride)[:, begin:end] = addresses.view(torch.uint8)
+            buffer.view(calls, stride)[:, begin:end] = addresses.view(torch.uint8)
 
     def overwrite(self, side: Side) -> None:
         """Put these values in the place of others that a side's calls may read, and nowhere else."""
         calls, stride = self.rows.shape
-        arena = side.ensure_arena(calls * stride).bytes_at(0, calls * stride).view(calls, stride)
+        buffer = side.ensure_buffer(calls * stride).bytes_at(0, calls * stride).view(calls, stride)
         for chunk in self.layout.first.inputs.chunks.values():
             if chunk.spec.access == "read":
                 place = slice(chunk.offset, chunk.offset + chunk.image.numel())
-                arena[:, place] = self.rows[:, place]
+                buffer[:, place] = self.rows[:, place]
 
     def call(self, i: int) -> PlacedCall:
         """Call number ``i`` as a call by itself; its images are views of the rows."""

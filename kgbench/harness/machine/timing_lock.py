@@ -21,12 +21,12 @@ from kgbench.harness.machine import processes
 
 MAX_REFEREES: Final = 64
 """Referees of one device at most."""
-_KEEPERS: Final = 6
+_SUPERVISORS: Final = 6
 """Workers of one referee at most."""
 _WORDS: Final = 16
 """64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, since when it is stopped now
-(0 while it runs), then its keepers."""
-_PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_KEEPER = 0, 1, 2, 3, 4
+(0 while it runs), then its supervisors."""
+_PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_SUPERVISOR = 0, 1, 2, 3, 4
 _HEADER: Final = 8
 """64-bit words before the first referee's: sums and least times of the whole device."""
 _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
@@ -73,18 +73,18 @@ class Page:
         """Forget a referee that has ended."""
         words = self.slot(referee)
         words[_PID] = words[_STARTING] = words[_SINCE_NS] = 0
-        for index in range(_KEEPERS):
-            words[_FIRST_KEEPER + index] = 0
+        for index in range(_SUPERVISORS):
+            words[_FIRST_SUPERVISOR + index] = 0
 
     def pid(self, referee: int) -> int:
         return self.slot(referee)[_PID]
 
-    def keepers(self, referee: int) -> list[int]:
-        return [pid for pid in self.all_keepers(referee) if pid]
+    def supervisors(self, referee: int) -> list[int]:
+        return [pid for pid in self.all_supervisors(referee) if pid]
 
-    def all_keepers(self, referee: int) -> list[int]:
+    def all_supervisors(self, referee: int) -> list[int]:
         """By place, 0 where there is none; a referee's first is its library's, unless that died."""
-        return list(self.slot(referee)[_FIRST_KEEPER : _FIRST_KEEPER + _KEEPERS])
+        return list(self.slot(referee)[_FIRST_SUPERVISOR : _FIRST_SUPERVISOR + _SUPERVISORS])
 
     def set_going(self) -> None:
         """Continue everything that is listed here, whoever stopped it. Only for who holds the lock."""
@@ -101,8 +101,8 @@ class Page:
         if words[_SINCE_NS]:
             words[_STOPPED_NS] += time.monotonic_ns() - words[_SINCE_NS]
             words[_SINCE_NS] = 0
-        for keeper in self.keepers(referee):
-            processes.signal_tree(keeper, signal.SIGCONT)
+        for supervisor in self.supervisors(referee):
+            processes.signal_tree(supervisor, signal.SIGCONT)
         _signal(words[_PID], signal.SIGCONT)
 
     @property
@@ -157,24 +157,24 @@ class Turns:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """While a worker is being started and its keeper is not in the page yet, this referee is not stopped."""
+        """While a worker is being started and its supervisor is not in the page yet, this referee is not stopped."""
         self._mine[_STARTING] = 1
         try:
             yield
         finally:
             self._mine[_STARTING] = 0
 
-    def add(self, keeper: int) -> None:
+    def add(self, supervisor: int) -> None:
         """Raises RuntimeError when there are too many."""
-        for index in range(_FIRST_KEEPER, _FIRST_KEEPER + _KEEPERS):
+        for index in range(_FIRST_SUPERVISOR, _FIRST_SUPERVISOR + _SUPERVISORS):
             if not self._mine[index]:
-                self._mine[index] = keeper
+                self._mine[index] = supervisor
                 return
-        raise RuntimeError(f"more than {_KEEPERS} workers of one referee")
+        raise RuntimeError(f"more than {_SUPERVISORS} workers of one referee")
 
-    def remove(self, keeper: int) -> None:
-        for index in range(_FIRST_KEEPER, _FIRST_KEEPER + _KEEPERS):
-            if self._mine[index] == keeper:
+    def remove(self, supervisor: int) -> None:
+        for index in range(_FIRST_SUPERVISOR, _FIRST_SUPERVISOR + _SUPERVISORS):
+            if self._mine[index] == supervisor:
                 self._mine[index] = 0
 
     @contextmanager
@@ -214,7 +214,7 @@ class Turns:
             if starting:
                 time.sleep(0.0005)
             waiting = starting
-        processes.stop_trees([keeper for referee in stopped for keeper in self.page.keepers(referee)])
+        processes.stop_trees([supervisor for referee in stopped for supervisor in self.page.supervisors(referee)])
 
 
 def _signal(pid: int, number: int) -> None:

@@ -1,4 +1,4 @@
-"""The process that has torch and Triton imported and nothing run; it forks a keeper, and with it a worker, on demand.
+"""The process that has torch and Triton imported and nothing run; it forks a supervisor, and with it a worker, on demand.
 
 A fresh interpreter needs seconds to import torch; a fork of this one needs none. Its environment is final before
 Python starts (``TRITON_INTERPRET`` is read on import), it has exactly one thread and has never touched a device: a
@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from kgbench.harness.machine import processes
-from kgbench.harness.process import supervisor
-from kgbench.harness.process.supervisor import folder_prefix
+from kgbench.harness.process.supervisor import folder_prefix, run_supervisor
 from kgbench.harness.sandbox import cgroup, linux
 from kgbench.harness.sandbox.probe import probe
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
@@ -40,11 +39,11 @@ Each referee needs ``torch._dynamo``, whose import takes seconds: the first oper
 FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
 """Modules that Triton imports when it first compiles for a GPU."""
 END_S: Final = 1.0
-"""Seconds that keepers have to clear their workers once their session is over, before they are killed."""
+"""Seconds that supervisors have to clear their workers once their session is over, before they are killed."""
 
 
 class ForkServer:
-    """Forks referees for the coordinator and keepers for referees, and sweeps what a killed keeper left behind.
+    """Forks referees for the coordinator and supervisors for referees, and sweeps what a killed supervisor left behind.
 
     The coordinator may have several sessions. Each has a token, by which what was forked for it is ended.
     """
@@ -56,7 +55,7 @@ class ForkServer:
         """Part of the names of its workers' folders, by which they are told from those of other fork servers."""
         self.channels: dict[Channel, str] = {coordinator: ""}
         """Who asks: the coordinator, or a referee of the session with this token."""
-        self.keepers: dict[int, str] = {}
+        self.supervisors: dict[int, str] = {}
         """By process id, the session's token."""
         self.referees: dict[int, str] = {}
         """By process id, the session's token."""
@@ -97,12 +96,12 @@ class ForkServer:
             if is_referee:
                 _become_referee(message, fds)
             spec = {**message["spec"], "server": self.token}
-            supervisor.run_keeper(Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1]), spec)
+            run_supervisor(Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1]), spec)
         if is_referee:
             self.channels[Channel(socket.socket(fileno=fds.pop(0)), accepts_fds=True)] = session
         for fd in fds:
             os.close(fd)
-        (self.referees if is_referee else self.keepers)[pid] = session
+        (self.referees if is_referee else self.supervisors)[pid] = session
         return {"pid": pid}
 
     def _end_session(self, session: str) -> Message:
@@ -113,7 +112,7 @@ class ForkServer:
         for pid in _of(self.referees, session):
             processes.signal_one(pid, signal.SIGKILL)
         deadline = time.monotonic() + END_S
-        while left := [*_of(self.referees, session), *_of(self.keepers, session)]:
+        while left := [*_of(self.referees, session), *_of(self.supervisors, session)]:
             if time.monotonic() > deadline:
                 for pid in left:
                     processes.signal_tree(pid, signal.SIGKILL)
@@ -123,11 +122,11 @@ class ForkServer:
         return {"ended": True}
 
     def _end_all(self) -> None:
-        """Referees first, so that nothing new is asked for; keepers end with their workers when those are gone."""
+        """Referees first, so that nothing new is asked for; supervisors end with their workers when those are gone."""
         for pid in self.referees:
             processes.signal_one(pid, signal.SIGKILL)
         deadline = time.monotonic() + END_S
-        while self.keepers and time.monotonic() < deadline:
+        while self.supervisors and time.monotonic() < deadline:
             self._reap()
             time.sleep(0.01)
         processes.signal_tree(os.getpid(), signal.SIGKILL)
@@ -138,21 +137,21 @@ class ForkServer:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     break
-                if pid in self.keepers and status:
+                if pid in self.supervisors and status:
                     self._clear_after(pid)
-                self.keepers.pop(pid, None)
+                self.supervisors.pop(pid, None)
                 self.referees.pop(pid, None)
-        # A keeper that was killed from inside leaves orphans; they are this process's children now.
+        # A supervisor that was killed from inside leaves orphans; they are this process's children now.
         for child in processes.children(os.getpid()):
-            if child not in self.keepers and child not in self.referees:
+            if child not in self.supervisors and child not in self.referees:
                 processes.signal_tree(child, signal.SIGKILL)
                 processes.signal_one(child, signal.SIGKILL)
 
-    def _clear_after(self, keeper: int) -> None:
-        """Remove what a keeper that was killed could not."""
+    def _clear_after(self, supervisor: int) -> None:
+        """Remove what a supervisor that was killed could not."""
         if self.cgroup_folder:
-            cgroup.remove(self.cgroup_folder, keeper)
-        for folder in Path(tempfile.gettempdir()).glob(f"{folder_prefix(self.token, keeper)}*"):
+            cgroup.remove(self.cgroup_folder, supervisor)
+        for folder in Path(tempfile.gettempdir()).glob(f"{folder_prefix(self.token, supervisor)}*"):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,7 +1,7 @@
 """The trusted parent of one worker: starts it in the sandbox, drains its output, watches and kills its tree.
 
-A keeper holds a control channel to the referee. When that channel closes, for whatever reason, the worker's tree is
-killed and the keeper ends, so no worker outlives its run.
+A supervisor holds a control channel to the referee. When that channel closes, for whatever reason, the worker's tree is
+killed and the supervisor ends, so no worker outlives its run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Final, NoReturn
 from kgbench.harness.candidate import worker
 from kgbench.harness.machine import processes
 from kgbench.harness.sandbox.cgroup import Group
-from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_keeper, enter_worker
+from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_supervisor, enter_worker
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
 
@@ -34,7 +34,7 @@ KILL_DEADLINE_S: Final = 10.0
 """Seconds within which a killed tree must be gone."""
 
 
-class Keeper:
+class Supervisor:
     """Owns one worker process and everything that descends from it."""
 
     def __init__(self, control: Channel, spec: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ class Keeper:
         if uid is not None:
             os.chown(self.folder, uid, uid)
         entrance = self._make_group(chosen)
-        enter_keeper(chosen)
+        enter_supervisor(chosen)
         self.log, log_end = os.pipe()
         self.worker_pid = os.fork()
         if self.worker_pid == 0:
@@ -168,9 +168,9 @@ class Keeper:
         return status
 
 
-def folder_prefix(server: str, keeper: int) -> str:
-    """How the name of a worker's folder begins; by this the fork server finds it when the keeper was killed."""
-    return f"kgbench-worker-{server}-{keeper}-"
+def folder_prefix(server: str, supervisor: int) -> str:
+    """How the name of a worker's folder begins; by this the fork server finds it when the supervisor was killed."""
+    return f"kgbench-worker-{server}-{supervisor}-"
 
 
 def _become_worker(
@@ -220,15 +220,15 @@ def _set_environment(folder: Path, spec: dict[str, Any]) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = spec["device_uuid"]
 
 
-def run_keeper(control: Channel, worker_socket: socket.socket, spec: dict[str, Any]) -> NoReturn:
-    """The whole life of a keeper, in a fresh fork of the fork server."""
-    keeper = Keeper(control, spec)
+def run_supervisor(control: Channel, worker_socket: socket.socket, spec: dict[str, Any]) -> NoReturn:
+    """The whole life of a supervisor, in a fresh fork of the fork server."""
+    supervisor = Supervisor(control, spec)
     try:
-        keeper.start(worker_socket)
-        keeper.watch()
+        supervisor.start(worker_socket)
+        supervisor.watch()
     except BaseException as error:
         with contextlib.suppress(ChannelClosed):
-            control.send({"event": "exit", "returncode": None, "killed_for": f"keeper: {error!r}", "tail": ""})
+            control.send({"event": "exit", "returncode": None, "killed_for": f"supervisor: {error!r}", "tail": ""})
     finally:
         os._exit(0)
 

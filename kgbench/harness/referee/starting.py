@@ -63,7 +63,7 @@ class Starter:
         with evaluation.phase("start"):
             worker = self.start(role, sandboxed=role != "candidate" or defences.SANDBOX not in evaluation.without)
         if evaluation.attribution is not None:
-            evaluation.attribution.before_import(worker.handle.keeper_pid)
+            evaluation.attribution.before_import(worker.handle.supervisor_pid)
         report("import", "")
         try:
             with evaluation.phase("import"):

@@ -28,7 +28,7 @@ class Watcher:
 
     def attribute(self, report: Report) -> None:
         """Watch calls of what was found right; under a strict policy, what others did is rejected."""
-        evaluation, keeper_pid = self.evaluation, self.worker.handle.keeper_pid
+        evaluation, supervisor_pid = self.evaluation, self.worker.handle.supervisor_pid
         with evaluation.phase("observe"):
             for overload in evaluation.problem.judged:
                 if evaluation.verdicts[overload.name].outcome is not Outcome.PASSED:
@@ -40,15 +40,15 @@ class Watcher:
                     evaluation.verdicts[overload.name] = Verdict(Outcome.REJECTED, f"policy: {words(found)}")
                 if found is not None or not self.worker.handle.alive():
                     break
-            self.watch.add_libraries(keeper_pid)
+            self.watch.add_libraries(supervisor_pid)
 
     def _observe(self, overload: Overload) -> None:
         """Watch one overload; a failure while it is watched counts against it."""
-        watch, keeper_pid = self.watch, self.worker.handle.keeper_pid
+        watch, supervisor_pid = self.watch, self.worker.handle.supervisor_pid
         try:
-            with watch.others(keeper_pid):
+            with watch.others(supervisor_pid):
                 self._watch_calls(overload)
-            watch.libraries(keeper_pid, functools.partial(self._watch_calls, overload))
+            watch.libraries(supervisor_pid, functools.partial(self._watch_calls, overload))
         except WorkerFailed as failure:
             self.evaluation.keep_log(failure)
             watch.add(refusal(failure.reason))

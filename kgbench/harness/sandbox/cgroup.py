@@ -17,15 +17,15 @@ _CONTROLLERS: Final = ("pids", "memory")
 
 @dataclass(frozen=True)
 class Group:
-    """One worker's group; its name has its keeper's process id."""
+    """One worker's group; its name has its supervisor's process id."""
 
     path: Path
 
     @classmethod
-    def create(cls, parent: str, keeper_pid: int) -> Group:
+    def create(cls, parent: str, supervisor_pid: int) -> Group:
         """Raises OSError."""
-        path = Path(parent, f"{PREFIX}{keeper_pid}")
-        remove(parent, keeper_pid)
+        path = Path(parent, f"{PREFIX}{supervisor_pid}")
+        remove(parent, supervisor_pid)
         path.mkdir()
         return cls(path)
 
@@ -68,9 +68,9 @@ class Group:
                 time.sleep(0.002)
 
 
-def remove(parent: str, keeper_pid: int) -> None:
-    """End and remove the group of a keeper that is gone, where there is one."""
-    group = Group(Path(parent, f"{PREFIX}{keeper_pid}"))
+def remove(parent: str, supervisor_pid: int) -> None:
+    """End and remove the group of a supervisor that is gone, where there is one."""
+    group = Group(Path(parent, f"{PREFIX}{supervisor_pid}"))
     if group.path.exists():
         group.kill()
         group.remove()
@@ -131,7 +131,7 @@ def _try(parent: Path) -> tuple[str, ...]:
 
 
 def _sweep(parent: Path) -> None:
-    """Groups whose keeper is no more were left by a session that was killed."""
+    """Groups whose supervisor is no more were left by a session that was killed."""
     for path in parent.glob(f"{PREFIX}*"):
         pid = path.name.removeprefix(PREFIX)
         if pid.isdigit() and not Path("/proc", pid).exists():

@@ -19,10 +19,10 @@ THREADS_PER_PROCESS: Final = 8
 """Threads allowed per process that a worker may start: kernel limits count threads."""
 
 
-def enter_keeper(chosen: Plan) -> None:
+def enter_supervisor(chosen: Plan) -> None:
     """Called in the process that will fork the worker. Raises OSError."""
     linux.become_subreaper()
-    # Mounts stay the keeper's own: it needs a /proc that shows the worker's tree.
+    # Mounts stay the supervisor's own: it needs a /proc that shows the worker's tree.
     unshare(tuple(name for name in chosen.namespaces if name != "mount"), chosen.user_namespace)
 
 

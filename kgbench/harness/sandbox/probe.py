@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.harness.sandbox import cgroup, landlock, linux, mounts, seccomp, surroundings
-from kgbench.harness.sandbox.enter import FIRST_UID, enter_keeper, enter_worker
+from kgbench.harness.sandbox.enter import FIRST_UID, enter_supervisor, enter_worker
 from kgbench.harness.sandbox.namespaces import below, unshare
 from kgbench.harness.sandbox.plan import Plan
 
@@ -128,7 +128,7 @@ def _rehearse_namespaces(names: tuple[str, ...], user_namespace: bool) -> None:
 
 
 def _rehearse_mounts(chosen: Plan, features: tuple[str, ...], folder: str) -> None:
-    enter_keeper(chosen)
+    enter_supervisor(chosen)
     own_proc = "pid" in chosen.namespaces
     arguments = (folder, features, own_proc, chosen.covered, chosen.hidden, chosen.kept)
     below(own_proc, lambda: mounts.rehearse(*arguments))
@@ -147,7 +147,7 @@ def _rehearse_worker(chosen: Plan, folder: str) -> None:
         if os.waitpid(pid, 0)[1] != 0:
             raise OSError(0, "a program could not be started")
 
-    enter_keeper(chosen)
+    enter_supervisor(chosen)
     below(True, enter)
 
 

@@ -1,4 +1,4 @@
-"""Draws the inputs of a case and lays them out in an arena between guard bands. Referee side only.
+"""Draws the inputs of a case and lays them out in a buffer between guard bands. Referee side only.
 
 Every tensor becomes a chunk ``guard | storage | guard``. Its image is what the referee holds back: after a call the
 chunk must equal the image everywhere except in the elements that the candidate may write. What the case leaves
@@ -55,7 +55,7 @@ class Chunk:
 
     spec: TensorSpec
     offset: int
-    """Byte offset of the leading guard in the arena."""
+    """Byte offset of the leading guard in the buffer."""
     image: torch.Tensor
     """uint8 (guard + storage + guard,), on the referee's device: the bytes as handed out."""
 
@@ -96,13 +96,13 @@ class Chunk:
 class PointerArray:
     """The addresses of one argument's matrices: ``guard | int64 addresses | guard`` behind the matrices.
 
-    Only a worker knows where it has the arena, so the addresses are made from its base when they are handed out.
+    Only a worker knows where it has the buffer, so the addresses are made from its base when they are handed out.
     """
 
     offset: int
-    """Byte offset of the leading guard in the arena."""
+    """Byte offset of the leading guard in the buffer."""
     steps: torch.Tensor
-    """int64 (count,): byte offsets into the arena, on the referee's device."""
+    """int64 (count,): byte offsets into the buffer, on the referee's device."""
 
     @property
     def nbytes(self) -> int:
@@ -114,7 +114,7 @@ class PointerArray:
         return TensorPlace(self.offset + GUARD_BYTES, size, "int64", (self.steps.numel(),), (1,), 0)
 
     def image(self, base: int) -> torch.Tensor:
-        """uint8: the bytes as handed out to a worker that has the arena at ``base``."""
+        """uint8: the bytes as handed out to a worker that has the buffer at ``base``."""
         image = torch.full((self.nbytes,), _OTHER_POISON, dtype=torch.uint8, device=self.steps.device)
         image[GUARD_BYTES : self.nbytes - GUARD_BYTES] = (self.steps + base).view(torch.uint8)
         return image
@@ -137,7 +137,7 @@ class CallInputs:
     """Arrays of pointers, by the names of the arguments that are passed so; their matrices are in ``chunks``."""
 
     def images(self, base: int) -> Iterator[tuple[int, torch.Tensor]]:
-        """Every run of bytes that a worker with the arena at ``base`` is given, with its byte offset in the arena."""
+        """Every run of bytes that a worker with the buffer at ``base`` is given, with its byte offset in the buffer."""
         for chunk in self.chunks.values():
             yield chunk.offset, chunk.image
         for array in self.pointers.values():
@@ -189,7 +189,7 @@ class CallInputs:
 
 
 def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator) -> CallInputs:
-    """Fresh inputs for one call, at the arena's start. Raises ValueError for an unknown draw."""
+    """Fresh inputs for one call, at the buffer's start. Raises ValueError for an unknown draw."""
     device = generator.device
     chunks: dict[str, Chunk] = {}
     pointers: dict[str, PointerArray] = {}
@@ -275,7 +275,7 @@ def _store(views: torch.Tensor, values: torch.Tensor, spec: TensorSpec) -> None:
 
 
 def _steps(chunk: Chunk, device: torch.device) -> torch.Tensor:
-    """Byte offset in the arena of each matrix of a batch."""
+    """Byte offset in the buffer of each matrix of a batch."""
     spec = chunk.spec
     slots = torch.tensor(spec.slots or range(spec.shape[0]), dtype=torch.int64, device=device)
     return chunk.place.storage_offset_bytes + slots * (spec.strides[0] * itemsize(spec.dtype))

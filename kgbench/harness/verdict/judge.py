@@ -47,7 +47,7 @@ class OverloadJudge:
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
     def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
-        """Draw a call's inputs, from the arena's start on, and find room for its outputs behind them."""
+        """Draw a call's inputs, from the buffer's start on, and find room for its outputs behind them."""
         return self.place_inputs(make_inputs(self.overload, bind(self.overload, case), generator))
 
     def place_inputs(self, inputs: CallInputs) -> PlacedCall:
@@ -71,7 +71,7 @@ class OverloadJudge:
         for position, argument in enumerate(call.inputs.bound.arguments):
             chunk = call.inputs.chunks.get(argument.name)
             if chunk is not None and chunk.is_on_host:
-                # No GPU's arena can be seen from the host, so its values travel with the call.
+                # No GPU's buffer can be seen from the host, so its values travel with the call.
                 holder, key = (
                     (message["kwargs"], argument.name) if argument.keyword_only else (message["args"], position)
                 )
@@ -110,12 +110,12 @@ class OverloadJudge:
         return self.overload.kind in ("view", "creation") or any(item.as_aten for item in self.overload.returns)
 
     def fill(self, side: Side, call: PlacedCall) -> None:
-        """Write the call's images into the side's arena, and the sentinel where its output will go."""
-        arena = side.ensure_arena(call.end)
+        """Write the call's images into the side's buffer, and the sentinel where its output will go."""
+        buffer = side.ensure_buffer(call.end)
         self.bases.add(side.base)
         for offset, image in call.inputs.images(side.base):
-            arena.bytes_at(offset, image.numel()).copy_(image)
-        arena.bytes_at(call.out_offset, call.out_bytes).fill_(0xFF)
+            buffer.bytes_at(offset, image.numel()).copy_(image)
+        buffer.bytes_at(call.out_offset, call.out_bytes).fill_(0xFF)
 
     def check(
         self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float, reference: bool

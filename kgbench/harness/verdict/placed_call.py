@@ -15,7 +15,7 @@ from kgbench.problem.cases import Case
 
 @dataclass(frozen=True)
 class PlacedCall:
-    """One call of a case: inputs drawn, outputs expected, places in the arena."""
+    """One call of a case: inputs drawn, outputs expected, places in the buffer."""
 
     inputs: CallInputs
     promises: tuple[Promise, ...]
@@ -48,9 +48,9 @@ class PlacedCall:
 
     def snapshot(self, side: Side) -> torch.Tensor:
         """uint8: a private copy of everything that the call could have touched."""
-        assert side.arena is not None
+        assert side.buffer is not None
         start = self.inputs.start
-        return side.arena.bytes_at(start, self.end - start).clone()
+        return side.buffer.bytes_at(start, self.end - start).clone()
 
 
 def synchronize(device: torch.device) -> None:

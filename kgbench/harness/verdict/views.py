@@ -21,10 +21,10 @@ def prove_view(side: Side, first: PlacedCall, second: PlacedCall, judge: Judge, 
     """Rewrite the base under the view that the ``first`` call returned with the inputs of the ``second``: a view shows
     the new values, a copy the old ones. Then have the worker write through the view. Raises WorkerFailed.
     """
-    assert side.arena is not None
+    assert side.buffer is not None
     for chunk in second.inputs.chunks.values():
-        side.arena.bytes_at(chunk.offset, chunk.image.numel()).copy_(chunk.image)
-    side.arena.bytes_at(first.out_offset, first.out_bytes).fill_(0xFF)
+        side.buffer.bytes_at(chunk.offset, chunk.image.numel()).copy_(chunk.image)
+    side.buffer.bytes_at(first.out_offset, first.out_bytes).fill_(0xFF)
     synchronize(generator.device)
     side.handle.request({"op": "copy_out"}, 30.0, first.label)
     verdict = judge(second, second.snapshot(side))
@@ -36,14 +36,14 @@ def prove_view(side: Side, first: PlacedCall, second: PlacedCall, judge: Judge, 
 
 def _prove_writing(side: Side, call: PlacedCall, generator: torch.Generator) -> Verdict:
     """Have the worker write through the returned views: the base must hold what was written, and nothing else."""
-    assert side.arena is not None
+    assert side.buffer is not None
     bases = {name: chunk.image.clone() for name, chunk in call.inputs.chunks.items()}
     position = call.out_offset
     for promise in call.promises:
         written = torch.randint(
             0, 2, (promise.nbytes,), generator=generator, device=generator.device, dtype=torch.uint8
         )
-        side.arena.bytes_at(position, promise.nbytes).copy_(written)
+        side.buffer.bytes_at(position, promise.nbytes).copy_(written)
         position += round_up(promise.nbytes, ALIGNMENT_BYTES)
         if not promise.shares:
             continue
@@ -60,6 +60,6 @@ def _prove_writing(side: Side, call: PlacedCall, generator: torch.Generator) -> 
     synchronize(generator.device)
     side.handle.request({"op": "write_back"}, 30.0, call.label)
     for name, chunk in call.inputs.chunks.items():
-        if not torch.equal(side.arena.bytes_at(chunk.offset, chunk.image.numel()), bases[name]):
+        if not torch.equal(side.buffer.bytes_at(chunk.offset, chunk.image.numel()), bases[name]):
             return Verdict(Outcome.WRONG_VALUE, f"not a view: what is written through it does not show in '{name}'")
     return PASSED

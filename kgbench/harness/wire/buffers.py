@@ -1,7 +1,7 @@
 """Memory that the referee owns and a worker may use: sealed memfd on the CPU, driver allocations on CUDA.
 
-Both sides use this module: the referee creates an arena and sends its descriptor, the worker maps it. Every tensor
-made from an arena has a storage of its own, exactly as long as its payload, so that nothing beside it is reachable
+Both sides use this module: the referee creates a buffer and sends its descriptor, the worker maps it. Every tensor
+made from a buffer has a storage of its own, exactly as long as its payload, so that nothing beside it is reachable
 through torch. Also here: the control page, a page of host memory that both the CPU and the GPU can write, which
 releases a queued window and says when it is done.
 """
@@ -19,7 +19,7 @@ from typing import Any, Final
 import torch
 
 ALIGNMENT_BYTES: Final = 512
-"""Bytes to a multiple of which every tensor's place in an arena is aligned."""
+"""Bytes to a multiple of which every tensor's place in a buffer is aligned."""
 _SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 """Seals of a memfd after which its size is fixed."""
 
@@ -28,7 +28,7 @@ def round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-class Arena:
+class SharedBuffer:
     """``nbytes`` of shared memory. ``fd`` is what the other side maps; ``bytes_at`` makes tensors in it."""
 
     fd: int
@@ -41,11 +41,11 @@ class Arena:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Give the mapping back. Nothing made from this arena may be used afterwards."""
+        """Give the mapping back. Nothing made from this buffer may be used afterwards."""
         raise NotImplementedError
 
 
-class HostArena(Arena):
+class HostBuffer(SharedBuffer):
     """A memfd, sealed against resizing, mapped shared."""
 
     def __init__(self, fd: int, nbytes: int) -> None:
@@ -55,9 +55,9 @@ class HostArena(Arena):
         self.address = torch.frombuffer(self._map, dtype=torch.uint8).data_ptr()
 
     @classmethod
-    def create(cls, nbytes: int) -> HostArena:
+    def create(cls, nbytes: int) -> HostBuffer:
         nbytes = round_up(max(nbytes, 1), mmap.PAGESIZE)
-        fd = os.memfd_create("kgbench-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        fd = os.memfd_create("kgbench-buffer", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(fd, nbytes)
         # An unsealed memfd that the worker truncates kills its reader with SIGBUS.
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
@@ -73,7 +73,7 @@ class HostArena(Arena):
         os.close(self.fd)
 
 
-class DeviceArena(Arena):
+class DeviceBuffer(SharedBuffer):
     """A CUDA driver allocation, shared by POSIX descriptor: exact size, offset 0, any uid."""
 
     def __init__(self, fd: int, nbytes: int, device: int, handle: Any = None) -> None:
@@ -95,7 +95,7 @@ class DeviceArena(Arena):
         _check(driver.cuMemRelease(handle))
 
     @classmethod
-    def create(cls, nbytes: int, device: int) -> DeviceArena:
+    def create(cls, nbytes: int, device: int) -> DeviceBuffer:
         driver = _driver()
         prop = driver.CUmemAllocationProp()
         prop.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
@@ -134,19 +134,19 @@ class _DevicePointer:
         }
 
 
-def create_arena(device_kind: str, nbytes: int, device: int = 0) -> Arena:
+def create_buffer(device_kind: str, nbytes: int, device: int = 0) -> SharedBuffer:
     """Referee side: new memory to share."""
-    return DeviceArena.create(nbytes, device) if device_kind == "cuda" else HostArena.create(nbytes)
+    return DeviceBuffer.create(nbytes, device) if device_kind == "cuda" else HostBuffer.create(nbytes)
 
 
-def open_arena(device_kind: str, fd: int, nbytes: int, device: int = 0) -> Arena:
+def open_buffer(device_kind: str, fd: int, nbytes: int, device: int = 0) -> SharedBuffer:
     """Worker side: map what came over the socket."""
-    return DeviceArena(fd, nbytes, device) if device_kind == "cuda" else HostArena(fd, nbytes)
+    return DeviceBuffer(fd, nbytes, device) if device_kind == "cuda" else HostBuffer(fd, nbytes)
 
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """Where a tensor lies in an arena; this is what travels to a worker."""
+    """Where a tensor lies in a buffer; this is what travels to a worker."""
 
     storage_offset_bytes: int
     storage_bytes: int
@@ -169,9 +169,9 @@ class TensorPlace:
         }
 
 
-def tensor_at(arena: Arena, place: TensorPlace) -> torch.Tensor:
+def tensor_at(buffer: SharedBuffer, place: TensorPlace) -> torch.Tensor:
     """The tensor a place describes, with a storage of exactly its payload."""
-    storage = arena.bytes_at(place.storage_offset_bytes, place.storage_bytes)
+    storage = buffer.bytes_at(place.storage_offset_bytes, place.storage_bytes)
     typed = storage.view(getattr(torch, place.dtype))
     return typed.as_strided(place.shape, place.strides, place.offset)
 
@@ -194,7 +194,7 @@ class ControlPage:
     """A page of host memory shared with a worker, for the three moments of a timed window.
 
     The referee writes RELEASE when the inputs may be read; the worker's stream (or, unqueued, its CPU) writes
-    DONE after the last call and SECURED after the outputs lie in the referee's arena. Words are 64 bytes apart.
+    DONE after the last call and SECURED after the outputs lie in the referee's buffer. Words are 64 bytes apart.
     """
 
     RELEASE: Final = 0

@@ -15,7 +15,7 @@ from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
 
 EXIT_NEWS_S = 15.0
-"""Seconds that a keeper may take to clear its worker's tree and say so."""
+"""Seconds that a supervisor may take to clear its worker's tree and say so."""
 
 
 class WorkerFailed(Exception):
@@ -30,7 +30,7 @@ class WorkerFailed(Exception):
 
 
 class HarnessFailed(Exception):
-    """Our own part is broken: fork server, keeper or library. Never a candidate's fault."""
+    """Our own part is broken: fork server, supervisor or library. Never a candidate's fault."""
 
 
 class WorkerHandle:
@@ -53,7 +53,7 @@ class WorkerHandle:
         self.control = Channel(self_control)
         self.role = spec["role"]
         self.turns = turns
-        self.keeper_pid = int(reply["pid"])
+        self.supervisor_pid = int(reply["pid"])
         self.exit: Message | None = None
         self.is_frozen = False
 
@@ -113,20 +113,20 @@ class WorkerHandle:
 
     def freeze(self) -> None:
         """Stop every process of the worker's tree; time stopped counts against no deadline, since nobody waits."""
-        processes.stop_trees([self.keeper_pid])
+        processes.stop_trees([self.supervisor_pid])
         self.is_frozen = True
 
     def thaw(self) -> None:
-        processes.signal_tree(self.keeper_pid, signal.SIGCONT)
+        processes.signal_tree(self.supervisor_pid, signal.SIGCONT)
         self.is_frozen = False
 
     def kill(self, reason: str = "done") -> None:
-        """End the worker and all its descendants; ``exit`` has the keeper's report afterwards."""
+        """End the worker and all its descendants; ``exit`` has the supervisor's report afterwards."""
         if self.exit is None:
             with contextlib.suppress(ChannelClosed, ChannelTimeout):
                 self.control.send({"op": "kill", "reason": reason})
             self._await_exit()
-        self.turns.remove(self.keeper_pid)
+        self.turns.remove(self.supervisor_pid)
         self.channel.close()
         self.control.close()
 
@@ -165,13 +165,13 @@ class WorkerHandle:
     def _await_exit(self) -> bool:
         self._await_news(EXIT_NEWS_S)
         if self.exit is None:
-            # The keeper itself is gone: killed from inside. The fork server sweeps its orphans.
-            self.exit = {"event": "exit", "returncode": None, "killed_for": "keeper", "tail": ""}
+            # The supervisor itself is gone: killed from inside. The fork server sweeps its orphans.
+            self.exit = {"event": "exit", "returncode": None, "killed_for": "supervisor", "tail": ""}
             return False
         return True
 
     def _await_news(self, timeout_s: float) -> None:
-        """Wait for the keeper's report of the end, unless the keeper is gone, too."""
+        """Wait for the supervisor's report of the end, unless the supervisor is gone, too."""
         deadline = self.turns.now() + timeout_s
         with contextlib.suppress(ChannelClosed):
             while self.exit is None and (remaining := deadline - self.turns.now()) > 0:
@@ -183,7 +183,7 @@ class WorkerHandle:
     def _ended(self, what: str) -> WorkerFailed:
         """Why the worker is no more, as an outcome."""
         if self.exit is None:
-            # Its channel closed before its keeper's report came; a descendant may still hold things open.
+            # Its channel closed before its supervisor's report came; a descendant may still hold things open.
             self._await_news(2.0)
             if self.exit is None:
                 self.kill("closed its channel")
@@ -198,7 +198,7 @@ def _exit_outcome(report: Message, what: str) -> tuple[Outcome, str]:
         return Outcome.REJECTED, f"{what}: printed more than {report.get('output_bytes', 0) >> 20} MiB"
     if reason == "processes":
         return Outcome.REJECTED, f"{what}: started too many processes"
-    if reason == "keeper":
+    if reason == "supervisor":
         return Outcome.REJECTED, f"{what}: the process that supervises the worker was killed"
     code = report.get("returncode")
     if isinstance(code, int) and code < 0:

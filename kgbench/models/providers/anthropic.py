@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from kgbench.llm.conversation import Asker, NotAnswered, Question, Sampling, Stop, Usage
+from kgbench.llm.conversation import ModelClient, NotAnswered, Question, Sampling, Stop, Usage
 from kgbench.models.batches import MessageBatches, Result
 from kgbench.models.http import (
     RETRIES,
     THINKING,
     Closed,
     Draft,
-    HttpAsker,
+    HttpClient,
     check_thinking,
     endpoint_of,
     environment,
@@ -58,14 +58,14 @@ STATUS_OF: Final = {
 OTHER_CREDENTIALS: Final = ("ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN", "ANTHROPIC_IDENTITY_TOKEN_FILE")
 
 
-def provider(argument: str | None) -> Asker:
+def provider(argument: str | None) -> ModelClient:
     """Raises ModelError when no model is named."""
     model_id = named_model("anthropic", argument, EXAMPLE)
-    return AnthropicAsker(f"anthropic:{model_id}", model_id)
+    return AnthropicClient(f"anthropic:{model_id}", model_id)
 
 
 @dataclass
-class AnthropicAsker(HttpAsker):
+class AnthropicClient(HttpClient):
     """Key and address come from the SDK's own variables."""
 
     poll_s: float = 5.0
@@ -128,7 +128,7 @@ class AnthropicAsker(HttpAsker):
         return body | thinking_of(self.model, self.model_id, sampling)
 
     def ask_many(self, questions: Sequence[Question], say: Callable[[str], None]) -> Iterator[tuple[Question, Result]]:
-        """As ``Asker``'s. A batch that was sent before and not waited for is waited for again."""
+        """As ``ModelClient``'s. A batch that was sent before and not waited for is waited for again."""
         self.ready()
         for question in questions:
             check_thinking(self.model, question.sampling)

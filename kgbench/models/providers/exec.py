@@ -20,7 +20,7 @@ from kgbench.models.provider import ModelError
 SUMMARY: Final = "exec:COMMAND    an agent or script: the prompt on its standard input, a folder to work in"
 
 
-def provider(argument: str | None) -> ExecAsker:
+def provider(argument: str | None) -> AgentClient:
     """Raises ModelError when there is no command or it cannot be split into words."""
     if argument is None or not argument.strip():
         raise ModelError(
@@ -34,10 +34,10 @@ def provider(argument: str | None) -> ExecAsker:
             f"--model exec:{argument}: the command cannot be split into words: {error}. Quotes work as in a shell; for "
             "pipes and variables write --model \"exec:sh -c '…'\"",
         ) from None
-    return ExecAsker(argument, tuple(words))
+    return AgentClient(argument, tuple(words))
 
 
-class ExecAsker:
+class AgentClient:
     """Starts the command once per question. May be asked from several threads at once."""
 
     timed = True

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from kgbench.llm.conversation import Asker, Question, Stop, Usage
-from kgbench.models.http import RETRIES, Draft, HttpAsker, endpoint_of, environment, host_of, named_model
+from kgbench.llm.conversation import ModelClient, Question, Stop, Usage
+from kgbench.models.http import RETRIES, Draft, HttpClient, endpoint_of, environment, host_of, named_model
 from kgbench.models.provider import ModelError
 
 SUMMARY: Final = "openai:MODEL    a GPT model, by its id; needs OPENAI_API_KEY"
@@ -19,10 +19,10 @@ INCOMPLETE: Final = {"max_output_tokens": Stop.MAX_TOKENS, "content_filter": Sto
 REFUSED_CODES: Final = frozenset({"invalid_prompt", "bio_policy", "misalignment_policy_violation"})
 
 
-def provider(argument: str | None) -> Asker:
+def provider(argument: str | None) -> ModelClient:
     """Raises ModelError when no model is named."""
     model_id = named_model("openai", argument, EXAMPLE)
-    return OpenAIAsker(f"openai:{model_id}", model_id)
+    return OpenAIClient(f"openai:{model_id}", model_id)
 
 
 class Failed(Exception):
@@ -35,7 +35,7 @@ class Failed(Exception):
 
 
 @dataclass
-class OpenAIAsker(HttpAsker):
+class OpenAIClient(HttpClient):
     """Key and address come from the SDK's own variables."""
 
     package: ClassVar[str] = "openai"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from kgbench.llm.conversation import Asker, Question, Stop
-from kgbench.models.http import RETRIES, Draft, HttpAsker, endpoint_of, environment, host_of
+from kgbench.llm.conversation import ModelClient, Question, Stop
+from kgbench.models.http import RETRIES, Draft, HttpClient, endpoint_of, environment, host_of
 from kgbench.models.provider import ModelError
 from kgbench.models.providers.openai import EFFORTS, split_usage
 
@@ -21,7 +21,7 @@ KEYS_OF_HOSTS: Final = {"openrouter.ai": "OPENROUTER_API_KEY"}
 STOPS: Final = {"stop": Stop.END, "length": Stop.MAX_TOKENS, "content_filter": Stop.REFUSED, "error": Stop.CUT_OFF}
 
 
-def provider(argument: str | None) -> Asker:
+def provider(argument: str | None) -> ModelClient:
     """Raises ModelError when the address or the model is missing."""
     url, mark, model_id = (argument or "").partition("#")
     try:
@@ -37,11 +37,11 @@ def provider(argument: str | None) -> Asker:
             "KGB532", f"--model {NAME}: a key has no place in the address, which is stored. Type: export {KEY}=…"
         )
     base = url.rstrip("/") if parts.path.strip("/") else f"{url.rstrip('/')}/v1"
-    return CompatibleAsker(f"{NAME}:{argument}", model_id, url=base)
+    return CompatibleClient(f"{NAME}:{argument}", model_id, url=base)
 
 
 @dataclass
-class CompatibleAsker(HttpAsker):
+class CompatibleClient(HttpClient):
     """A key is sent only where one is set."""
 
     url: str = ""

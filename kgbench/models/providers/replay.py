@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.llm.conversation import RECORDED_PROMPT, RECORDED_USD, Asker, NotAnswered, Question, Reply, Unanswerable
+from kgbench.llm.conversation import (
+    RECORDED_PROMPT,
+    RECORDED_USD,
+    ModelClient,
+    NotAnswered,
+    Question,
+    Reply,
+    Unanswerable,
+)
 from kgbench.models.provider import ModelError
 from kgbench.store.errors import StoreError
 from kgbench.store.find import find_run
@@ -19,7 +27,7 @@ SUMMARY: Final = "replay:RUN      the replies of an earlier run: its folder, a p
 RUNS: Final = Path("runs")
 
 
-def provider(argument: str | None) -> Asker:
+def provider(argument: str | None) -> ModelClient:
     """Raises ModelError when there is no such run, or when nobody was asked in it."""
     if argument is None:
         raise ModelError("KGB570", "--model replay: name the run after a colon, for example --model replay:last")
