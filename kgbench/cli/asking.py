@@ -130,7 +130,7 @@ def asked_provider(
 ) -> ModelProvider:
     """The model with everything that its prompts need. Raises UsageError, ModelError."""
     from kgbench.llm.conversation import Sampling
-    from kgbench.models.generation import ModelProvider
+    from kgbench.models.generation import GenerationConfig, ModelProvider
     from kgbench.models.providers.exec import AgentClient
     from kgbench.models.providers.replay import Recorded
     from kgbench.prompts.facts import torch_facts

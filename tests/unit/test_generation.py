@@ -1,4 +1,4 @@
-"""Asking a model: what is asked, kept, stopped and gone on with. A scripted client answers; the run's folder is real."""
+"""Asking a model: what is asked, kept, stopped and gone on with. A scripted client answers; the folder is real."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgbench.llm import prices
 from kgbench.llm.conversation import NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
 from kgbench.llm.prices import Price
 from kgbench.models.candidate_queue import Work
-from kgbench.models.generation import Conversations, ModelProvider
+from kgbench.models.generation import Conversations, GenerationConfig, ModelProvider
 from kgbench.models.provider import ModelError
 from kgbench.models.providers.replay import Recorded
 from kgbench.models.reply_kernels import kernel_of
