@@ -1,4 +1,4 @@
-"""The process that has torch and Triton imported and nothing run; it forks a supervisor, and with it a worker, on demand.
+"""The process that has torch and Triton imported and nothing run; it forks supervisors, and with them workers.
 
 A fresh interpreter needs seconds to import torch; a fork of this one needs none. Its environment is final before
 Python starts (``TRITON_INTERPRET`` is read on import), it has exactly one thread and has never touched a device: a
