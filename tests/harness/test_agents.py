@@ -199,7 +199,8 @@ class TestFolder:
         }
         assert "values drawn one by one" in texts["vllm/copy_blocks"]
         assert "Nothing of this problem is timed" in texts["aten/t"]
-        assert "kgbench" not in texts["aten/softmax"]
+        # The interpreter's path is the reader's own.
+        assert "kgbench" not in texts["aten/softmax"].replace(sys.executable, "")
         # The cases that are judged, and not timed, stay secret.
         assert "130" not in texts["aten/softmax"]
 

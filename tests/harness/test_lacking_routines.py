@@ -25,8 +25,8 @@ ROUTINES = {
 }
 WORDS = {
     "lacking": "has no scipy_cblas_csyr2; pip install -U scipy-openblas32",
-    "misspelt": "cublasSdott_v2: no signature is known; add its row to FAMILIES in kgbench/baselines/routines.py",
-    "unfit": "cublasSaxpy_v2: the entry's arguments do not fit 'ispipi', its row in kgbench/baselines/routines.py",
+    "misspelt": "cublasSdott_v2: no signature is known; add its row to FAMILIES in baselines/routines.py",
+    "unfit": "cublasSaxpy_v2: the entry's arguments do not fit 'ispipi', its row in baselines/routines.py",
 }
 KERNEL = """\
 def {name}(n, x, incx, y, incy, result):
@@ -43,9 +43,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     for folder in (problems, kernels):
         (folder / "mine").mkdir()
     for name, routine in ROUTINES.items():
-        own = text.replace('entry: "cublasSdot_v2(', f'entry: "{name}(').replace(
-            "openblas:cublasSdot_v2", f"openblas:{routine}"
-        )
+        own = text.replace('entry: "cublasSdot_v2(', f'entry: "{name}(')
+        own += f'baseline: {{cuda: "cublas:{routine}", cpu: "openblas:{routine}"}}\n'
         (problems / "mine" / f"{name}.yaml").write_text(own)
         (kernels / "mine" / f"{name}.py").write_text(KERNEL.format(name=name))
     return problems, kernels

@@ -16,6 +16,7 @@ from kgbench.problem.registry import Registry
 from kgbench.problem.suites import Share, Suite, SuiteCall
 from kgbench.torchtools import opinfo
 from kgbench.torchtools.opinfo import SampledCall, collect
+from kgbench.torchtools.opinfo_arguments import Unfit
 from kgbench.torchtools.opinfo_samples import NoSamples
 from kgbench.torchtools.opinfo_table import DOCUMENT, NONE, table
 from kgbench.torchtools.opinfo_update import CannotWrite, choose, update, with_list
@@ -79,7 +80,7 @@ def test_what_reaches_other_overloads_only_is_counted_apart() -> None:
 
 def test_an_argument_that_the_format_cannot_say_is_a_refusal() -> None:
     found = opinfo.Samples("linear", calls={"default": []})
-    reached = ("default", (opinfo._Unfit("a tensor of layout torch.sparse_coo"),), {})
+    reached = ("default", (Unfit("a tensor of layout torch.sparse_coo"),), {})
     assert opinfo._taken(found, reached, "float32", {}) == "a tensor of layout torch.sparse_coo"
 
 

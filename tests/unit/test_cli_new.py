@@ -42,6 +42,7 @@ def test_validate_points_at_every_mark_and_accepts_the_edited_file(source: str) 
     )
     edited = [line.partition("  # EDIT:")[0] for line in lines]
     edited[3] = "summary: a matrix doubled"
+    edited = [line.replace("blas:scale", "blas:cublasSscal_v2") for line in edited]
     path.write_text("\n".join(edited) + "\n", encoding="utf-8")
     accepted = kgbench("validate", "--no-run", str(path))
     assert accepted.exit_code == 0, accepted.output

@@ -47,12 +47,12 @@ class GpuLock:
             os.pwrite(fd, json.dumps(words).encode(), 0)
         return True
 
-    def wait(self, say: Callable[[str], None]) -> None:
-        """Block until the GPU is free; ``say`` is told once who has it."""
+    def wait(self, tell: Callable[[str], None]) -> None:
+        """Block until the GPU is free; ``tell`` is told once who has it."""
         told = False
         while not self.try_take():
             if not told:
-                say(f"waiting for {self.holder()} (Ctrl-C gives up)")
+                tell(f"waiting for {self.holder()} (Ctrl-C gives up)")
                 told = True
             time.sleep(POLL_S)
 

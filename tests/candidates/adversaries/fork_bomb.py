@@ -1,14 +1,14 @@
 # problem: aten/add
 # outcome: rejected | crashed
 # device: any
-"""Starts 400 children that sleep."""
+"""Starts 100 children that sleep."""
 
 import os
 import time
 
 
 def add_Tensor(self, other, *, alpha=1):
-    for _ in range(400):
+    for _ in range(100):
         if os.fork() == 0:
             time.sleep(600)
             os._exit(0)
@@ -16,7 +16,7 @@ def add_Tensor(self, other, *, alpha=1):
 
 
 def add_Scalar(self, other, alpha=1):
-    for _ in range(400):
+    for _ in range(100):
         if os.fork() == 0:
             time.sleep(600)
             os._exit(0)
