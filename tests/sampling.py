@@ -21,7 +21,7 @@ from kgbench.problem.registry import Registry
 ROOT: Final = Path(__file__).parents[1]
 SHARES: Final = 10
 """The problems that did not change are dealt to so many runs."""
-MOST_CHANGED: Final = 20
+MOST_CHANGED: Final = 10
 """Problems that are looked at because they changed; a module of references serves over a hundred."""
 _CANDIDATES: Final = re.compile(r"tests/candidates/(?:mutants|wrong)/(\w+/\w+)\.py")
 _PROBLEM: Final = re.compile(r"(?:.*/)?problems/(\w+/\w+)\.yaml")

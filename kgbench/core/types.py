@@ -1,6 +1,6 @@
 """The nouns of a run: Outcome, Mismatch, Timing, CaseResult, Generation, Result. Plain data, no torch.
 
-What a problem is stands in ``problem.py``; how results become scores in ``scores.py``.
+What a problem is stands in ``problem/model.py``; how results become scores in ``scores``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Calls in the trace format, ``((T([2, 3], f16), -1), {'dtype': torch.float32})``: read without eval and printed back.
 
-Torch-free. What a call's values mean to an overload is left to ``cases.py``.
+Torch-free. What a call's values mean to an overload is left to ``cases``.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Returned:
 @dataclass(frozen=True)
 class Draw:
     """How the elements of a tensor are drawn: a name from the table in
-    ``harness/verdict/inputs.py`` and its arguments."""
+    ``harness/verdict/draws.py`` and its arguments."""
 
     name: str
     arguments: tuple[Expr, ...] = ()

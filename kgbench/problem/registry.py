@@ -1,7 +1,7 @@
 """Problem files to ``Problem``: reads YAML, refuses what it does not know, and names file, line and key when it does.
 
 Also the cheap read of a file's head for ``kgbench list``, and the registry of problem folders. Making cases
-concrete is left to ``cases.py``; spelling of ids to ``names.py``.
+concrete is left to ``cases``; spelling of ids to ``names.py``.
 """
 
 from __future__ import annotations
