@@ -1,4 +1,4 @@
-"""``--fail-under``: bounds on fast_p, and which of them a run breaks. The shares themselves are those of ``rows.py``."""
+"""``--fail-under``: bounds on fast_p, and which of them a run breaks. The shares are those of ``rows.py``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The null test: each library against itself. What is left is the harness's own noise. No torch.
 
-``kgbench selftest null`` runs it; what it shows of a device is kept for later sessions (``core/device_facts.py``), whose
-intervals are at least as wide.
+``kgbench selftest null`` runs it; what it shows of a device is kept for later sessions
+(``core/device_facts.py``), whose intervals are at least as wide.
 """
 
 from __future__ import annotations
