@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pprint
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -135,4 +136,13 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 def _check(socket: Path) -> str:
     text = (_HANDED / "check.py").read_text(encoding="utf-8")
-    return f"#!{sys.executable} -I\n" + text.replace('SOCKET = ""', f"SOCKET = {str(socket)!r}")
+    return _first_lines(sys.executable) + text.replace('SOCKET = ""', f"SOCKET = {str(socket)!r}")
+
+
+def _first_lines(python: str) -> str:
+    """What starts a program in this Python. The kernel splits a line that begins with ``#!`` at spaces, so a shell that
+    reads the next two lines starts one whose path has any; Python reads them as a text.
+    """
+    if " " not in python:
+        return f"#!{python} -I\n"
+    return f"#!/bin/sh\n'''exec' {shlex.quote(python)} -I \"$0\" \"$@\"\n' '''\n"

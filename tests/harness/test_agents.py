@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -48,7 +49,7 @@ def question(problem: str = "aten/t", timeout_s: float = 20.0, **more: Any) -> Q
 def agent(name: str, *arguments: str, confine: Confine = "best") -> AgentClient:
     program = "sh" if name.endswith(".sh") else sys.executable
     words = (program, str(AGENTS / name), *arguments)
-    return AgentClient(" ".join(words), words, confine)
+    return AgentClient(shlex.join(words), words, confine)
 
 
 def ask(name: str, *arguments: str, **more: Any) -> Reply:
@@ -101,7 +102,7 @@ class TestAnswers:
         assert reply.code is None
         assert reply.text.startswith("Here it is:\n```python\ndef t(self):")
         assert (reply.stop, reply.detail, reply.facts["exit_code"]) == (Stop.END, "", 0)
-        assert reply.model_id == f"sh {AGENTS}/answers.sh"
+        assert reply.model_id == shlex.join(("sh", f"{AGENTS}/answers.sh"))
         assert 0 < reply.seconds <= time.monotonic() - begun, "it lies within what passed here"
 
     def test_in_its_folder(self, tmp_path: Path) -> None:
@@ -273,7 +274,7 @@ class TestEnds:
             provider("no-such-agent -p").ready()
         provider("sh -c true").ready()
         with pytest.raises(ModelError, match="write what runs it, as in 'exec:sh"):
-            provider(str(AGENTS / "writes.sh")).ready()
+            provider(shlex.quote(str(AGENTS / "writes.sh"))).ready()
 
     def test_no_room_for_its_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """One reply that fails ends no run."""

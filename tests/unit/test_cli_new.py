@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner, Result
@@ -32,7 +33,7 @@ def test_validate_points_at_every_mark_and_accepts_the_edited_file(source: str) 
     assert f"kgbench validate {path}" in done.stdout
     lines = path.read_text(encoding="utf-8").splitlines()
     schema = lines[0].removeprefix("# yaml-language-server: $schema=file://")
-    assert json.loads(Path(schema).read_text(encoding="utf-8"))["properties"]["entry"]
+    assert json.loads(Path(unquote(schema)).read_text(encoding="utf-8"))["properties"]["entry"]
     marked = [number for number, line in enumerate(lines, 1) if "# EDIT:" in line]
     refused = kgbench("validate", "--no-run", str(path))
     assert refused.exit_code == 2

@@ -493,7 +493,9 @@ def _gpus_taken(busy: int, wanted: int = 2) -> Callable[[Ground], str]:
 
 
 STAND_IN = """\
-#!{python}
+#!/bin/sh
+'''exec' "{python}" "$0" "$@"
+' '''
 # What the coordinator hears from a fork server, and from the referees that it forks, without either.
 import os, select, socket, subprocess, sys, time
 from dataclasses import asdict

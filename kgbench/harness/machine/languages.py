@@ -54,6 +54,8 @@ class Machine:
     """Python's headers, which every extension includes, are installed."""
     ninja: bool
     nvcc: bool
+    linkable: bool = True
+    """No space in the path of torch: ``torch.utils.cpp_extension`` gives it to the linker unquoted."""
 
 
 def deadlines_for(source: str | None, deadlines: Deadlines) -> Deadlines:
@@ -82,6 +84,7 @@ def lacking(source: str, machine: Machine) -> str:
         (EXTENSIONS in uses.needed, machine.headers, "the headers of Python: apt install python3-dev"),
         (EXTENSIONS in uses.needed, machine.ninja, "ninja: pip install 'kgbench[cpp]'"),
         (EXTENSIONS in uses.needed, "setuptools" in machine.packages, "setuptools: pip install 'kgbench[cpp]'"),
+        (EXTENSIONS in uses.needed, machine.linkable, "torch in a folder whose path has no space"),
         (wants_cuda, on_gpu, "a GPU, on which its cuda_sources run"),
         (wants_cuda and on_gpu, machine.nvcc, f"nvcc: the CUDA toolkit {machine.cuda or ''}, with CUDA_HOME naming it"),
     )
@@ -95,6 +98,7 @@ def machine_of(device_kind: str, cuda: str | None) -> Machine:
     def found(program: str) -> bool:
         return shutil.which(program, path=chosen.get("PATH")) is not None
 
+    torch = importlib.util.find_spec("torch")
     nvcc_folders = (chosen.get("CUDA_HOME", _DEFAULT_CUDA), _DEFAULT_CUDA)
     return Machine(
         device_kind,
@@ -104,6 +108,7 @@ def machine_of(device_kind: str, cuda: str | None) -> Machine:
         headers=Path(sysconfig.get_paths()["include"], "Python.h").exists(),
         ninja=found("ninja"),
         nvcc=found("nvcc") or any(Path(folder, "bin/nvcc").exists() for folder in nvcc_folders),
+        linkable=torch is None or " " not in str(torch.origin),
     )
 
 
