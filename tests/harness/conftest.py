@@ -16,7 +16,7 @@ from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Deadlines, Session, Settings
 from tests.harness.sessions import SessionOf
 
-SHORT = Deadlines(import_s=3.0, compile_s=1.0, case_s=3.0, window_s=5.0, whole_s=60.0)
+SHORT = Deadlines(import_s=3.0, compile_s=1.0, case_s=9.0, window_s=5.0, whole_s=60.0)
 """Long enough for a tiny kernel on two busy cores, short enough to wait for one that hangs."""
 
 
