@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,7 +27,7 @@ from kgbench.cli.options import (
 from kgbench.cli.report_output import breaks, print_run
 from kgbench.cli.resume import done_in, selected_by
 from kgbench.core import user_modules
-from kgbench.core.errors import UsageError, shown_path
+from kgbench.core.errors import INTERRUPTED, UsageError, shown_path
 from kgbench.core.paths import hidden_dirs
 from kgbench.core.types import Outcome
 
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from kgbench.scores.bounds import Bound
     from kgbench.store.writer import RunStore
 
-INTERRUPTED: Final = 130
-"""Exit code of a run that a signal ended; 128 + SIGINT, as shells have it."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 
 from kgbench import __version__
-from kgbench.core.errors import KgbenchError, numbered
+from kgbench.core.errors import INTERRUPTED, KgbenchError, numbered
 from kgbench.core.names import did_you_mean
 
 GROUPS: Final[dict[str, dict[str, str]]] = {
@@ -46,8 +46,6 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 
 COMMANDS: Final = {name: target for group in GROUPS.values() for name, target in group.items()}
 
-INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C; 128 + SIGINT, as shells have it."""
 
 EPILOG: Final = """
 \b

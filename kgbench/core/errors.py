@@ -11,7 +11,10 @@ import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
+
+INTERRUPTED: Final = 130
+"""Exit code of a command that a signal ended."""
 
 
 class KgbenchError(Exception):
