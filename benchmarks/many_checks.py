@@ -20,8 +20,8 @@ import psutil
 
 from benchmarks.script import Script, device_option, json_option, shown, smoke_option
 from kgbench import Evaluator
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir
-from kgbench.core.types import Outcome
 
 SETTLED_S = 2.0
 """After this long without work, what is still there stays."""

@@ -21,8 +21,9 @@ import click
 
 from benchmarks.own_problem import write_with_calls
 from benchmarks.script import Script, device_option, json_option, shown, smoke_option
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir, problems_dir
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.harness.session.session import Job, Session, Settings
 
 CHECKS: Final = 5

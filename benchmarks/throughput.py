@@ -27,8 +27,9 @@ import psutil
 
 from benchmarks.script import Script, device_option, json_option, shown, smoke_option
 from kgbench.cli.options import ALL_GPUS
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir, problems_dir
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.harness.session.session import Job, Session, Settings
 
 

@@ -27,8 +27,9 @@ from kgbench.cli.options import (
 )
 from kgbench.core import syntax, user_modules
 from kgbench.core.errors import UsageError, shown_path
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.reports.one_kernel import failure_lines, guess_of, speed_table
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.speedups import timed_cases

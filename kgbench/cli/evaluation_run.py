@@ -28,8 +28,8 @@ from kgbench.cli.report_output import breaks, print_run
 from kgbench.cli.resume import done_in, selected_by
 from kgbench.core import user_modules
 from kgbench.core.errors import INTERRUPTED, UsageError, shown_path
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import hidden_dirs
-from kgbench.core.types import Outcome
 
 if TYPE_CHECKING:
     from kgbench.evaluation.coordinator import Ending, Plan

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from kgbench.core.errors import UsageError, shown_path
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 
 if TYPE_CHECKING:
     from kgbench.core.types import Key, Result

@@ -12,8 +12,9 @@ import click
 
 from kgbench.core.errors import KgbenchError, UsageError
 from kgbench.core.names import resolve
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import CaseResult, Generation, Outcome, Result
+from kgbench.core.types import CaseResult, Generation, Result
 from kgbench.llm.conversation import Stop
 from kgbench.store.encoding import json_text
 from kgbench.store.find import find_run

@@ -1,4 +1,4 @@
-"""The nouns of a run: Outcome, Mismatch, Timing, CaseResult, Generation, Result. Plain data, no torch.
+"""The nouns of a run: Mismatch, Timing, CaseResult, Generation, Result. Plain data, no torch.
 
 What a problem is stands in ``problem/model.py``; how results become scores in ``scores``.
 """
@@ -8,30 +8,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, TypeVar
 
+from kgbench.core.outcomes import Outcome
+
 _T = TypeVar("_T")
-
-
-class Outcome(StrEnum):
-    """The verdict on one candidate. The set is closed: everything that can happen is one of these."""
-
-    PASSED = "passed"
-    WRONG_VALUE = "wrong value"
-    WRONG_SHAPE = "wrong shape"
-    WRONG_DTYPE = "wrong dtype"
-    INPUT_CHANGED = "input changed"
-    COMPILE_ERROR = "compile error"
-    RUNTIME_ERROR = "runtime error"
-    CRASHED = "crashed"
-    TIMEOUT = "timeout"
-    OUT_OF_MEMORY = "out of memory"
-    REJECTED = "rejected"
-    NO_CANDIDATE = "no candidate"
-    NO_CODE = "no code"
-    SKIPPED = "skipped"
-    HARNESS_ERROR = "harness error"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain, shortened
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.reports.words import no_candidate_words, numbered_as, result_line
 from kgbench.scores.samples import is_fast
 

@@ -18,7 +18,8 @@ from functools import cached_property
 from pathlib import Path
 
 from kgbench.core.errors import KgbenchError
-from kgbench.core.types import Key, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Key, Result
 from kgbench.llm import prices
 from kgbench.llm.conversation import (
     RECORDED_PROMPT,

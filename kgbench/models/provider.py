@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kgbench.core import syntax
 from kgbench.core.errors import UsageError
-from kgbench.core.types import Generation, Outcome
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Generation
 from kgbench.llm.aliases import aliases, resolve
 from kgbench.models import providers
 from kgbench.problem.model import Problem

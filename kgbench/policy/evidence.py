@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kgbench.core.types import Evidence, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Evidence, Result
 
 NAMED: Final = 5
 NAME_CHARS: Final = 90

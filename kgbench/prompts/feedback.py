@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kgbench.core.figures import ratio_text
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import CaseResult, Mismatch, Outcome, Result, first_failure
+from kgbench.core.types import CaseResult, Mismatch, Result, first_failure
 from kgbench.problem.model import Problem, TensorArgument
 from kgbench.prompts.guess import guess
 from kgbench.prompts.logs import failure_log, harmless

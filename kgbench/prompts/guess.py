@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kgbench.core.types import CaseResult, Mismatch, Outcome
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Mismatch
 
 _NOT_TOLD: Final = ("dtype", "itemsize")
 _ENOUGH: Final = 5

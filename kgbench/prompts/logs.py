@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 
 _MOST: Final = 3000
 """Characters of a log, from its end, where the reason stands."""

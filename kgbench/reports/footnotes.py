@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kgbench.core.figures import ABSENT, count_text
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import number_of
-from kgbench.core.types import Library, Outcome
+from kgbench.core.types import Library
 from kgbench.reports.generated import asked_lines
 from kgbench.reports.model import Report
 from kgbench.reports.words import device_words, problem_set_words, versions_words

@@ -15,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kgbench.core.errors import shown_path
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain, shortened
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.reports.footnotes import closing_lines, run_lines
 from kgbench.reports.generated import cost_table, rounds_table, samples_table
 from kgbench.reports.model import Report

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kgbench.core.figures import ABSENT, ratio_text
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import number_of, plain, shortened
-from kgbench.core.types import CaseResult, Mismatch, Outcome, Result, first_failure
+from kgbench.core.types import CaseResult, Mismatch, Result, first_failure
 from kgbench.problem.problem_set import ProblemSet
 from kgbench.scores.speedups import Estimate, speedup
 

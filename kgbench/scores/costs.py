@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kgbench.core.types import Generation, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Generation, Result
 
 NOT_CONFINED: Final = "agent not confined"
 """How ``Generation.confined`` begins where an agent could see what it must not."""

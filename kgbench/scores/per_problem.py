@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgbench.core.errors import KgbenchError
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.scores.costs import cost_of as cost_of_asking

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.scores.speedups import CLAMP, Estimate, speedup
 
 NOT_SUBMITTED: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE)

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kgbench.core.types import CaseResult, Outcome, Result, Timing
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Result, Timing
 
 CLAMP: Final = (1 / 1000, 100.0)
 

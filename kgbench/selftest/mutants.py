@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
 from kgbench.problem.model import Overload
 from kgbench.problem.mutants import MUTANTS, NEEDS

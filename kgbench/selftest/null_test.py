@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.device_facts import NOISE, device_key, keep, noise_of
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.harness.clock.statistics import DIRECT, LEAST_RATIOS, measured_noise, time_range
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.settings import Job

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from kgbench.core.errors import shown_path
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.store.layout import candidate_path
 from kgbench.store.reader import StoredRun
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.core.types import Key, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Key, Result
 from kgbench.scores.samples import is_fast
 from kgbench.scores.speedups import Estimate, speedup
 from kgbench.store.encoding import json_text

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("needs an NVIDIA GPU", allow_module_level=True)
 
+from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
-from kgbench.core.types import Outcome  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]

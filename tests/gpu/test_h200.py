@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import answer_dirs, examples_dir, problems_dir
-from kgbench.core.types import Outcome
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.session.session import Deadlines, Job, Session, Settings
 from kgbench.problem.registry import Registry

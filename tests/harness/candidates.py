@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 
 CANDIDATES: Final = Path(__file__).parents[1] / "candidates"
 USUAL: Final = "wrong value"

@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
 from kgbench.store.reader import StoredRun, read_run

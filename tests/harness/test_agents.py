@@ -22,8 +22,9 @@ import pytest
 
 from kgbench.agents.folder import example_inputs
 from kgbench.agents.work import Confine
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import CaseResult, Mismatch, Outcome, Result
+from kgbench.core.types import CaseResult, Mismatch, Result
 from kgbench.harness.sandbox import landlock
 from kgbench.harness.session.session import Job, Session
 from kgbench.llm.conversation import NotAnswered, Prompt, Question, Reply, Sampling, Stop, Turn

@@ -18,8 +18,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("triton")
 
+from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
-from kgbench.core.types import Evidence, Outcome, Result, Timing, Window, result_from_json  # noqa: E402
+from kgbench.core.types import Evidence, Result, Timing, Window, result_from_json  # noqa: E402
 from kgbench.harness.attribution import text_pages  # noqa: E402
 from kgbench.harness.attribution.account import Seen  # noqa: E402
 from kgbench.harness.attribution.findings import Findings  # noqa: E402

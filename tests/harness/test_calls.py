@@ -11,8 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import problems_dir  # noqa: E402
-from kgbench.core.types import Outcome  # noqa: E402
 from kgbench.harness.session.session import Job, Session  # noqa: E402
 from kgbench.harness.verdict.inputs import make_inputs  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402

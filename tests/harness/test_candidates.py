@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.harness.machine import processes
 from kgbench.harness.session.session import Job, Session
 from tests.harness.candidates import KernelFile, KnownCandidate, adversaries, kernel_files

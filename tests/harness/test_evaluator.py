@@ -16,8 +16,8 @@ import pytest
 
 from kgbench import Evaluator
 from kgbench.core.errors import UsageError
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir
-from kgbench.core.types import Outcome
 from kgbench.harness.machine import processes
 from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.server import ForkServer

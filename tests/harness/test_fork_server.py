@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from kgbench.core import user_modules
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import Outcome
 from kgbench.harness.machine import processes
 from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.server import ForkServer

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
+from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import problems_dir  # noqa: E402
-from kgbench.core.types import Outcome  # noqa: E402
 from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402

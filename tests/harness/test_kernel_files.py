@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.problem.entry_names import entry_names
 from kgbench.problem.registry import Registry, load_problem
 from tests.harness.candidates import CANDIDATES, KernelFile, kernel_files, mutants, wrong

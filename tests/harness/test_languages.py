@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.session.session import Job, Session
 from tests.sampling import sample

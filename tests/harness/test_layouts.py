@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import answer_dirs
-from kgbench.core.types import Outcome
 from kgbench.evaluation import coordinator
 from kgbench.evaluation.coordinator import Plan
 from kgbench.harness.machine.settings import Deadlines, Job

@@ -15,7 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.core.types import Outcome, Result  # noqa: E402
+from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.core.types import Result  # noqa: E402
 from kgbench.harness.mutants import aten, blas  # noqa: E402
 from kgbench.harness.mutants.applicability import HAS, why_not  # noqa: E402
 from kgbench.harness.mutants.inputs import as_row_major, bfloat16, float32, tf32  # noqa: E402

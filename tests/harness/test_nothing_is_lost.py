@@ -20,7 +20,7 @@ from typing import Final
 
 import pytest
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.store.reader import read_run
 from tests.harness.living import (
     EXPECTED,

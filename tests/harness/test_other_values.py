@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.session.session import Job, Settings
 from tests.harness.sessions import SessionOf
 

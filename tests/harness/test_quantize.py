@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.session.session import Job, Session
 from kgbench.problem.mutants import MUTANTS
 from kgbench.selftest import mutants as mutation

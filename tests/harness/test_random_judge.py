@@ -10,7 +10,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.baselines.references import random as laws  # noqa: E402
-from kgbench.core.types import Outcome, Result  # noqa: E402
+from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.core.types import Result  # noqa: E402
 from kgbench.harness.session.session import Job, Session  # noqa: E402
 from kgbench.harness.verdict.random.judge import LOW_BITS, RandomJudge, _seedings  # noqa: E402
 from kgbench.harness.verdict.verdicts import PASSED  # noqa: E402

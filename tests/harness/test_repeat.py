@@ -6,8 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
+from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import problems_dir  # noqa: E402
-from kgbench.core.types import Outcome, Result  # noqa: E402
+from kgbench.core.types import Result  # noqa: E402
 from kgbench.harness.session.session import Job, Session  # noqa: E402
 from kgbench.harness.verdict import repeat  # noqa: E402
 

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from kgbench.cli.run import run as run_command
 from kgbench.core.errors import MachineError
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import answer_dirs, problems_dir
-from kgbench.core.types import Outcome
 from kgbench.harness.machine.settings import SANDBOX_LEVELS
 from kgbench.harness.sandbox import cgroup, landlock, linux, seccomp
 from kgbench.harness.sandbox.plan import Plan

@@ -12,7 +12,8 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 
 from kgbench.baselines.expected import Expected  # noqa: E402
 from kgbench.core.errors import KgbenchError  # noqa: E402
-from kgbench.core.types import Outcome, Result  # noqa: E402
+from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.core.types import Result  # noqa: E402
 from kgbench.harness.candidate.calls import decode  # noqa: E402
 from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
 from kgbench.harness.referee.referee import out_of_reach  # noqa: E402

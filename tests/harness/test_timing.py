@@ -15,8 +15,9 @@ from typing import Any, cast
 
 import pytest
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import answer_dirs
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.harness.machine.timing_lock import STAYS_BUSY
 from kgbench.harness.session.session import Deadlines, Job, Session, Settings
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.clock.quiet import DeviceBusy
 from kgbench.harness.clock.window import STALLS, OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
 from kgbench.harness.verdict import defences

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kgbench.core.types import CaseResult, Library, Outcome, Result, Timing
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Library, Result, Timing
 
 LIBRARY = Library("cuBLAS 13.1.0")
 NO_LIBRARY = Library("", reason="vLLM is not installed")

@@ -10,7 +10,8 @@ from typing import Any
 
 from rich.console import Console
 
-from kgbench.core.types import Generation, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Generation, Result
 from kgbench.reports.json_data import as_json
 from kgbench.reports.model import report_of
 from kgbench.reports.terminal import print_report

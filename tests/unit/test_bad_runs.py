@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from kgbench.cli.main import main
 from kgbench.cli.report_output import FORMATS
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.reports.model import report_of
 from kgbench.store.encoding import json_text
 from kgbench.store.reader import read_run

@@ -16,8 +16,9 @@ from kgbench.cli import check as module
 from kgbench.cli.check import defined_names, problem_of
 from kgbench.cli.main import main
 from kgbench.core.errors import UsageError
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir, problems_dir
-from kgbench.core.types import CaseResult, Evidence, Mismatch, Outcome, Result
+from kgbench.core.types import CaseResult, Evidence, Mismatch, Result
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session import session as session_module
 from kgbench.problem.registry import Registry, load_problem

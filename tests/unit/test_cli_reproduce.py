@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kgbench.cli.main import main
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.session import session as session_module
 from kgbench.reports import reproduction
 from kgbench.store.reader import read_results

@@ -15,8 +15,9 @@ from click.testing import Result as CliResult
 
 from kgbench.cli.main import main
 from kgbench.core.errors import MachineError
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
 from kgbench.harness.session import session as session_module
 from kgbench.models.provider import Candidate

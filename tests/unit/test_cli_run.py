@@ -29,7 +29,8 @@ from kgbench.cli.options import thresholds
 from kgbench.cli.report import report as report_command
 from kgbench.cli.run import run as run_command
 from kgbench.core.errors import KgbenchError, MachineError, UsageError
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.evaluation import coordinator
 from kgbench.evaluation.coordinator import Ending, Plan
 from kgbench.harness.machine.settings import Deadlines, Job

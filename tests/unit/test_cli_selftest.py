@@ -18,7 +18,8 @@ from kgbench.cli import selftest
 from kgbench.cli.main import main
 from kgbench.cli.selftest_parts import CutShort, Part
 from kgbench.core.errors import MachineError
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
 from kgbench.harness.session import session as session_module
 from kgbench.harness.session.errors import SessionClosed

@@ -12,7 +12,8 @@ from click.testing import Result as CliResult
 
 from kgbench.cli import selftest_mutants as module
 from kgbench.cli.main import main
-from kgbench.core.types import CaseResult, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Result
 from kgbench.harness.machine.settings import Job
 from kgbench.harness.session import session as session_module
 from kgbench.harness.session.session import Settings

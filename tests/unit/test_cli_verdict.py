@@ -13,8 +13,9 @@ from click.testing import Result as CliResult
 
 from kgbench.cli import check as check_module
 from kgbench.cli.main import main
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import CaseResult, Generation, Mismatch, Outcome
+from kgbench.core.types import CaseResult, Generation, Mismatch
 from kgbench.harness.session import session as session_module
 from kgbench.store.encoding import sha256
 from kgbench.store.writer import RunStore

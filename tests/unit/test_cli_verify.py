@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 import kgbench.harness.session.session as session_module
 from kgbench.cli.main import main
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.harness.session.session import Job
 from kgbench.problem.registry import load_problem
 from kgbench.store import verification

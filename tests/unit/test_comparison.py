@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgbench.cli.main import main
-from kgbench.core.types import Library, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Library, Result
 from kgbench.reports.comparison import Change, Comparison, Side, compare, differences
 from kgbench.reports.leaderboard import boards, read_reports
 from kgbench.store.reader import read_run

@@ -6,7 +6,8 @@ import dataclasses
 
 import pytest
 
-from kgbench.core.types import Generation, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Generation, Result
 from kgbench.scores import rows as scores
 from kgbench.scores.costs import Cost, cost_of, unconfined
 from kgbench.scores.samples import Selected

@@ -15,7 +15,8 @@ import yaml
 from click.testing import CliRunner
 
 from kgbench.cli.main import COMMANDS, main
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.reports.export.github import summary
 from kgbench.reports.export.junit import print_junit
 from kgbench.reports.model import report_of

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from kgbench.cli.main import main
 from kgbench.cli.report_output import FOLDERS
-from kgbench.core.types import CaseResult, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Result
 from kgbench.reports.export import backendbench, folder, kernelbench, kernelgenbench
 from kgbench.reports.model import Report, report_of
 from kgbench.store.reader import read_run

@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from kgbench.cli.main import main
-from kgbench.core.types import CaseResult, Generation, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Generation, Result
 from kgbench.reports.export import tidy
 from kgbench.store.writer import RunStore
 from tests.unit.made_results import LIBRARY, bench, result, timing

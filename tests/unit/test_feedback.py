@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kgbench.core.types import CaseResult, Mismatch, Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Mismatch, Result
 from kgbench.problem.registry import Registry
 from kgbench.prompts.feedback import feedback_turn, verdict_words
 from tests.unit.made_results import timing

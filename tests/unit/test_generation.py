@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from kgbench.cli.asking import asked_provider
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import CaseResult, Key, Mismatch, Outcome, Result
+from kgbench.core.types import CaseResult, Key, Mismatch, Result
 from kgbench.llm import prices
 from kgbench.llm.conversation import NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
 from kgbench.llm.prices import Price

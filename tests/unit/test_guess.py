@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kgbench.core.types import CaseResult, Mismatch, Outcome
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Mismatch
 from kgbench.prompts.guess import guess
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kgbench.core.errors import UsageError
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.models.layouts import UNMATCHED_SHOWN, match_folder, problem_named_by
 from kgbench.models.provider import provider_of
 from kgbench.problem.registry import Registry

@@ -26,8 +26,9 @@ from click.testing import CliRunner
 from kgbench.cli.main import main
 from kgbench.core.errors import KgbenchError, MachineError
 from kgbench.core.messages import MESSAGES
+from kgbench.core.outcomes import Outcome
 from kgbench.core.torch_process import NoAnswer
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.gpu_lock import GpuLock
 from kgbench.harness.session import pools as pools_module
@@ -501,7 +502,8 @@ import os, select, socket, subprocess, sys, time
 from dataclasses import asdict
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.sandbox.plan import Plan
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 HOW = {how!r}
 if HOW == "silent":
     sys.exit("torch is broken")

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from kgbench.cli.selftest_null import lines, words
 from kgbench.core.device_facts import NOISE, PEAKS, device_key, keep, known, noise_of, path_of
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.harness.clock.statistics import FAMILY, NULL_NOISE, measured_noise, null_noise, time_range
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.session.referees import kept_peaks

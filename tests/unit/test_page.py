@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from kgbench.cli.main import main
 from kgbench.core.figures import percent, size
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.reports.page.detail import MOST_POINTS
 from kgbench.reports.page.document import write_page
 from kgbench.reports.page.overview import GROUPS

@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 
 from kgbench.core.figures import ratio_text
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import CaseResult, Library, Mismatch, Outcome, Result
+from kgbench.core.types import CaseResult, Library, Mismatch, Result
 from kgbench.evaluation.progress import Tallies, display, finished_line
 from kgbench.reports.json_data import as_json
 from kgbench.reports.model import report_of

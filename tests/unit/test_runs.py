@@ -16,8 +16,9 @@ from click.testing import CliRunner
 import kgbench
 from kgbench.cli.main import main
 from kgbench.core.errors import KgbenchError
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import PACKAGE
-from kgbench.core.types import Generation, Outcome, Result
+from kgbench.core.types import Generation, Result
 from kgbench.reports.columns import all_columns, columns
 from tests.unit.made_results import result, timing
 from tests.unit.test_comparison import stored

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.scores import rows as scores
 from kgbench.scores.rows import FastP
 from kgbench.scores.samples import Selected, after_round, ks, latest, newest, pass_at_k

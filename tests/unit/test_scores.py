@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from kgbench.core.types import Outcome, Timing
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Timing
 from kgbench.scores import rows as scores
 from kgbench.scores.samples import Selected, is_fast
 from kgbench.scores.speedups import Estimate, speedup

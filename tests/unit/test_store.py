@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kgbench.core.types import CaseResult, Generation, Library, Mismatch, Outcome, Result, Timing, Window
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Generation, Library, Mismatch, Result, Timing, Window
 from kgbench.store.encoding import json_text, sha256
 from kgbench.store.errors import StoreError, WriteError
 from kgbench.store.find import find_run

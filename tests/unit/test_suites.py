@@ -11,8 +11,9 @@ import pytest
 from rich.console import Console
 
 from kgbench.core.errors import UsageError
+from kgbench.core.outcomes import Outcome
 from kgbench.core.torch_process import NoAnswer, ask
-from kgbench.core.types import CaseResult, Outcome
+from kgbench.core.types import CaseResult
 from kgbench.problem import suites
 from kgbench.problem.cases import expand_cases
 from kgbench.problem.model import Problem

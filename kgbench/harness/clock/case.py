@@ -9,7 +9,8 @@ from typing import Final
 
 import torch
 
-from kgbench.core.types import Outcome, Window
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Window
 from kgbench.harness.clock.estimate import Pair, enough, is_slow, least, per_call, single_calls
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks

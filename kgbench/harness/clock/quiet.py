@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 import torch
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
 

@@ -15,7 +15,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from kgbench.core.types import Outcome, Window
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Window
 from kgbench.harness.clock.outputs import SecuredOutputs
 from kgbench.harness.clock.quiet import DeviceBusy, QuietDevice
 from kgbench.harness.clock.window_inputs import WindowInputs

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from kgbench.core.types import CaseResult, Library, Outcome, Result, Timing
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Library, Result, Timing
 from kgbench.harness.attribution.observed import Attribution
 from kgbench.harness.machine.languages import deadlines_for
 from kgbench.harness.machine.settings import Job, RefereeSettings

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.machine.settings import Job, RefereeSettings
 from kgbench.harness.machine.timing_lock import Page, Turns

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.baselines.registry import load_function
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.harness.attribution.observed import Attribution
 from kgbench.harness.machine.languages import uses_of
 from kgbench.harness.machine.settings import DEVICE_PROBE, Job, RefereeSettings

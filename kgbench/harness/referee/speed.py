@@ -6,7 +6,8 @@ import contextlib
 import time
 from typing import Final
 
-from kgbench.core.types import Outcome, Timing
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Timing
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.case import Budget
 from kgbench.harness.clock.estimate import Unmeasurable

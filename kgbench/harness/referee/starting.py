@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import torch
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.clock.library import LibrarySide
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.machine.settings import RefereeSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.attribution.account import tracer_works, watching
 from kgbench.harness.attribution.observed import Attribution, drawn, refusal
 from kgbench.harness.referee.evaluation import Evaluation, Report

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.harness.machine.settings import LIBRARY_FAILED, Job
 from kgbench.harness.machine.timing_lock import STAYS_BUSY
 

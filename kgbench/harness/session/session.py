@@ -20,7 +20,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from kgbench.core.errors import MachineError
-from kgbench.core.types import Outcome, Result, result_from_json
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result, result_from_json
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.settings import DEVICE_PROBE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
 from kgbench.harness.sandbox.plan import Plan

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.verdict.inputs import GUARD_BYTES, Chunk, itemsize, writable
 from kgbench.harness.verdict.output_specs import Promise
 from kgbench.harness.verdict.placed_call import PlacedCall

@@ -9,7 +9,7 @@ import torch
 
 from kgbench.baselines.expected import Answer, Expected
 from kgbench.baselines.registry import load_function
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.verdict.canonical import in_one_form
 from kgbench.harness.verdict.compare import Limits, compare
 from kgbench.harness.verdict.contract import OutputContract, forbidden_change

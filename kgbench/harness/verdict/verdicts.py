@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kgbench.core.types import Mismatch, Outcome
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Mismatch
 
 
 @dataclass(frozen=True)

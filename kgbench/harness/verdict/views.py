@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.verdicts import PASSED, Verdict

@@ -9,7 +9,7 @@ import select
 import signal
 from typing import Any
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair

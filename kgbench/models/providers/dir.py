@@ -10,7 +10,7 @@ from typing import Final
 
 from kgbench.core import syntax
 from kgbench.core.errors import UsageError
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.models.layouts import Matches, match_folder, problem_named_by
 from kgbench.models.provider import Candidate, ModelError, Provider, candidate_from_file
 from kgbench.problem.model import Problem

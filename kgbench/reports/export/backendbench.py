@@ -8,7 +8,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TextIO
 
-from kgbench.core.types import CaseResult, Outcome, Result, Timing
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Result, Timing
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, timed
 from kgbench.reports.model import Report
 from kgbench.reports.words import first_words

@@ -13,8 +13,8 @@ from typing import Final, TextIO
 
 from kgbench.core.errors import UsageError
 from kgbench.core.figures import percent
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import Outcome
 from kgbench.reports.export.folder import why
 from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
 from kgbench.reports.model import Report

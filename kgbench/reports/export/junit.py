@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TextIO
 from xml.etree import ElementTree as Xml
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import Outcome, Result
+from kgbench.core.types import Result
 from kgbench.reports.export.folder import why
 from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
 from kgbench.reports.model import Report

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, TextIO
 
-from kgbench.core.types import Outcome, Result
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, speed, timed, why
 from kgbench.reports.model import Report
 from kgbench.scores.samples import is_compiled, ks, latest, pass_at_k

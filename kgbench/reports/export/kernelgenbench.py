@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from kgbench.core.types import CaseResult, Outcome, Result, Timing
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Result, Timing
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, timed, why
 from kgbench.reports.model import Report
 from kgbench.store.layout import candidate_path

@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kgbench.core.types import CaseResult, Mismatch, Outcome, Result, Timing, first_failure
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import CaseResult, Mismatch, Result, Timing, first_failure
 from kgbench.llm.conversation import Prompt
 from kgbench.policy import evidence
 from kgbench.problem.model import Problem

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kgbench.core.figures import ABSENT, dollars, percent, ratio_text
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.reports.columns import usd_per_solved
 from kgbench.reports.footnotes import closing_lines
 from kgbench.reports.page import charts

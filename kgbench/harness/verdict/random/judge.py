@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.verdict.compare import compare
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
