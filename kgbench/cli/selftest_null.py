@@ -47,7 +47,7 @@ def null(
     """
     from kgbench.core.paths import problems_dir
     from kgbench.harness.machine.devices import find_devices
-    from kgbench.problem.registry import Registry
+    from kgbench.problem.registry import Registry, declared_sizes
     from kgbench.selftest.null_test import job_of, keep_noise, of_results
 
     registry = Registry((problems_dir(), *problem_dirs))
@@ -55,7 +55,7 @@ def null(
     check_machine()
     wanted = [job_of(registry.paths[each], each, run) for run in range(runs) for each in chosen]
     results = _run(wanted, device, jobs or 0)
-    found = of_results(results)
+    found = of_results(results, sum(declared_sizes().values()))
     kept = keep_noise(find_devices(device)[0], found) if keep else None
     # Of a machine that was busy it is wide, and it stays.
     told = f"noise kept in {kept}: later intervals here are at least as wide; without the file they are not"

@@ -35,13 +35,16 @@ from kgbench.models.generation import ModelProvider
 from kgbench.models.provider import Provider
 from kgbench.problem.model import Problem
 from kgbench.problem.problem_set import sha256_of
+from kgbench.problem.registry import declared_sizes
 from kgbench.problem.suites import SUITE_FILE, Suite
 from kgbench.store.encoding import json_text
 from kgbench.store.errors import WriteError
 from kgbench.store.writer import RunStore
 
 _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvidia-cublas", "nvidia-cublas-cu12")
-_OF_THE_LAST_SEGMENT: Final = ("kgbench", "deadlines", "machine", "packages", "problem_set_sha256", "problems")
+_OF_THE_LAST_SEGMENT: Final = (
+    "kgbench", "deadlines", "machine", "packages", "declared", "problem_set_sha256", "problems",
+)  # fmt: skip
 """What run.json says about a run that was gone on with as it is now, not as it was when it was begun."""
 _Events = queue.SimpleQueue[tuple[Work, Future[Result]] | None]
 """A verdict; or None, where the feed may have something new."""
@@ -306,6 +309,7 @@ def run_facts(plan: Plan) -> dict[str, Any]:
         "machine": _machine(),
         "packages": installed_versions(_PACKAGES),
         "device": None,
+        "declared": declared_sizes(),
         "problem_set_sha256": sha256_of((problem.id, problem.sha256) for problem in plan.problems),
         "problems": problems,
     }

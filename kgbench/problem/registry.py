@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,6 +70,11 @@ def categories() -> dict[str, str]:
     """Category by id of the problems that ship with the package."""
     registry = Registry()
     return {name: load_summary(path).category for name, path in registry.paths.items()}
+
+
+def declared_sizes() -> dict[str, int]:
+    """Problems by source that ship with the package: what a run of all of a source selects."""
+    return dict(Counter(each.partition("/")[0] for each in Registry().ids()))
 
 
 def problem_id(path: Path) -> str:

@@ -21,7 +21,7 @@ from kgbench.scores.per_problem import ProblemScores, problem_scores
 from kgbench.scores.rows import THRESHOLDS, Row
 from kgbench.scores.samples import Selected, latest, newest
 from kgbench.store import verification
-from kgbench.store.reader import StoredRun
+from kgbench.store.reader import StoredRun, declared_in
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: s
     results = tuple(latest(attempts))
     shown = sorted({1.0, *thresholds})
     seed = seed_of(run)
-    rows = tuple(scores.rows(selected, attempts, shown, seed=seed))
+    rows = tuple(scores.rows(selected, attempts, shown, seed=seed, declared=declared_in(run.info)))
     stale = len(run.results) - len(fresh)
     notes = run.notes
     if stale:

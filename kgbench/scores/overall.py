@@ -1,6 +1,6 @@
 """The rows over several sources, of problems of kind compute: each problem weighs the same, or each source does.
 
-Sources have 110, 50 and 50 problems, so the first leans to the largest. Every share of the second is the mean of the
+The first leans to the source with most problems. Every share of the second is the mean of the
 sources' shares, every speedup the geometric mean of theirs.
 """
 

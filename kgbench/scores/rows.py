@@ -12,7 +12,7 @@ What a result is stands in ``types.py``, how fast one kernel is in ``speedups.py
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -34,9 +34,6 @@ from kgbench.scores.samples import (
     scored_problems,
 )
 from kgbench.scores.speedups import Estimate, mean_estimate, timed_cases
-
-DECLARED_SIZE: Final = {"aten": 110, "vllm": 50, "cublas": 50}
-"""Problems of each source of the benchmark; with fewer selected the row is a subset and says so."""
 
 THRESHOLDS: Final = (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)
 
@@ -72,7 +69,8 @@ class Row:
     problems: int
     """The denominator of every share in this row."""
     declared: int | None
-    """Problems the benchmark declares for this source, all kinds; None for a source of the user's."""
+    """Problems that the source had when the run was begun, all kinds; None where that is not known, as for a source of
+    the user's."""
     selected: int
     """Declared problems that the run selected, all kinds."""
     own: int
@@ -151,21 +149,25 @@ def rows(
     *,
     by: str = "source",
     seed: str | None = None,
+    declared: Mapping[str, int] | None = None,
 ) -> list[Row]:
     """The table: per source a row for kind compute and, where it has others, one for all kinds. Or by one of ``BY``.
 
     The denominator is ``selected``; a result of a problem that was not selected is ignored. All rounds of a sample go
     in: what they cost is counted, and the best one scored. Rows have bootstrap intervals where there is a ``seed``:
-    the run's id.
+    the run's id. ``declared`` are the problems of each source when the run was begun: where fewer are selected the
+    source's row is a subset.
     """
     attempts = newest(results)
+    sizes = declared if declared is not None and by == "source" else {}
     table = []
     for name, problems, found in _groups(selected, attempts, by):
         compute = [problem for problem in problems if problem.kind == "compute"]
+        size = sizes.get(name)
         if compute:
-            table.append(_row(name, "compute", compute, problems, found, thresholds, seed))
+            table.append(_row(name, "compute", compute, problems, found, thresholds, seed, size))
         if len(compute) < len(problems):
-            table.append(_row(name, "all kinds", problems, problems, found, thresholds, seed))
+            table.append(_row(name, "all kinds", problems, problems, found, thresholds, seed, size))
     return table
 
 
@@ -216,6 +218,7 @@ def _row(
     found: _Found,
     thresholds: Sequence[float],
     seed: str | None,
+    declared: int | None,
 ) -> Row:
     samples = [found.best.get(problem.id, []) for problem in problems]
     attempts = [result for problem in problems for result in found.attempts.get(problem.id, [])]
@@ -230,7 +233,7 @@ def _row(
         source=source,
         kinds=kinds,
         problems=len(problems),
-        declared=DECLARED_SIZE.get(source),
+        declared=declared,
         selected=len(of_source) - own,
         own=own,
         submitted=sum(any(map(is_submitted, of_problem)) for of_problem in samples),

@@ -61,6 +61,8 @@ class NullTest:
     problems: tuple[ProblemRow, ...]
     not_timed: dict[str, str]
     """Reason why there is no time, by problem."""
+    family: int
+    """Problems of the benchmark: each is a chance to be called faster by noise alone."""
     changing: tuple[str, ...] = ()
     """Problems whose library gave other bits when it was called twice with the same input."""
 
@@ -83,7 +85,8 @@ class NullTest:
 
     def noise(self) -> dict[str, float]:
         """Half-width by range, of those with enough ratios."""
-        return {key: measured_noise(logs) for key, logs in self.by_range().items() if len(logs) >= LEAST_RATIOS}
+        ranges = self.by_range().items()
+        return {key: measured_noise(logs, self.family) for key, logs in ranges if len(logs) >= LEAST_RATIOS}
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "summary": self.summary(), "noise": self.noise()}
@@ -109,8 +112,8 @@ def job_of(path: Path, problem_id: str, run: int) -> Job:
     return Job(str(path), problem_id, "baseline", sample=run, trusted="baseline")
 
 
-def of_results(results: Sequence[Result]) -> NullTest:
-    """From what was found of each job."""
+def of_results(results: Sequence[Result], family: int) -> NullTest:
+    """From what was found of each job; ``family`` is the number of problems of the benchmark."""
     cases: list[CaseRow] = []
     problems: list[ProblemRow] = []
     not_timed: dict[str, str] = {}
@@ -123,7 +126,7 @@ def of_results(results: Sequence[Result]) -> NullTest:
         elif result.kind in ("compute", "creation", "random"):
             not_timed[result.problem] = _why(result)
     changing = dict.fromkeys(result.problem for result in results if result.deterministic is False)
-    return NullTest(tuple(cases), tuple(problems), not_timed, tuple(changing))
+    return NullTest(tuple(cases), tuple(problems), not_timed, family, tuple(changing))
 
 
 def _cases(result: Result) -> list[CaseRow]:
@@ -164,5 +167,6 @@ def keep_noise(device: Device, found: NullTest) -> Path | None:
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
         "half_widths": noise_of(device.kind, device.name) | {key: round(value, 5) for key, value in measured.items()},
         "ratios": {key: counts[key] for key in measured},
+        "family": found.family,
     }
     return keep(NOISE, device_key(device.kind, device.name), data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,8 @@ _NOT_FINISHED: Final = {
     "generated": "The replies are there, and nothing is judged yet.",
 }
 """By the status in run.json, the sentence for a run that has work left."""
+_DECLARED_BEFORE: Final = {"aten": 110, "vllm": 50, "cublas": 50}
+"""Problems by source in every version that wrote no ``declared`` into run.json."""
 _WINDOWS: Final = re.compile(rb'"windows": \[[^\]]*\]')
 """A timing's raw samples in a line of results.jsonl."""
 
@@ -108,6 +110,12 @@ def read_info(run: Path) -> dict[str, Any]:
             "KGB411", f"{path}: written by a newer kgbench (format {info['format']}, known {FORMAT}); update kgbench"
         )
     return info
+
+
+def declared_in(info: Mapping[str, Any]) -> dict[str, int]:
+    """Problems by source when a run was begun; ``info`` is run.json."""
+    declared = info.get("declared")
+    return dict(_DECLARED_BEFORE) if not isinstance(declared, dict) else {str(k): int(v) for k, v in declared.items()}
 
 
 def read_results(

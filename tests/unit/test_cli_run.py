@@ -12,6 +12,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +39,7 @@ from kgbench.harness.session import session as session_module
 from kgbench.models.providers.dir import FolderProvider
 from kgbench.models.providers.examples import DEMO
 from kgbench.problem.model import Problem
+from kgbench.problem.registry import Registry
 from kgbench.reports.model import report_of
 from kgbench.store.reader import read_run
 from kgbench.store.writer import RunStore
@@ -117,6 +119,7 @@ class TestCoordinator:
             FACTS,
         )
         assert [entry["own"] for entry in run.info["problems"]] == [True, True]
+        assert run.info["declared"] == Counter(each.partition("/")[0] for each in Registry().ids())
 
     def test_missing_file_is_a_result_and_never_reaches_the_session(self, tmp_path: Path) -> None:
         chosen = plan(tmp_path, "a")

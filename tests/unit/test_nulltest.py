@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
@@ -13,10 +14,11 @@ from kgbench.cli.selftest_null import lines, words
 from kgbench.core.device_facts import NOISE, PEAKS, device_key, keep, known, noise_of, path_of
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
-from kgbench.harness.clock.statistics import FAMILY, NULL_NOISE, measured_noise, null_noise, time_range
+from kgbench.harness.clock.statistics import NULL_NOISE, measured_noise, null_noise, time_range
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.session.referees import kept_peaks
-from kgbench.selftest.null_test import MOST_KEPT, keep_noise, of_results
+from kgbench.selftest.null_test import MOST_KEPT, NullTest, keep_noise
+from kgbench.selftest.null_test import of_results as of_results_in
 from tests.unit.made_results import result, timing
 
 GPU = Device("cuda", "GPU-1", "NVIDIA Test 1", 80.0, "580.1")
@@ -25,6 +27,11 @@ GPU = Device("cuda", "GPU-1", "NVIDIA Test 1", 80.0, "580.1")
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def of_results(results: Sequence[Result]) -> NullTest:
+    """In a benchmark of 210 problems."""
+    return of_results_in(results, 210)
 
 
 def null(problem: str, *ratios: float, run: int = 0, us: float = 100.0) -> Result:
@@ -79,7 +86,9 @@ def test_a_range_with_few_ratios_says_nothing(tmp_path: Path) -> None:
 def test_what_is_kept_widens_later_intervals_of_its_range_only() -> None:
     assert noise_of(GPU.kind, GPU.name) == {}
     path = keep_noise(GPU, of_results([null("a/one", *[1.01, 0.99] * 10)]))
+    assert path is not None
     assert path == path_of(NOISE, "NVIDIA Test 1")
+    assert json.loads(path.read_text())["family"] == 210
     kept = noise_of(GPU.kind, GPU.name)
     assert null_noise("cuda", 100.0, measured=kept) == (kept["200"], "measured")
     assert kept["200"] > NULL_NOISE["cuda"]["200"]
@@ -105,13 +114,14 @@ def test_calls_that_cannot_be_queued_have_a_range_of_their_own() -> None:
     assert time_range("cpu", 100.0, queued=False) == "1000"
 
 
-def test_the_half_width_is_the_familys() -> None:
+@pytest.mark.parametrize("family", [50, 210, 211, 1000])
+def test_the_half_width_is_the_familys(family: int) -> None:
     normal = [NormalDist(0, 0.002).inv_cdf((i + 0.5) / 1000) for i in range(1000)]
-    wide = math.log1p(measured_noise(normal))
-    assert wide == pytest.approx(0.002 * NormalDist().inv_cdf(1 - 0.05 / FAMILY), rel=0.05)
-    assert math.log1p(measured_noise([*normal, 0.05])) == pytest.approx(wide, rel=0.05)
+    wide = math.log1p(measured_noise(normal, family))
+    assert wide == pytest.approx(0.002 * NormalDist().inv_cdf(1 - 0.05 / family), rel=0.05)
+    assert math.log1p(measured_noise([*normal, 0.05], family)) == pytest.approx(wide, rel=0.05)
     # What would have been called slower costs nobody anything.
-    assert math.log1p(measured_noise([*normal, -0.05])) == pytest.approx(wide, rel=0.05)
+    assert math.log1p(measured_noise([*normal, -0.05], family)) == pytest.approx(wide, rel=0.05)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"half_widths": 3}', '{"half_widths": {"200": "x"}}'])

@@ -81,6 +81,14 @@ def test_row_names_the_subset_and_the_libraries_place() -> None:
     assert "[0.81, 0.85]" in text
 
 
+def test_a_run_is_held_against_the_sizes_that_stand_in_it() -> None:
+    """50 of 51 is a part; a run that says no sizes was written when vllm had 50 problems."""
+    before = run([], [(f"vllm/p{number}", "compute") for number in range(50)])
+    assert "subset" not in printed(before)
+    now = dataclasses.replace(before, info={**before.info, "declared": {"vllm": 51}})
+    assert "subset 50 of 51" in printed(now)
+
+
 def test_a_whole_source_says_how_many_had_the_library_and_why_the_others_had_none() -> None:
     """Right everywhere and twice as fast where there is a library: fast_0 is 50 of 50, fast_1 is 46 of 50."""
     lacking = {

@@ -158,20 +158,29 @@ class TestRow:
         assert (row.correct, row.outcomes) == (1, {"passed": 1})
 
     def test_subset_names_the_declared_size(self) -> None:
-        (row,) = scores.rows(selected("cublas/a", "cublas/b"), [])
+        (row,) = scores.rows(selected("cublas/a", "cublas/b"), [], declared={"cublas": 50})
         assert (row.is_subset(), row.selected, row.declared) == (True, 2, 50)
 
     def test_full_run_is_no_subset(self) -> None:
-        (row,) = scores.rows(selected(*(f"vllm/p{number}" for number in range(50))), [])
+        (row,) = scores.rows(selected(*(f"vllm/p{number}" for number in range(50))), [], declared={"vllm": 50})
         assert not row.is_subset()
+
+    def test_50_of_51_is_a_subset(self) -> None:
+        (row,) = scores.rows(selected(*(f"vllm/p{number}" for number in range(50))), [], declared={"vllm": 51})
+        assert row.is_subset()
 
     def test_own_problems_do_not_fill_up_the_declared_ones(self) -> None:
         chosen = [*selected(*(f"vllm/p{number}" for number in range(49))), Selected("vllm/mine", "compute", own=True)]
-        (row,) = scores.rows(chosen, [])
+        (row,) = scores.rows(chosen, [], declared={"vllm": 50})
         assert (row.is_subset(), row.problems, row.selected, row.own) == (True, 50, 49, 1)
 
+    def test_only_rows_by_source_are_compared_with_a_sources_size(self) -> None:
+        for by in ("problem", "category", "kind", "all"):
+            (row,) = scores.rows([Selected("vllm/a", "compute", category="vllm")], [], by=by, declared={"vllm": 50})
+            assert row.declared is None
+
     def test_source_of_the_users_own_has_no_declared_size(self) -> None:
-        (row,) = scores.rows(selected("mine/a"), [])
+        (row,) = scores.rows(selected("mine/a"), [], declared={"vllm": 50})
         assert (row.declared, row.is_subset()) == (None, False)
 
     def test_kind_compute_is_the_headline_and_all_kinds_stand_beside_it(self) -> None:

@@ -5,8 +5,8 @@ The estimate is the median of paired log ratios, the interval the order statisti
 the null test (the library against itself) shows for work of this length on this kind of device.
 
 That noise is mostly a bias between two processes that stays for their lifetime, so more windows do not help against it.
-It is taken so wide that of a whole benchmark of ``FAMILY`` problems, none of them faster, some one is called faster
-with a probability of 5 %.
+It is taken so wide that of all problems of the benchmark, none of them faster, some one is called faster with a
+probability of 5 %.
 """
 
 from __future__ import annotations
@@ -18,10 +18,6 @@ from typing import Final
 
 LAUNCH_BOUND_US: Final = 10.0
 """Time of a library's call in µs below which a case is marked as bound by launches."""
-FAMILY: Final = 210
-"""Problems of the benchmark: each is a chance to be called faster by noise alone."""
-FAMILY_Z: Final = statistics.NormalDist().inv_cdf(1 - 0.05 / FAMILY)
-"""Standard deviations (3.49) that noise exceeds to one side in one of FAMILY problems with a probability of 5 %."""
 DIRECT: Final = "direct"
 """Key of NULL_NOISE for calls on a GPU that cannot be queued, so that launches are in the time."""
 NULL_NOISE: Final[dict[str, dict[str, float]]] = {
@@ -53,16 +49,24 @@ def null_noise(
     return (here, "measured") if here > default else (default, "default")
 
 
-def measured_noise(log_ratios: Sequence[float]) -> float:
-    """The half-width that a null test's log ratios of one range ask for.
+def family_z(family: int) -> float:
+    """Standard deviations that noise exceeds to one side in one of ``family`` problems with a probability of 5 %.
+
+    Each problem is a chance to be called faster by noise alone; 3.49 for 210 of them.
+    """
+    return statistics.NormalDist().inv_cdf(1 - 0.05 / family)
+
+
+def measured_noise(log_ratios: Sequence[float], family: int) -> float:
+    """The half-width that a null test's log ratios of one range ask for, in a benchmark of ``family`` problems.
 
     Only the side that would have been called faster counts: a bias that makes candidates slower calls none faster.
-    FAMILY_Z standard deviations, from the 75 % or the 95 % quantile, whichever says more. A single large ratio does not
-    count: what disturbed it shows in its own windows.
+    ``family_z`` standard deviations, from the 75 % or the 95 % quantile, whichever says more. A single large ratio does
+    not count: what disturbed it shows in its own windows.
     """
     ordered = sorted(log_ratios)
     upper, far = (ordered[math.ceil(share * len(ordered)) - 1] for share in (0.75, 0.95))
-    return math.expm1(max(0.0, FAMILY_Z * upper / 0.6745, FAMILY_Z * far / 1.6449))
+    return math.expm1(family_z(family) * max(0.0, upper / 0.6745, far / 1.6449))
 
 
 def interval(log_ratios: Sequence[float], noise: float) -> tuple[float, float, float]:
