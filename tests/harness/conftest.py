@@ -81,11 +81,9 @@ def timed(session_of: SessionOf) -> Iterator[Session]:
 
 @pytest.fixture(scope="session")
 def strict(session_of: SessionOf, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """Judges without timing under the strict policy, and leaves out what a job says."""
+    """Judges without timing under the strict policy."""
     log_dir, hidden = tmp_path_factory.mktemp("strict-logs"), answer_dirs()
-    settings = Settings(
-        device="cpu", seed="tests", timing=False, log_dir=log_dir, hidden=hidden, policy="strict", ablation=True
-    )
+    settings = Settings(device="cpu", seed="tests", timing=False, log_dir=log_dir, hidden=hidden, policy="strict")
     with session_of(settings) as opened:
         yield opened
 

@@ -28,7 +28,6 @@ from kgbench.harness.attribution.observed import Attribution, drawn, label  # no
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host  # noqa: E402
 from kgbench.harness.candidate.observer import Observer  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
-from kgbench.harness.verdict.defences import ATTRIBUTION  # noqa: E402
 from kgbench.policy.evidence import lines, notes, words  # noqa: E402
 from kgbench.policy.tables import LIBRARIES  # noqa: E402
 from kgbench.problem.cases import Case  # noqa: E402
@@ -74,8 +73,8 @@ NEG = load_problem(problems_dir() / "aten/neg.yaml")
 CASE = Case("check-1-float32", "", "check", "float32", {})
 
 
-def job(problem: str, source: str, **more: Any) -> Job:
-    return Job(str(problems_dir() / f"{problem}.yaml"), problem, "tests", 0, source, **more)
+def job(problem: str, source: str) -> Job:
+    return Job(str(problems_dir() / f"{problem}.yaml"), problem, "tests", 0, source)
 
 
 def exploit(name: str) -> tuple[str, str]:
@@ -173,11 +172,6 @@ def test_a_process_that_works_while_calls_are_watched_is_seen_and_one_that_waits
 
     assert found("any(iter(int, 1))") == ["process"]
     assert found("input()") == []
-
-
-def test_without_the_layer_nobody_asks(strict: Session) -> None:
-    result = strict.evaluate(job(*exploit("wraps_the_library"), without=(ATTRIBUTION,)))
-    assert (result.outcome, result.evidence) == (Outcome.PASSED, ())
 
 
 @pytest.mark.parametrize(("policy", "seen"), [("report", True), ("off", False)])

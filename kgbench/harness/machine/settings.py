@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Self
 
 DEVICE_PROBE: Final = "kgbench.harness.workers.health:probe"
 """Dotted path of the function that finds out, in a worker, whether a device still computes."""
+REFEREE: Final = "kgbench.harness.referee.process:main"
+"""Dotted path of the function that is a referee's process."""
 
 CPU_FACTOR: Final = 3.0
 """Factor on deadlines on the CPU: Triton's interpreter is slow, not wrong."""
@@ -58,14 +61,19 @@ class Job:
 
     suite: str = ""
     """File with the calls that are judged in place of the problem's cases; empty where these are."""
-    without: tuple[str, ...] = ()
-    """Layers of ``defences.LAYERS`` that are left out: a test of the harness, refused in other sessions."""
     timing: bool = True
     """False leaves timing out where the session has it."""
     round: int = 0
     """Number of a model's answer within one sample, from 0."""
     practice: bool = False
     """Somebody tries a kernel before handing one in: other shapes and values than any verdict's."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The job that ``asdict`` wrote. Raises ValueError where it has a field that this class has not."""
+        if unknown := sorted(set(data) - {each.name for each in fields(cls)}):
+            raise ValueError(f"a job has no field {unknown[0]!r}; there are {', '.join(f.name for f in fields(cls))}")
+        return cls(**data)
 
     @property
     def mutant(self) -> str:
@@ -93,8 +101,6 @@ class RefereeSettings:
     number: int = 0
     """Number of this referee among its device's, from 0."""
     probe: str = DEVICE_PROBE
-    ablation: bool = False
-    """Jobs may leave out layers of defence."""
     policy: str = "off"
     """One of POLICIES."""
     noise: dict[str, float] = field(default_factory=dict)

@@ -172,7 +172,8 @@ def _become_referee(message: Message, fds: list[int]) -> NoReturn:
         os.dup2(log, 2)
         os.close(log)
         # Imported in the fork alone: it knows answers, and the fork server's other children must not.
-        importlib.import_module("kgbench.harness.referee.process").main(fds[1], fds[2], fds[3])
+        module, _, function = message["entry"].partition(":")
+        getattr(importlib.import_module(module), function)(fds[1], fds[2], fds[3])
     except BaseException:
         traceback.print_exc()
     finally:

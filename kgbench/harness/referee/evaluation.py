@@ -15,6 +15,7 @@ from kgbench.core.types import CaseResult, Library, Result, Timing
 from kgbench.harness.attribution.observed import Attribution
 from kgbench.harness.machine.languages import deadlines_for
 from kgbench.harness.machine.settings import Job, RefereeSettings
+from kgbench.harness.referee.defences import Defences
 from kgbench.harness.referee.seeds import Seeds
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.judge import OverloadJudge
@@ -61,6 +62,7 @@ class Evaluation:
     job: Job
     problem: Problem
     settings: RefereeSettings
+    defences: Defences
     device: torch.device
     now: Callable[[], float]
     """Seconds, not counting those in which this referee stood still."""
@@ -85,8 +87,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         self.seeds = Seeds(self.settings.seed, self.job, self.device)
-        self.without = frozenset(self.job.without)
-        """Layers of defence that are left out, in a test of the harness."""
+        self.without = self.defences.without
         self.deadlines = deadlines_for(self.job.source, self.settings.deadlines)
         """The deadlines of the languages that the candidate is written in."""
 
@@ -134,8 +135,7 @@ class Evaluation:
             model=job.model,
             sample=job.sample,
             outcome=failed.outcome,
-            reason=f"WITHOUT {', '.join(job.without)}: {failed.reason}" if job.without else failed.reason,
-            without=tuple(job.without),
+            reason=failed.reason,
             candidate_sha256=hashlib.sha256(source.encode()).hexdigest() if source else "",
             problem_sha256=problem.sha256,
             source=problem.source,

@@ -7,16 +7,16 @@ import signal
 import socket
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any, Final
 
 import torch
 
 from kgbench.core.outcomes import Outcome
-from kgbench.harness.clock.library_times import LibraryTimes
-from kgbench.harness.machine.settings import Job, RefereeSettings
+from kgbench.harness.machine.settings import RefereeSettings
 from kgbench.harness.machine.timing_lock import Page, Turns
-from kgbench.harness.referee.evaluation import library_key
 from kgbench.harness.referee.referee import Referee
+from kgbench.harness.referee.resources import Resources
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
@@ -27,6 +27,11 @@ REPORT_EVERY_S: Final = 0.1
 
 def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
     """Serve the coordinator until it closes the channel."""
+    serve(coordinator_fd, server_fd, page_fd, Referee)
+
+
+def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Resources], Referee]) -> None:
+    """The same with a referee that ``build`` makes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     coordinator = Channel(socket.socket(fileno=coordinator_fd))
     server = Channel(socket.socket(fileno=server_fd))
@@ -35,7 +40,7 @@ def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
     settings = RefereeSettings.from_json(message["settings"])
     turns = Turns(Page(page_fd), settings.number)
     try:
-        referee = Referee(server, settings, Plan.from_json(message["plan"]), turns)
+        referee = build(Resources(server, settings, Plan.from_json(message["plan"]), turns))
     except (HarnessFailed, ChannelClosed, ChannelTimeout, RuntimeError, AssertionError) as error:
         coordinator.send({"event": "failed", "reason": str(error) or repr(error)})
         return
@@ -68,7 +73,7 @@ def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> N
             coordinator.send({"event": "phase", "phase": phase, "detail": detail})
 
     try:
-        result = referee.evaluate(Job(**message["job"]), report)
+        result = referee.evaluate(referee.job(message["job"]), report)
         sick = referee.sickness(result)
         if sick:
             # What was found on a device that does not compute says nothing about the candidate.
@@ -83,11 +88,7 @@ def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> N
             raise SystemExit(0) from None
         coordinator.send({"event": "broken", "reason": traceback.format_exc()[-8000:]})
         raise SystemExit(1) from None
-    library_times = {
-        library_key(case): times.to_json()
-        for case in result.cases
-        if case.timing is not None and (times := LibraryTimes.from_timing(case.timing)) is not None
-    }
+    library_times = referee.library_times(result)
     coordinator.send({"event": "result", "result": _strict(result.to_json()), "library_times": library_times})
 
 

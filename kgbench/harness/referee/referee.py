@@ -7,6 +7,7 @@ device work side by side and take turns at timing. ``process.py`` is their proce
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,19 +15,18 @@ from kgbench.baselines.registry import load_function
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.attribution.observed import Attribution
+from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.machine.languages import uses_of
-from kgbench.harness.machine.settings import DEVICE_PROBE, Job, RefereeSettings
-from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.machine.settings import DEVICE_PROBE, Job
 from kgbench.harness.referee.checking import Checker
-from kgbench.harness.referee.evaluation import Evaluation, Report
+from kgbench.harness.referee.defences import STRICT, Defences
+from kgbench.harness.referee.evaluation import Evaluation, Report, library_key
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.referee.speed import Stopwatch, is_worth_timing
 from kgbench.harness.referee.watching import Watcher
-from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.verdicts import Verdict
-from kgbench.harness.wire.protocol import Channel
-from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
+from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import load_problem
@@ -39,11 +39,15 @@ SUSPICIOUS: Final = (Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.TIMEOUT)
 class Referee:
     """Evaluates candidates on one device, one after the other."""
 
-    def __init__(self, server: Channel, settings: RefereeSettings, plan: Plan, turns: Turns) -> None:
-        self.settings = settings
-        self.plan = plan
-        self.turns = turns
-        self.resources = Resources(server, settings, plan, turns)
+    def __init__(self, resources: Resources, defences: Defences = STRICT) -> None:
+        self.resources = resources
+        self.defences = defences
+        self.settings = resources.settings
+        self.turns = resources.turns
+
+    def job(self, data: Mapping[str, Any]) -> Job:
+        """The job that the coordinator sent. Raises ValueError."""
+        return Job.from_json(data)
 
     def facts(self) -> dict[str, Any]:
         """What the run's record says about this device and its software."""
@@ -83,7 +87,15 @@ class Referee:
                 evaluation.peak_mb = worker.handle.peak_mb
                 evaluation.log = evaluation.log or worker.handle.log_tail
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s
-        return evaluation.result(self.plan)
+        return evaluation.result(self.resources.plan)
+
+    def library_times(self, result: Result) -> dict[str, Any]:
+        """The library's times, by ``overload/case``, that later candidates may be timed beside."""
+        return {
+            library_key(case): times.to_json()
+            for case in result.cases
+            if case.timing is not None and (times := LibraryTimes.from_timing(case.timing)) is not None
+        }
 
     def sickness(self, result: Result) -> str:
         """After a failure that a broken device may have caused: what is wrong with the device, or nothing."""
@@ -99,22 +111,14 @@ class Referee:
         self.resources.library.drop()
 
     def _begin(self, job: Job) -> Evaluation:
-        """An evaluation of which nothing is known yet. Raises HarnessFailed where the session may not run the job."""
+        """An evaluation of which nothing is known yet."""
         problem = _problem_of(job)
-        self._check_ablation(job)
         device, now = self.resources.device, self.turns.now
-        evaluation = Evaluation(job, problem, self.settings, device, now, now())
+        evaluation = Evaluation(job, problem, self.settings, self.defences, device, now, now())
         evaluation.interpreted = device.type == "cpu" and "triton" in uses_of(job.source or "").mentioned
         if self.settings.policy != "off" and job.trusted is None and defences.ATTRIBUTION not in evaluation.without:
             evaluation.attribution = Attribution(problem, device.type == "cuda")
         return evaluation
-
-    def _check_ablation(self, job: Job) -> None:
-        """Raises HarnessFailed where the job leaves out layers of defence that it may not."""
-        if unknown := set(job.without) - set(defences.LAYERS):
-            raise HarnessFailed(f"there are no such layers of defence: {sorted(unknown)}")
-        if job.without and not self.settings.ablation:
-            raise HarnessFailed("a job leaves out layers of defence, and the session is not for tests of the harness")
 
     def _prepare_library(self, evaluation: Evaluation, report: Report) -> None:
         """Have the library ready, unless the device already lacks what a required overload needs."""

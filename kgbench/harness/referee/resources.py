@@ -26,6 +26,7 @@ class Resources:
 
     def __init__(self, server: Channel, settings: RefereeSettings, plan: Plan, turns: Turns) -> None:
         self.settings = settings
+        self.plan = plan
         self.turns = turns
         self.device = torch.device("cuda", 0) if settings.device_kind == "cuda" else torch.device("cpu")
         warm_up()

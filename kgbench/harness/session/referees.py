@@ -33,17 +33,19 @@ class Referees:
     def __init__(
         self,
         server: ForkServer,
+        entry: str,
         settings: RefereeSettings,
         logs: Logs,
         check_open: Callable[[], None],
         accept: Callable[[Plan], None],
     ) -> None:
-        """``settings`` are completed per device. ``check_open`` raises when nothing may be started any more, ``accept``
-        when the sandbox is not what the session asks for.
+        """``entry`` is the session's ``Settings.referee``. ``settings`` are completed per device. ``check_open`` raises
+        when nothing may be started any more, ``accept`` when the sandbox is not what the session asks for.
         """
         self.server = server
         self.token = secrets.token_hex(8)
         """Tells the fork server which referees are this session's."""
+        self._entry = entry
         self._settings = settings
         self._logs = logs
         self._check_open = check_open
@@ -118,6 +120,7 @@ class Referees:
         message = {
             "op": "referee",
             "session": self.token,
+            "entry": self._entry,
             "device_uuid": pool.device.uuid,
             "cache": self._cache.name,
         }

@@ -23,7 +23,7 @@ from kgbench.core.errors import MachineError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result, result_from_json
 from kgbench.harness.machine.devices import find_devices
-from kgbench.harness.machine.settings import DEVICE_PROBE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
+from kgbench.harness.machine.settings import DEVICE_PROBE, REFEREE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.session.errors import DeviceSick, OutOfMemory, ProcessLost, RefereeGone, SessionClosed
 from kgbench.harness.session.logs import Logs
@@ -70,8 +70,8 @@ class Settings:
     """Told what takes long or went wrong without ending the session."""
     probe: str = DEVICE_PROBE
     """Dotted path of what finds out whether a device still computes."""
-    ablation: bool = False
-    """Jobs may leave out layers of defence (kgbench/harness/verdict/defences.py): for tests of the harness alone."""
+    referee: str = REFEREE
+    """Dotted path of the function that is a referee's process; the self-test has one of its own."""
     policy: str = "off"
     """One of POLICIES."""
 
@@ -97,7 +97,12 @@ class Session:
         self._logs = Logs(settings.log_dir)
         self._slots = Slots(self._start_referee, self._end_referee, settings.say)
         self._referees = Referees(
-            self._server, self._referee_settings(kind), self._logs, self._slots.check_open, self._check_sandbox
+            self._server,
+            settings.referee,
+            self._referee_settings(kind),
+            self._logs,
+            self._slots.check_open,
+            self._check_sandbox,
         )
 
     def __enter__(self) -> Session:
@@ -206,7 +211,7 @@ class Session:
     def _judge(self, slot: Slot, job: Job, on_event: OnEvent) -> Result:
         """Raises ProcessLost, OutOfMemory, RefereeGone, DeviceSick; the slot is free again, or gone."""
         asked = False
-        if job.source is not None and not job.without:
+        if job.source is not None:
             job = replace(job, library_times=slot.pool.known_times(job.problem_id))
         try:
             slot.referee.channel.send({"job": asdict(job)})
@@ -236,8 +241,7 @@ class Session:
                 case "phase":
                     on_event(message["phase"], message["detail"])
                 case "result":
-                    if not message["result"].get("without"):
-                        slot.pool.learn(message["result"]["problem"], message["library_times"])
+                    slot.pool.learn(message["result"]["problem"], message["library_times"])
                     return result_from_json(message["result"])
                 case "sick":
                     raise DeviceSick(message["reason"])
@@ -279,7 +283,6 @@ class Session:
             limits=dict(settings.limits or {}),
             timing=settings.timing,
             probe=settings.probe,
-            ablation=settings.ablation,
             policy=settings.policy,
         )
 

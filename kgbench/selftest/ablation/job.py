@@ -1,0 +1,29 @@
+"""A candidate to judge without some layers of defence. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from kgbench.harness.machine.settings import Job
+from kgbench.harness.verdict.defences import LAYERS
+
+ABLATING_REFEREE: Final = "kgbench.selftest.ablation.referee:main"
+"""``Settings.referee`` of a session that takes such jobs; every other refuses them."""
+
+
+@dataclass(frozen=True)
+class AblatedJob(Job):
+    """A job for an ablating referee."""
+
+    without: tuple[str, ...] = ()
+    """Layers of ``LAYERS`` that are left out; none are judged like any other job."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """As ``Job.from_json``. Raises ValueError where a layer is unknown, too."""
+        without = tuple(data.get("without", ()))
+        if unknown := set(without) - set(LAYERS):
+            raise ValueError(f"there are no such layers of defence: {sorted(unknown)}")
+        return super().from_json({**data, "without": without})

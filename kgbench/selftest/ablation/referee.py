@@ -1,0 +1,40 @@
+"""A referee whose jobs say which layers of defence are left out, and its process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kgbench.core.types import Result
+from kgbench.harness.machine.settings import Job
+from kgbench.harness.referee.defences import Defences
+from kgbench.harness.referee.evaluation import Report
+from kgbench.harness.referee.process import serve
+from kgbench.harness.referee.referee import Referee
+from kgbench.selftest.ablation.job import AblatedJob
+
+
+class AblatingReferee(Referee):
+    """Judges each job with the defences that it leaves in; device, library and workers' starter are shared."""
+
+    def job(self, data: Mapping[str, Any]) -> AblatedJob:
+        return AblatedJob.from_json(data)
+
+    def evaluate(self, job: Job, report: Report) -> Result:
+        """As ``Referee.evaluate``; what was left out is in the result, which nobody can take for a verdict then."""
+        without = job.without if isinstance(job, AblatedJob) else ()
+        if not without:
+            return super().evaluate(job, report)
+        weak = Referee(self.resources, Defences(frozenset(without)))
+        result = weak.evaluate(replace(job, library_times={}), report)
+        return replace(result, reason=f"WITHOUT {', '.join(without)}: {result.reason}", without=tuple(without))
+
+    def library_times(self, result: Result) -> dict[str, Any]:
+        """None where something was left out: they were measured otherwise."""
+        return {} if result.without else super().library_times(result)
+
+
+def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
+    """Serve the coordinator until it closes the channel."""
+    serve(coordinator_fd, server_fd, page_fd, AblatingReferee)
