@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from kgbench.core.errors import UsageError, shown_path
-from kgbench.core.outcomes import Outcome
 
 if TYPE_CHECKING:
     from kgbench.core.types import Key, Result
@@ -77,6 +76,7 @@ def selected_by(store: RunStore, registry: Registry) -> list[str]:
 
 def done_in(store: RunStore, problems: Sequence[Problem]) -> dict[Key, Result]:
     """What has a verdict: not a harness error's, and by the problem's file as it is now."""
+    from kgbench.core.outcomes import Blame
     from kgbench.reports.model import is_stale
     from kgbench.scores.samples import newest
     from kgbench.store.layout import RESULTS_FILE
@@ -85,7 +85,7 @@ def done_in(store: RunStore, problems: Sequence[Problem]) -> dict[Key, Result]:
     results, _ = read_results(store.path / RESULTS_FILE)
     current = {problem.id: problem.sha256 for problem in problems}
     fresh = (result for result in results if not is_stale(result, current.get(result.problem)))
-    return {result.key: result for result in newest(fresh) if result.outcome is not Outcome.HARNESS_ERROR}
+    return {result.key: result for result in newest(fresh) if result.outcome.facts.blames is not Blame.HARNESS}
 
 
 def _words(value: Any) -> str:

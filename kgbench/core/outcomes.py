@@ -1,25 +1,318 @@
-"""What can become of a candidate."""
+"""What can become of a candidate: all that is known of each outcome, in one table. It prints ``docs/outcomes.md``.
+
+Whoever treats outcomes differently asks ``outcome.facts``. A new outcome is one entry here.
+
+``python -m kgbench.core.outcomes > docs/outcomes.md`` writes the document anew.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+
+class Group(StrEnum):
+    """Outcomes of one colour, in the order in which a page sorts them."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    BROKEN = "broken"
+    LIMIT = "limit"
+    REJECTED = "rejected"
+    NONE = "none"
+    OURS = "ours"
+
+    @property
+    def style(self) -> str:
+        """Its colour on a terminal, in rich's words; on a page the class ``o-GROUP`` of page.css has it."""
+        return {Group.RIGHT: "green", Group.NONE: "yellow"}.get(self, "red")
+
+
+class Blame(StrEnum):
+    """Whose fault an outcome is."""
+
+    NOBODY = "nobody"
+    CANDIDATE = "candidate"
+    MACHINE = "machine"
+    HARNESS = "harness"
+
+
+class Log(StrEnum):
+    """Which part of a candidate's log its author may see."""
+
+    NOTHING = "nothing"
+    TRACEBACK = "traceback"
+    """The message of a compiler or an exception, without what could be a hidden input."""
+    STACK = "stack"
+    """The names of the frames in which the process died."""
+
+
+class Listed(StrEnum):
+    """How a report names the candidates of an outcome."""
+
+    NOT = "not"
+    EACH = "each"
+    """One after the other, with the case, what was wrong and the log's end."""
+    BY_REASON = "by reason"
+    """The problems in one line per reason: nothing ran."""
+    COUNTED = "counted"
+    """How many problems there are."""
+
+
+class CiState(StrEnum):
+    """The state of a test in a CI system; the text is JUnit's tag."""
+
+    PASSED = "passed"
+    FAILURE = "failure"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """All that is known of one outcome."""
+
+    group: Group
+    blames: Blame
+    meaning: str
+    """What happened, as the end of a sentence about the kernel; authors are told these words."""
+    listed: Listed = Listed.EACH
+    ci: CiState = CiState.FAILURE
+    has_code: bool = True
+    """There was code to judge, so the problem counts as submitted."""
+    called: bool = True
+    """The kernel came as far as being called, so it counts as compiled."""
+    log_says_more: bool = False
+    """The log's end explains it better than the reason: reports print it, and authors are not told the reason."""
+    author_sees: Log = Log.NOTHING
+    catches_mutants: bool = False
+    """A mutant with it is caught. Mutants compute like the reference, so any other failure is kgbench's."""
+    ends_suite: bool = False
+    """No further call of a suite is judged: there is no worker to ask, or each would take until its deadline again."""
+    may_be_device: bool = False
+    """A broken device may have caused it, so the device is checked."""
+    may_be_crowded: bool = False
+    """Other candidates on the device may have caused it, so the candidate is judged again alone."""
 
 
 class Outcome(StrEnum):
     """The verdict on one candidate. The set is closed: everything that can happen is one of these."""
 
-    PASSED = "passed"
-    WRONG_VALUE = "wrong value"
-    WRONG_SHAPE = "wrong shape"
-    WRONG_DTYPE = "wrong dtype"
-    INPUT_CHANGED = "input changed"
-    COMPILE_ERROR = "compile error"
-    RUNTIME_ERROR = "runtime error"
-    CRASHED = "crashed"
-    TIMEOUT = "timeout"
-    OUT_OF_MEMORY = "out of memory"
-    REJECTED = "rejected"
-    NO_CANDIDATE = "no candidate"
-    NO_CODE = "no code"
-    SKIPPED = "skipped"
-    HARNESS_ERROR = "harness error"
+    facts: Facts
+
+    def __new__(cls, text: str, *facts: Facts) -> Outcome:
+        # Always one; mypy takes Outcome("passed"), a look-up, for a call of this.
+        member = str.__new__(cls, text)
+        member._value_ = text
+        (member.facts,) = facts
+        return member
+
+    PASSED = (
+        "passed",
+        Facts(
+            group=Group.RIGHT,
+            blames=Blame.NOBODY,
+            meaning="every call that was judged is correct",
+            listed=Listed.NOT,
+            ci=CiState.PASSED,
+        ),
+    )
+    WRONG_VALUE = (
+        "wrong value",
+        Facts(
+            group=Group.WRONG,
+            blames=Blame.CANDIDATE,
+            meaning="it runs, and computes something else",
+            catches_mutants=True,
+        ),
+    )
+    WRONG_SHAPE = (
+        "wrong shape",
+        Facts(
+            group=Group.WRONG,
+            blames=Blame.CANDIDATE,
+            meaning="a result has the wrong shape or strides",
+            catches_mutants=True,
+        ),
+    )
+    WRONG_DTYPE = (
+        "wrong dtype",
+        Facts(
+            group=Group.WRONG,
+            blames=Blame.CANDIDATE,
+            meaning="a result has the wrong dtype",
+            catches_mutants=True,
+        ),
+    )
+    INPUT_CHANGED = (
+        "input changed",
+        Facts(
+            group=Group.WRONG,
+            blames=Blame.CANDIDATE,
+            meaning="it wrote where it may not",
+            catches_mutants=True,
+        ),
+    )
+    COMPILE_ERROR = (
+        "compile error",
+        Facts(
+            group=Group.BROKEN,
+            blames=Blame.CANDIDATE,
+            meaning="it does not compile",
+            called=False,
+            log_says_more=True,
+            author_sees=Log.TRACEBACK,
+        ),
+    )
+    RUNTIME_ERROR = (
+        "runtime error",
+        Facts(
+            group=Group.BROKEN,
+            blames=Blame.CANDIDATE,
+            meaning="it raised an exception",
+            log_says_more=True,
+            author_sees=Log.TRACEBACK,
+            may_be_device=True,
+        ),
+    )
+    CRASHED = (
+        "crashed",
+        Facts(
+            group=Group.BROKEN,
+            blames=Blame.CANDIDATE,
+            meaning="it took its whole process down, perhaps by reading or writing outside its tensors",
+            log_says_more=True,
+            author_sees=Log.STACK,
+            ends_suite=True,
+            may_be_device=True,
+        ),
+    )
+    TIMEOUT = (
+        "timeout",
+        Facts(
+            group=Group.LIMIT,
+            blames=Blame.CANDIDATE,
+            meaning="it did not answer in time",
+            ends_suite=True,
+            may_be_device=True,
+        ),
+    )
+    OUT_OF_MEMORY = (
+        "out of memory",
+        Facts(
+            group=Group.LIMIT,
+            blames=Blame.CANDIDATE,
+            meaning="it took more memory than there is",
+            author_sees=Log.TRACEBACK,
+            may_be_crowded=True,
+        ),
+    )
+    REJECTED = (
+        "rejected",
+        Facts(
+            group=Group.REJECTED,
+            blames=Blame.CANDIDATE,
+            meaning="it broke the rules of the calling convention, the policy or the sandbox",
+            catches_mutants=True,
+            ends_suite=True,
+        ),
+    )
+    NO_CANDIDATE = (
+        "no candidate",
+        Facts(
+            group=Group.NONE,
+            blames=Blame.CANDIDATE,
+            meaning="nothing was submitted for the problem",
+            listed=Listed.COUNTED,
+            has_code=False,
+            called=False,
+        ),
+    )
+    NO_CODE = (
+        "no code",
+        Facts(
+            group=Group.NONE,
+            blames=Blame.CANDIDATE,
+            meaning="no code was found in the reply",
+            listed=Listed.BY_REASON,
+            has_code=False,
+            called=False,
+        ),
+    )
+    SKIPPED = (
+        "skipped",
+        Facts(
+            group=Group.NONE,
+            blames=Blame.MACHINE,
+            meaning="it cannot run on this machine",
+            listed=Listed.BY_REASON,
+            ci=CiState.SKIPPED,
+            called=False,
+            ends_suite=True,
+        ),
+    )
+    HARNESS_ERROR = (
+        "harness error",
+        Facts(
+            group=Group.OURS,
+            blames=Blame.HARNESS,
+            meaning="the judge failed, not the kernel; nothing is known about it",
+            ci=CiState.ERROR,
+            log_says_more=True,
+            ends_suite=True,
+        ),
+    )
+
+    @property
+    def is_failure(self) -> bool:
+        """The candidate failed, or kgbench did; not what passed, nor what this machine cannot run."""
+        return self.facts.blames in (Blame.CANDIDATE, Blame.HARNESS)
+
+
+_HEAD: Final = """\
+# Outcomes
+
+Printed from `kgbench/core/outcomes.py` by `python -m kgbench.core.outcomes > docs/outcomes.md`; do not edit it by hand.
+
+The outcome is the first word of a verdict, on a candidate, an overload or a case. The set is closed: what can become of
+a candidate is one of these. A candidate has the outcome of its first required overload that did not pass. Only
+`passed` is correct. In the sentences, *it* is the kernel; the colour is the one of `kgbench export --format page`.
+
+| outcome | what happened | whose fault | colour |
+|---|---|---|---|"""
+
+_FOLLOWS: Final[dict[str, Callable[[Facts], bool]]] = {
+    "counts as submitted": lambda facts: facts.has_code,
+    "a case with it counts as compiled": lambda facts: facts.called,
+    "a mutant with it is caught": lambda facts: facts.catches_mutants,
+    "no further call of a suite is judged": lambda facts: facts.ends_suite,
+    "the device is checked, which may have caused it": lambda facts: facts.may_be_device,
+    "the candidate is judged again alone, since its neighbours may have caused it": lambda facts: facts.may_be_crowded,
+    "judged again when a run is resumed": lambda facts: facts.blames is Blame.HARNESS,
+    "reports list each candidate": lambda facts: facts.listed is Listed.EACH,
+    "reports list the problems by reason": lambda facts: facts.listed is Listed.BY_REASON,
+    "reports count the problems": lambda facts: facts.listed is Listed.COUNTED,
+    "reports print the log's end": lambda facts: facts.log_says_more,
+    "an author is told the compiler's or the exception's message": lambda facts: facts.author_sees is Log.TRACEBACK,
+    "an author is told the stack": lambda facts: facts.author_sees is Log.STACK,
+    "a failure in JUnit, an error annotation on GitHub": lambda facts: facts.ci is CiState.FAILURE,
+    "an error in JUnit, an error annotation on GitHub": lambda facts: facts.ci is CiState.ERROR,
+    "skipped in JUnit, a warning annotation on GitHub": lambda facts: facts.ci is CiState.SKIPPED,
+}
+"""What follows from an outcome, in words, and when."""
+
+
+def document() -> str:
+    """The text of docs/outcomes.md."""
+    told = [(each, each.facts) for each in Outcome]
+    rows = [f"| `{each}` | {facts.meaning} | {facts.blames} | {facts.group} |" for each, facts in told]
+    follows = ["", "## What follows", "", "| what | of |", "|---|---|"]
+    for words, holds in _FOLLOWS.items():
+        follows.append(f"| {words} | {', '.join(f'`{each}`' for each, facts in told if holds(facts))} |")
+    return "\n".join([_HEAD, *rows, *follows]) + "\n"
+
+
+if __name__ == "__main__":
+    print(document(), end="")

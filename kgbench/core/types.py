@@ -244,4 +244,4 @@ def _names(cls: type) -> frozenset[str]:
 
 def first_failure(result: Result) -> CaseResult | None:
     """The first case that is not right; None where none is, or where the candidate never got to a case."""
-    return next((case for case in result.cases if case.outcome not in (Outcome.PASSED, Outcome.SKIPPED)), None)
+    return next((case for case in result.cases if case.outcome.is_failure), None)

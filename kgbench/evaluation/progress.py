@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from kgbench.core.outcomes import Outcome
+from kgbench.core.outcomes import Listed, Outcome
 from kgbench.core.text import plain, shortened
 from kgbench.core.types import Result
 from kgbench.reports.words import no_candidate_words, numbered_as, result_line
@@ -24,11 +24,6 @@ from kgbench.scores.samples import is_fast
 
 TALLY_EVERY_S: Final = 20.0
 """Seconds between two lines that say how far each source is, where no terminal shows it all the time."""
-_STYLES: Final = {
-    Outcome.PASSED: "green",
-    Outcome.SKIPPED: "yellow",
-    Outcome.NO_CODE: "yellow",
-}
 
 
 class Display(Protocol):
@@ -135,7 +130,7 @@ class LineDisplay:
 
     def finished(self, result: Result) -> None:
         self._done += 1
-        if result.outcome is Outcome.NO_CANDIDATE:
+        if result.outcome.facts.listed is Listed.COUNTED:
             self._without.append(result)
         else:
             self._console.print(finished_line(result, self._done, self._total), soft_wrap=True)
@@ -218,7 +213,7 @@ def finished_line(result: Result, done: int, total: int) -> Text:
     """One line; text from the candidate carries no control characters and is never markup."""
     seconds = result.seconds.get("total")
     line = Text(f"[{done}/{total}] {plain(result.problem)}{numbered_as(result.sample, result.round)} ")
-    line.append(result_line(result), style=_STYLES.get(result.outcome, "red"))
+    line.append(result_line(result), style=result.outcome.facts.group.style)
     return line.append(f" {seconds:.1f} s") if seconds is not None else line
 
 

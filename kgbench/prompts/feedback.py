@@ -32,21 +32,6 @@ _PHASES: Final = {
 _FAR: Final = ((3, "a little"), (30, "a good deal"), (1000, "far"))
 """Up to how many times its limit an error is how much larger than rounding explains; never the limit itself."""
 _INFINITE: Final = "an infinity"
-_MEANINGS: Final[dict[Outcome, str]] = {
-    Outcome.COMPILE_ERROR: "it does not compile",
-    Outcome.RUNTIME_ERROR: "it raised an exception",
-    Outcome.CRASHED: "it took its whole process down, perhaps by reading or writing outside its tensors",
-    Outcome.TIMEOUT: "it did not answer in time",
-    Outcome.OUT_OF_MEMORY: "it took more memory than there is",
-    Outcome.REJECTED: "it broke the rules of the calling convention",
-    Outcome.INPUT_CHANGED: "it wrote where it may not",
-    Outcome.WRONG_DTYPE: "a result has the wrong dtype",
-    Outcome.WRONG_SHAPE: "a result has the wrong shape or strides",
-    Outcome.WRONG_VALUE: "it runs, and computes something else",
-    Outcome.SKIPPED: "it cannot run on this machine",
-    Outcome.NO_CODE: "no code was found in the reply",
-    Outcome.HARNESS_ERROR: "the judge failed, not the kernel; nothing is known about it",
-}
 
 
 def feedback_turn(problem: Problem, code: str, result: Result, *, peaks: Mapping[str, Any] | None = None) -> str:
@@ -75,8 +60,7 @@ def verdict_words(problem: Problem, result: Result, *, code: str = "", peaks: Ma
 
 
 def _failure(problem: Problem, result: Result, code: str) -> Iterator[str]:
-    meaning = _MEANINGS.get(result.outcome)
-    yield f"Verdict: {result.outcome}" + (f": {meaning}." if meaning else ".")
+    yield f"Verdict: {result.outcome}: {result.outcome.facts.meaning}."
     case = first_failure(result)
     if case is not None:
         yield f"Where: {_where(problem, case, result.preset)}"
@@ -101,7 +85,7 @@ def _where(problem: Problem, case: CaseResult, preset: str) -> str:
 def _what(problem: Problem, result: Result, case: CaseResult | None) -> Iterator[str]:
     if case is not None and case.mismatch is not None:
         yield from _mismatch(case.mismatch)
-    elif result.outcome not in (Outcome.RUNTIME_ERROR, Outcome.COMPILE_ERROR, Outcome.CRASHED):
+    elif not result.outcome.facts.log_says_more:
         # A case's own reason names no variables; the result's does.
         words = harmless((case.reason if case else "") or result.reason, result.outcome)
         if words:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from kgbench.core.outcomes import Outcome
+from kgbench.core.outcomes import Log, Outcome
 from kgbench.core.text import plain
 from kgbench.core.types import Result
 
@@ -41,11 +41,11 @@ _SHAPES: Final = re.compile(r"returned shape \[([\d, ]*)\], \[([\d, ]*)\] is rig
 def failure_log(result: Result, code: str) -> str:
     """The message of a compiler, an interpreter or a crash; empty where there is none to pass on."""
     log = plain(result.log_tail)
-    if result.outcome in (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR, Outcome.OUT_OF_MEMORY):
+    if result.outcome.facts.author_sees is Log.TRACEBACK:
         lines = list(_own_frames(log.splitlines()))
         if not result.reason.startswith("import:"):
             lines = list(_without_inputs(lines, code))
-    elif result.outcome is Outcome.CRASHED:
+    elif result.outcome.facts.author_sees is Log.STACK:
         lines = list(_crash(log.splitlines()))
     else:
         return ""

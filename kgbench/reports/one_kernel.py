@@ -10,7 +10,7 @@ from kgbench.core.text import shortened
 from kgbench.core.types import CaseResult, Result, first_failure
 from kgbench.problem.model import Problem, TensorArgument
 from kgbench.prompts.guess import guess
-from kgbench.reports.words import LOG_SAYS_MORE, failure_words, last_words
+from kgbench.reports.words import failure_words, last_words
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.speedups import timed_cases
 
@@ -65,7 +65,7 @@ def failure_lines(result: Result, problem: Problem | None) -> Iterable[str]:
     words = guess_of(result, problem)
     if words:
         yield f"guess: {words}"
-    if result.outcome in LOG_SAYS_MORE:
+    if result.outcome.facts.log_says_more:
         yield from (f"| {shortened(line, 200)}" for line in last_words(result.log_tail))
 
 

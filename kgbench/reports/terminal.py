@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kgbench.core.errors import shown_path
-from kgbench.core.outcomes import Outcome
+from kgbench.core.outcomes import Blame, Listed, Outcome
 from kgbench.core.text import plain, shortened
 from kgbench.core.types import Result
 from kgbench.reports.footnotes import closing_lines, run_lines
@@ -23,12 +23,10 @@ from kgbench.reports.generated import cost_table, rounds_table, samples_table
 from kgbench.reports.model import Report
 from kgbench.reports.score_tables import terminal_tables, threshold_table
 from kgbench.reports.suite import suite_lines, suite_table
-from kgbench.reports.words import LOG_SAYS_MORE, failure_words, last_words, no_candidate_words, numbered_as
+from kgbench.reports.words import failure_words, last_words, no_candidate_words, numbered_as
 
 MOST_LISTED: Final = 12
 """Problems in a line of a terminal; elsewhere a line has all, so that it can be searched."""
-_LISTED_BY_OUTCOME: Final = (Outcome.NO_CODE, Outcome.SKIPPED)
-"""Outcomes in which nothing ran: problems are listed by reason."""
 
 
 def print_table(report: Report, stream: TextIO) -> None:
@@ -69,24 +67,25 @@ def _further_tables(report: Report) -> Iterable[Table]:
 
 def _print_failures(report: Report, console: Console) -> None:
     results = report.results
-    untold = (Outcome.PASSED, Outcome.HARNESS_ERROR, Outcome.NO_CANDIDATE, *_LISTED_BY_OUTCOME)
-    failures = [result for result in results if result.outcome not in untold]
+    each = [result for result in results if result.outcome.facts.listed is Listed.EACH]
+    failures = [result for result in each if result.outcome.facts.blames is not Blame.HARNESS]
+    errors = [result for result in each if result.outcome.facts.blames is Blame.HARNESS]
+    by_reason = [outcome for outcome in Outcome if outcome.facts.listed is Listed.BY_REASON]
     if failures:
         console.print("Not correct", style="bold")
     for result in failures:
         _print_failure(result, console)
-    for outcome in _LISTED_BY_OUTCOME:
+    for outcome in by_reason:
         _print_listed(outcome, [result for result in results if result.outcome is outcome], console)
     none = no_candidate_words(results)
     if none:
         lists = f"kgbench report {shown_path(report.where)} --by problem lists them"
         print_line(console, Text(f"{none} ({lists})", style="yellow"), indent=2)
-    errors = [result for result in results if result.outcome is Outcome.HARNESS_ERROR]
     if errors:
         console.print("Harness errors: kgbench failed here, not the candidate. Please report them.", style="bold")
     for result in errors:
         _print_failure(result, console)
-    if failures or errors or none or any(result.outcome in _LISTED_BY_OUTCOME for result in results):
+    if failures or errors or none or any(result.outcome in by_reason for result in results):
         console.print()
 
 
@@ -97,7 +96,7 @@ def _print_failure(result: Result, console: Console) -> None:
     print_line(console, head, indent=2)
     for line in failure_words(result):
         print_line(console, Text(plain(line)), indent=6)
-    if result.outcome in LOG_SAYS_MORE:
+    if result.outcome.facts.log_says_more:
         for line in last_words(result.log_tail):
             print_line(console, Text(f"| {shortened(plain(line), 200)}", style="dim"), indent=6)
 

@@ -17,7 +17,6 @@ from kgbench.scores.speedups import Estimate, speedup
 
 _LOG_LINES: Final = 4
 """Lines of a log's end that stand below a failure."""
-LOG_SAYS_MORE: Final = (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.HARNESS_ERROR)
 
 
 def result_line(result: Result) -> str:

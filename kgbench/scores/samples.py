@@ -13,13 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.scores.speedups import CLAMP, Estimate, speedup
-
-NOT_SUBMITTED: Final = (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
 
 
 @dataclass(frozen=True)
@@ -106,13 +103,13 @@ def is_fast(result: Result, p: float, *, by_point: bool = False) -> bool:
 
 def is_compiled(result: Result) -> bool:
     """It came as far as being called: a case of it has a verdict, and none is that it cannot be compiled."""
-    called = any(case.outcome not in (Outcome.SKIPPED, Outcome.COMPILE_ERROR) for case in result.cases)
+    called = any(case.outcome.facts.called for case in result.cases)
     return result.outcome is Outcome.PASSED or (called and result.outcome is not Outcome.COMPILE_ERROR)
 
 
 def is_submitted(result: Result) -> bool:
     """There was code to judge."""
-    return result.outcome not in NOT_SUBMITTED
+    return result.outcome.facts.has_code
 
 
 def library_ran(result: Result) -> bool:

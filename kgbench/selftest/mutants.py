@@ -25,11 +25,6 @@ BROKEN: Final = "broken"
 BAD: Final = (SURVIVED, DECLARED_WRONGLY, BROKEN)
 """States of a mutant that fail the self-test."""
 
-_CATCHING: Final = (
-    Outcome.WRONG_VALUE, Outcome.WRONG_SHAPE, Outcome.WRONG_DTYPE, Outcome.INPUT_CHANGED, Outcome.REJECTED,
-)  # fmt: skip
-"""Outcomes that count as catching a mutant. Any other failure is the engine's: mutants compute like the reference."""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -92,7 +87,7 @@ def _state(result: Result, overload: Overload, mutant: str) -> tuple[str, str, s
     if outcome is Outcome.PASSED:
         step = "add a case that it fails, or declare it under mutants.equivalent with the reason"
         return (SURVIVED, "", step) if reason is None else (EQUIVALENT, "", reason)
-    if outcome is not Outcome.SKIPPED and outcome not in _CATCHING:
+    if outcome is not Outcome.SKIPPED and not outcome.facts.catches_mutants:
         return BROKEN, case, f"{found}\n{result.log_tail}".strip()
     if reason is not None:
         found = found if outcome is Outcome.SKIPPED else f"it was caught: {found}"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from kgbench.core.errors import shown_path
-from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.store.layout import candidate_path
 from kgbench.store.reader import StoredRun
@@ -26,7 +25,7 @@ def repeat_command(stored: StoredRun, result: Result) -> str:
     words += ["--seed", seed] if seed else []
     file = candidate_file(stored, result)
     if file is None:
-        ran = result.outcome not in (Outcome.NO_CANDIDATE, Outcome.NO_CODE)
+        ran = result.outcome.facts.has_code
         return shlex.join(["kgbench", "run", "--model", result.model, "--problems", result.problem, *words]) * ran
     whose = ["--drawn-for", f"{result.model}{sample_label(result)}"] if seed else []
     return shlex.join(["kgbench", "check", shown_path(file), result.problem, *words, *whose])

@@ -17,7 +17,6 @@ from kgbench.core.figures import percent, size
 from kgbench.core.outcomes import Outcome
 from kgbench.reports.page.detail import MOST_POINTS
 from kgbench.reports.page.document import write_page
-from kgbench.reports.page.overview import GROUPS
 from kgbench.reports.page.source import page_source
 from kgbench.store.reader import read_run
 from tests.browser.made_run import make_run
@@ -88,10 +87,13 @@ def test_scores_of_the_page_are_those_of_the_report(run: Path, tmp_path: Path) -
     assert sum(each["correct"] for each in index["problems"]) == sum(r.outcome == "passed" for r in stored.results)
 
 
-def test_every_outcome_has_a_colour() -> None:
-    grouped = [outcome for outcomes in GROUPS.values() for outcome in outcomes]
-    assert set(grouped) >= set(Outcome)
-    assert len(grouped) == len(set(grouped))
+def test_every_outcome_has_a_colour(run: Path, tmp_path: Path) -> None:
+    text = written(run, tmp_path / "a.html")
+    index = data(text, "index")
+    assert set(index["groups"]) == {*Outcome, "not evaluated"}
+    for group in index["group_order"]:
+        assert f".o-{group} {{ background: " in text
+    assert set(index["groups"].values()) <= set(index["group_order"])
 
 
 def test_too_much_for_one_file_is_a_folder(run: Path, tmp_path: Path) -> None:

@@ -26,10 +26,6 @@ LEAST_RECHECKS: Final = 12
 """Re-checks per overload after every case passed: a secret number from this to twice as many, the latter excluded."""
 OTHER_VALUES: Final = 3
 """Most value sets of check cases in which one timed case is re-checked."""
-ENDS_A_SUITE: Final = (Outcome.CRASHED, Outcome.TIMEOUT, Outcome.REJECTED, Outcome.SKIPPED, Outcome.HARNESS_ERROR)
-"""Outcomes after which no further call of a suite is judged: there is no worker to ask, or each call would take until
-its deadline again.
-"""
 CACHED_DEVICE_BYTES: Final = 1 << 30
 """Device memory, in bytes, that PyTorch may keep cached in a referee between two cases."""
 
@@ -67,7 +63,7 @@ class Checker:
             evaluation.cases.append(JudgedCase(case, verdict, evaluation.now() - begun))
             if verdict is not PASSED:
                 failed = failed or verdict
-                if not evaluation.job.suite or verdict.outcome in ENDS_A_SUITE or not self.worker.handle.alive():
+                if not evaluation.job.suite or verdict.outcome.facts.ends_suite or not self.worker.handle.alive():
                     return failed
         return failed or self._recheck(cases)
 

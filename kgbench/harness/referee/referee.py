@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from kgbench.baselines.registry import load_function
 from kgbench.core.outcomes import Outcome
@@ -31,9 +31,6 @@ from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import load_problem
 from kgbench.problem.suites import Suite, with_suite
-
-SUSPICIOUS: Final = (Outcome.RUNTIME_ERROR, Outcome.CRASHED, Outcome.TIMEOUT)
-"""Outcomes that a broken device may have caused."""
 
 
 class Referee:
@@ -99,7 +96,7 @@ class Referee:
 
     def sickness(self, result: Result) -> str:
         """After a failure that a broken device may have caused: what is wrong with the device, or nothing."""
-        if result.outcome not in SUSPICIOUS:
+        if not result.outcome.facts.may_be_device:
             return ""
         device = self.resources.device
         if self.settings.probe == DEVICE_PROBE and device.type == "cpu":

@@ -17,7 +17,7 @@ CROWDED: Final = "memory ran out beside others"
 
 def perhaps_a_neighbours_doing(result: Result) -> str:
     """What another candidate on the device may have caused, in words for the progress; else nothing."""
-    if result.outcome is Outcome.OUT_OF_MEMORY or result.reason.startswith(NO_ROOM):
+    if result.outcome.facts.may_be_crowded or result.reason.startswith(NO_ROOM):
         return CROWDED
     if result.library is not None and result.library.reason.startswith(LIBRARY_FAILED):
         return "the library failed beside others"

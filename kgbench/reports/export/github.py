@@ -13,7 +13,7 @@ from typing import Final, TextIO
 
 from kgbench.core.errors import UsageError
 from kgbench.core.figures import percent
-from kgbench.core.outcomes import Outcome
+from kgbench.core.outcomes import CiState, Outcome
 from kgbench.core.text import plain
 from kgbench.reports.export.folder import why
 from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
@@ -51,7 +51,7 @@ def annotation_lines(report: Report) -> Iterable[str]:
     for row in one_per_sample(report):
         if row.result and row.result.outcome is Outcome.PASSED:
             continue
-        level = "warning" if row.result and row.result.outcome is Outcome.SKIPPED else "error"
+        level = "warning" if row.result and row.result.outcome.facts.ci is CiState.SKIPPED else "error"
         file = files.get(row.result.candidate_sha256) if row.result else None
         where = f"file={_property(file)},line=1," if file else ""
         message = why(row.result) if row.result else "not evaluated"

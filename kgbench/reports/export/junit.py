@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
-from typing import Final, TextIO
+from typing import TextIO
 from xml.etree import ElementTree as Xml
 
-from kgbench.core.outcomes import Outcome
+from kgbench.core.outcomes import CiState
 from kgbench.core.text import plain
 from kgbench.core.types import Result
 from kgbench.reports.export.folder import why
 from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
 from kgbench.reports.model import Report
 from kgbench.reports.words import device_words, failure_words, last_words, problem_set_words, result_line
-
-_TAGS: Final = {Outcome.SKIPPED: "skipped", Outcome.HARNESS_ERROR: "error"}
-"""Every other outcome that is not right is a failure, a missing candidate and a missing result, too."""
 
 
 def print_junit(report: Report, stream: TextIO) -> None:
@@ -42,7 +39,7 @@ def _suite(report: Report, source: str, rows: Sequence[Row]) -> Xml.Element:
         Xml.SubElement(properties, "property", name=name, value=plain(value))
     for row in rows:
         suite.append(_case(row))
-    for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+    for tag, name in ((CiState.FAILURE, "failures"), (CiState.ERROR, "errors"), (CiState.SKIPPED, "skipped")):
         suite.set(name, str(len(suite.findall(f"testcase/{tag}"))))
     suite.set("time", f"{sum(float(case.get('time', 0)) for case in suite.iter('testcase')):.3f}")
     if started := report.info.get("started"):
@@ -64,11 +61,11 @@ def _case(row: Row) -> Xml.Element:
     case = Xml.Element(
         "testcase", classname=plain(f"kgbench.{source}"), name=plain(sample_name(row)), time=f"{seconds:.3f}"
     )
+    state = row.result.outcome.facts.ci if row.result else CiState.FAILURE
     if row.result is None:
-        Xml.SubElement(case, "failure", type="not evaluated", message="not evaluated: the run has no result of it")
-    elif row.result.outcome is not Outcome.PASSED:
-        tag = _TAGS.get(row.result.outcome, "failure")
-        bad = Xml.SubElement(case, tag, type=str(row.result.outcome), message=plain(why(row.result)))
+        Xml.SubElement(case, state, type="not evaluated", message="not evaluated: the run has no result of it")
+    elif state is not CiState.PASSED:
+        bad = Xml.SubElement(case, state, type=str(row.result.outcome), message=plain(why(row.result)))
         bad.text = _words(row.result)
     else:
         Xml.SubElement(case, "system-out").text = plain(result_line(row.result))

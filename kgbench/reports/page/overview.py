@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kgbench.core.figures import ABSENT, dollars, percent, ratio_text
-from kgbench.core.outcomes import Outcome
+from kgbench.core.outcomes import Group, Outcome
 from kgbench.reports.columns import usd_per_solved
 from kgbench.reports.footnotes import closing_lines
 from kgbench.reports.page import charts
@@ -20,16 +20,6 @@ from kgbench.scores.samples import Selected
 from kgbench.scores.speedups import Estimate, speedup
 
 NOT_EVALUATED: Final = "not evaluated"
-GROUPS: Final = {
-    "right": (Outcome.PASSED,),
-    "wrong": (Outcome.WRONG_VALUE, Outcome.WRONG_SHAPE, Outcome.WRONG_DTYPE, Outcome.INPUT_CHANGED),
-    "broken": (Outcome.COMPILE_ERROR, Outcome.RUNTIME_ERROR, Outcome.CRASHED),
-    "limit": (Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY),
-    "rejected": (Outcome.REJECTED,),
-    "none": (Outcome.NO_CANDIDATE, Outcome.NO_CODE, Outcome.SKIPPED, NOT_EVALUATED),
-    "ours": (Outcome.HARNESS_ERROR,),
-}
-"""Outcomes by the colour they have."""
 
 
 def overview(source: PageSource) -> dict[str, Any]:
@@ -44,7 +34,8 @@ def overview(source: PageSource) -> dict[str, Any]:
         "headline": [_headline(row) for row in (*found.overall, *found.rows)],
         "charts": [chart for chart in _charts(source) if chart],
         "templates": {"cases": charts.times_of_cases(), "samples": charts.timing_samples()},
-        "groups": {str(outcome): group for group, outcomes in GROUPS.items() for outcome in outcomes},
+        "groups": {**{str(outcome): outcome.facts.group for outcome in Outcome}, NOT_EVALUATED: Group.NONE},
+        "group_order": list(Group),
         "problems": list(map(_line, [source] * len(found.selected), found.selected, each)),
     }
 

@@ -65,8 +65,8 @@
   }
   const outcomeWords = (outcomes) => counted(outcomes).map(([name, count]) => (outcomes.length > 1 ? `${count} ${name}` : name)).join(", ");
 
-  const GROUP_ORDER = ["right", "wrong", "broken", "limit", "rejected", "none", "ours"];
-  const stripes = (outcomes) => outcomes.map(group).sort((a, b) => GROUP_ORDER.indexOf(a) - GROUP_ORDER.indexOf(b)).map((name) => el("i", { class: `o-${name}` }));
+  const rank = (name) => run.group_order.indexOf(name);
+  const stripes = (outcomes) => outcomes.map(group).sort((a, b) => rank(a) - rank(b)).map((name) => el("i", { class: `o-${name}` }));
 
   function facts(pairs) {
     return el("dl", { class: "facts" }, pairs.map(([name, text]) => [el("dt", {}, name), el("dd", {}, text)]));
@@ -167,7 +167,7 @@
     const sources = [...new Set(run.problems.map((problem) => problem.source))];
     const names = new Map();
     for (const problem of run.problems) for (const outcome of problem.outcomes) names.set(outcome, (names.get(outcome) || 0) + 1);
-    const keys = [...names].sort((a, b) => GROUP_ORDER.indexOf(group(a[0])) - GROUP_ORDER.indexOf(group(b[0])));
+    const keys = [...names].sort((a, b) => rank(group(a[0])) - rank(group(b[0])));
     const legend = el("ul", { class: "legend", "aria-label": "Outcomes; each filters the table" },
       keys.map(([name, count]) => el("li", {}, el("button", { type: "button", onclick: () => { asked.outcome = name; go("#/problems"); } }, badge(name), ` ${count}`))));
     const tiles = (source) => run.problems.filter((problem) => problem.source === source).map((problem) => {
@@ -348,7 +348,7 @@
     const why = sample.why.map((number) => el("p", {}, text(number)));
     const seen = sample.evidence.map(([allowed, number]) => el("li", {}, allowed ? "seen: " : el("span", { class: "bad" }, "not allowed: "), text(number)));
     const cases = sample.cases.map(([name, phase, what, outcome, seconds, reason]) => [name, badge(outcome), seconds.toFixed(3), [text(what), reason === null ? null : el("div", { class: "bad" }, text(reason))]]);
-    const wrong = sample.cases.filter((each) => each[3] !== "passed").length;
+    const wrong = sample.cases.filter((each) => group(each[3]) !== "right").length;
     return [
       el("p", {}, badge(sample.outcome), sample.speedup ? ` ${sample.speedup}` : "", sample.counts ? "" : el("span", { class: "quiet" }, " (another round of this sample counts)")),
       why.length ? el("section", {}, el("h2", {}, "What is wrong"), why) : null,
@@ -369,7 +369,7 @@
     const problem = run.problems[number];
     const detail = await unpack(await packedText(`problem-${number}`));
     const name = (sample) => `${sample.sample}.${sample.round}`;
-    const sample = detail.samples.find((each) => name(each) === which) || detail.samples.find((each) => each.counts && each.outcome === "passed") || detail.samples[0];
+    const sample = detail.samples.find((each) => name(each) === which) || detail.samples.find((each) => each.counts && group(each.outcome) === "right") || detail.samples[0];
     const rounds = detail.samples.some((each) => each.round);
     const list = detail.samples.map((each) => el("li", {}, el("a", { href: problemHash(id, name(each)), "aria-current": each === sample ? "page" : null }, `#${each.sample}${rounds ? ` round ${each.round}` : ""} `, badge(each.outcome))));
     const beside = (at, words) => (run.problems[at] ? el("a", { href: problemHash(run.problems[at].id) }, words(run.problems[at].id)) : el("span"));
