@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from kgbench.core import user_modules
 from kgbench.core.errors import INTERRUPTED, UsageError, shown_path
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import hidden_dirs
+from kgbench.core.text import number_of
 
 if TYPE_CHECKING:
     from kgbench.evaluation.coordinator import Ending, Plan
@@ -61,6 +63,8 @@ class JudgedOn:
 
     gpus: int
     jobs: int
+    trace: Path | None = None
+    """File for a timeline of what every process did; None where nobody wants one."""
 
 
 def words_of_run(
@@ -245,7 +249,7 @@ def _run(plan: Plan, asked: Mapping[str, Any], judged_on: JudgedOn, reopened: Ru
 
     console = Console(stderr=True, highlight=False)
 
-    def open_session(store: RunStore) -> Session:
+    def open_session(store: RunStore, trace_dir: Path | None) -> Session:
         settings = Settings(
             device=asked["device"],
             gpus=judged_on.gpus,
@@ -258,10 +262,36 @@ def _run(plan: Plan, asked: Mapping[str, Any], judged_on: JudgedOn, reopened: Ru
             require_sandbox=asked["require_sandbox"] or "",
             policy=asked.get("policy", "strict"),
             say=lambda words: console.print(words, soft_wrap=True, markup=False),
+            trace_dir=trace_dir,
         )
         return Session(settings)
 
-    return coordinator.run(plan, open_session, console, reopened)
+    with timeline_to(judged_on.trace) as trace_dir:
+        return coordinator.run(plan, lambda store: open_session(store, trace_dir), console, reopened)
+
+
+@contextlib.contextmanager
+def timeline_to(file: Path | None) -> Iterator[Path | None]:
+    """A folder for what processes record; a timeline of it is in ``file`` afterwards, also of what was interrupted.
+
+    None where ``file`` is None. Raises UsageError where the file cannot be written, before anything runs.
+    """
+    from kgbench.harness.session.timeline import write_timeline
+
+    if file is None:
+        yield None
+        return
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.open("w").close()
+    except OSError as error:
+        raise UsageError("KGB191", f"--trace {file}: {error.strerror}; name a file that can be written") from None
+    with tempfile.TemporaryDirectory(prefix="kgbench-trace-") as folder:
+        try:
+            yield Path(folder)
+        finally:
+            count = write_timeline(Path(folder), file)
+            click.echo(f"{file}: {number_of(count, 'span')}; open it in https://ui.perfetto.dev", err=True)
 
 
 def _hidden(plan: Plan) -> tuple[Path, ...]:

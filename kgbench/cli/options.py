@@ -158,6 +158,14 @@ out_option = click.option(
     metavar="DIR",
     help="Where runs lie.",
 )
+trace_option = click.option(
+    "--trace",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="FILE",
+    help="Write a timeline of what every process did, as a Chrome trace that https://ui.perfetto.dev opens; compressed "
+    "where the name ends in .gz.",
+)
 html_option = click.option(
     "--html",
     type=click.Path(path_type=Path, dir_okay=False),

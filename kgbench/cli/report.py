@@ -18,7 +18,7 @@ from kgbench.cli.options import (
     out_option,
     thresholds,
 )
-from kgbench.cli.report_output import FORMATS, breaks, print_run
+from kgbench.cli.report_output import FORMATS, breaks, print_run, say_notes
 from kgbench.core.errors import UsageError, numbered
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ to_option = click.option(
 cite_option = click.option(
     "--cite", is_flag=True, help="Print BibTeX, and what a paper says beside a number, in place of the table."
 )
+costs_option = click.option(
+    "--costs",
+    is_flag=True,
+    help="Print where the run's time went, per phase and per problem, in place of the table; with --json all of it.",
+)
 by_option = click.option(
     "--by",
     type=click.Choice(["source", "category", "problem", "kind", "model"]),
@@ -59,6 +64,7 @@ by_option = click.option(
 @format_option
 @json_option
 @cite_option
+@costs_option
 @to_option
 @html_option
 @fail_under_option
@@ -70,6 +76,7 @@ def report(
     form: str,
     as_json: bool,
     cite: bool,
+    costs: bool,
     to: Path | None,
     html: Path | None,
     fail_under: str,
@@ -84,6 +91,11 @@ def report(
     from kgbench.store.find import find_run
 
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
+    if costs:
+        one_report({"--costs": True, "--html": html, "--cite": cite, f"--format {form}": form != "table"})
+        _check_costs(by, to)
+        print_costs(find_run(run, out), as_json=as_json)
+        return
     form = _one_form(form, as_json=as_json, cite=cite, by=by, to=to, html=html)
     path = find_run(run, out)
     found = write_html(path, values, html) if html else print_run(path, values, form=form, by=by, to=to)
@@ -103,6 +115,23 @@ def _one_form(form: str, *, as_json: bool, cite: bool, by: str | None, to: Path 
     if wrong:
         raise UsageError("KGB190", wrong)
     return form
+
+
+def _check_costs(by: str | None, to: Path | None) -> None:
+    """Raises UsageError where options ask for what the table of costs does not have."""
+    if by or to:
+        raise UsageError("KGB190", f"--costs has tables of its own on stdout; leave {'--by' if by else '--to'} out")
+
+
+def print_costs(path: Path, *, as_json: bool) -> None:
+    """Prints where the time of a run went. Raises StoreError."""
+    from kgbench.reports.wall_time import print_wall_time
+    from kgbench.scores.wall_time import wall_time
+    from kgbench.store.reader import read_run
+
+    stored = read_run(path, with_windows=True)
+    say_notes(stored)
+    print_wall_time(wall_time(stored.info, stored.results), sys.stdout, as_json=as_json)
 
 
 def write_html(path: Path, values: tuple[float, ...], html: Path) -> Report:

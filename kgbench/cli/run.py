@@ -34,6 +34,7 @@ from kgbench.cli.options import (
     source_option,
     thresholds,
     timeout_option,
+    trace_option,
 )
 from kgbench.cli.resume import reopened
 from kgbench.core.errors import UsageError
@@ -106,6 +107,7 @@ command line, 3 this machine cannot, 130 interrupted.
 )
 @require_sandbox_option
 @policy_option
+@trace_option
 @fast_at_option
 @json_option
 @fail_option
@@ -127,6 +129,7 @@ def run(
     seed: str | None,
     require_sandbox: str | None,
     policy: str,
+    trace: Path | None,
     fast_at: str,
     as_json: bool,
     fail: bool,
@@ -158,7 +161,7 @@ def run(
     else:
         asked["asking"] = asking_words(asking)
     shown = Shown(values, bounds, as_json=as_json, fail=fail)
-    judged_on = JudgedOn(gpus or 0, jobs or 0)
+    judged_on = JudgedOn(gpus or 0, jobs or 0, trace)
     sys.exit(carry_out(asked, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
 
 

@@ -106,6 +106,7 @@ INPUT: Final[dict[str, Message]] = {
         "Options of `kgbench report` or `kgbench leaderboard` that do not go together, or not with this run.",
         "Leave out what is named, or call it once for each.",
     ),
+    "KGB191": Message("`kgbench run --trace`: the file cannot be written.", "Name a file in a folder of yours."),
     # --- problem files and expressions ---
     "KGB201": Message("Two folders define the same problem.", "Rename one of the two files."),
     "KGB202": Message("A problem folder does not exist.", "Give a folder that holds `<source>/<name>.yaml`."),

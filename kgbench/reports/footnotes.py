@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from kgbench.core.figures import ABSENT, count_text
 from kgbench.core.outcomes import Outcome
@@ -11,10 +10,12 @@ from kgbench.core.text import number_of
 from kgbench.core.types import Library
 from kgbench.reports.generated import asked_lines
 from kgbench.reports.model import Report
+from kgbench.reports.wall_time import wall_time_line
 from kgbench.reports.words import device_words, problem_set_words, versions_words
 from kgbench.scores.costs import NOT_CONFINED
 from kgbench.scores.rows import Row
 from kgbench.scores.speedups import FLAG_ABOVE
+from kgbench.scores.wall_time import wall_time
 from kgbench.store import verification
 
 
@@ -99,7 +100,7 @@ def run_lines(report: Report) -> Iterable[str]:
     yield from asked_lines(report.attempts, report.cost)
     yield f"device: {device_words(info.get('device') or {})}"
     if info.get("wall_s"):
-        yield f"evaluation: {_share_timed(info)}"
+        yield f"evaluation: {wall_time_line(wall_time(info, report.attempts))}"
     yield f"versions: {versions_words(info) or 'unknown'}"
     yield problem_set_words(report.info)
     if libraries:
@@ -112,16 +113,6 @@ def _library_words(library: Library) -> str:
     """Its name, and the math mode that it ran in where it has one."""
     mode = library.notes.get("math_mode")
     return f"{library.name} ({mode})" if library.name and mode else library.name
-
-
-def _share_timed(info: Mapping[str, Any]) -> str:
-    """How long it took, and how much of that some device spent timing."""
-    device = info.get("device") or {}
-    devices = max(1, len(device.get("devices") or ()))
-    share = info["timed_s"] / (info["wall_s"] * devices)
-    at_once = f", {device['jobs']} candidates at once" if device.get("jobs", 1) > 1 else ""
-    on_each = " on each device" if at_once and devices > 1 else ""
-    return f"{info['wall_s']:.0f} s{at_once}{on_each}, {share:.0%} of the time spent timing"
 
 
 def _sandbox(report: Report) -> str:

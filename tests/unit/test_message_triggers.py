@@ -386,6 +386,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB172": (lambda ground: _two_runs(ground, device={"name": "another"}), f"compare {RUN} last"),
     "KGB174": (lambda ground: ground.file("runs/a.txt"), "leaderboard runs"),
     "KGB625": (lambda ground: _two_runs(ground, device={"name": "NVIDIA H200", "driver": "2"}), f"compare {RUN} last"),
+    "KGB191": (lambda ground: ground.file("page"), "run --model examples --trace page/trace.json"),
     "KGB190": (Ground.ended, "report last --by kind --format junit"),
     "KGB627": (_older, "report last"),
     "KGB626": (lambda ground: (ground.ended(), ground.file("runs/x/run.json", "{")), "leaderboard runs"),

@@ -29,6 +29,7 @@ from kgbench.harness.clock.quiet import QuietDevice
 from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, interval, null_noise
 from kgbench.harness.clock.window import WindowRunner
 from kgbench.harness.clock.window_inputs import WindowLayout
+from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.judge import OverloadJudge
@@ -86,7 +87,8 @@ class Bench:
         on_host = any(chunk.is_on_host for chunk in layout.first.inputs.chunks.values())
         if defences.VALUES not in self.judge.without and not on_host:
             run.others = in_other_values(self.judge.overload, case)
-        run.direct_calls()
+        with trace.span("warm up", case=case.id):
+            run.direct_calls()
         with self.device.turns.turn():
             self.windows.timing = True
             try:

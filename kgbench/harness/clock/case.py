@@ -16,6 +16,7 @@ from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks
 from kgbench.harness.clock.window import OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
+from kgbench.harness.machine import trace
 from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.verdicts import PASSED
@@ -143,6 +144,7 @@ class CaseTiming:
             call_us[name] = window.done_us / calls
         return call_us
 
+    @trace.span("judge kept calls")
     def verify_kept(self) -> None:
         """Judge what was kept."""
         waiting, self.kept.waiting, self.kept.offered = self.kept.waiting, [], 0

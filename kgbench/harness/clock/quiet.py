@@ -11,6 +11,7 @@ from typing import Final, NoReturn
 import torch
 
 from kgbench.core.outcomes import Outcome
+from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
 
@@ -44,6 +45,7 @@ class QuietDevice:
         self.choose = choose
         self.scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=device) if self.cuda else None
 
+    @trace.span("flush")
     def flush(self) -> float:
         """Push inputs and outputs out of the cache, so that every call starts cold; the microseconds that it took."""
         begun_ns = time.perf_counter_ns()
@@ -52,6 +54,7 @@ class QuietDevice:
             torch.cuda.synchronize()
         return (time.perf_counter_ns() - begun_ns) / 1e3
 
+    @trace.span("await a quiet device")
     def is_quiet(self, deadline_s: float = QUIET_DEADLINE_S) -> bool:
         """Whether flushes soon take no longer than they have taken on this device: one that works for another process,
         too, takes turns of milliseconds."""

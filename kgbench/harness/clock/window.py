@@ -20,6 +20,7 @@ from kgbench.core.types import Window
 from kgbench.harness.clock.outputs import SecuredOutputs
 from kgbench.harness.clock.quiet import DeviceBusy, QuietDevice
 from kgbench.harness.clock.window_inputs import WindowInputs
+from kgbench.harness.machine import trace
 from kgbench.harness.verdict import defences
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
@@ -156,7 +157,9 @@ class WindowRunner:
             self.outputs.secure(side, 0, 0)
         else:
             self.outputs.secure(side, plan.calls, plan.inputs.layout.stride)
-        secured_us = (time.perf_counter_ns() - released_ns - stopping_ns) / 1e3
+        ended_ns = time.perf_counter_ns()
+        secured_us = (ended_ns - released_ns - stopping_ns) / 1e3
+        trace.record("window", released_ns, ended_ns, side=plan.side, kind=plan.kind, calls=plan.calls)
         self.owed[plan.side] = clock.epoch
         if defences.CLOCK in self.without and plan.inputs is not None:
             done_us = secured_us = self._own_word(plan.side) + self.overhead_us
@@ -174,6 +177,7 @@ class WindowRunner:
         side.handle.reply(clock.epoch, self.limit_s, what)
         return True
 
+    @trace.span("settle")
     def settle(self, name: str) -> None:
         """Let a side go on and read the reply that it owes."""
         side = self.sides[name]
@@ -212,6 +216,7 @@ class WindowRunner:
         elapsed_us = side.handle.reply(epoch, self.limit_s, "timing").get("elapsed_us")
         return float(elapsed_us) if isinstance(elapsed_us, (int, float)) else 0.0
 
+    @trace.span("queue")
     def _open(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, what: str) -> None:
         """Have the worker queue its calls, or wait beside them, until the release. Raises WorkerFailed."""
         if not plan.queued:

@@ -12,6 +12,7 @@ from typing import Final
 import torch
 
 from kgbench.baselines.registry import load_function
+from kgbench.harness.machine import trace
 from kgbench.harness.verdict.inputs import (
     GUARD_BYTES,
     Chunk,
@@ -47,6 +48,7 @@ class WindowLayout:
             for chunk in first.inputs.chunks.values():
                 self.template[chunk.offset : chunk.offset + chunk.image.numel()] = chunk.image
 
+    @trace.span("draw")
     def draw(self, calls: int, generator: torch.Generator) -> WindowInputs:
         """Fresh values for so many calls."""
         rows = self.template.expand(calls, self.stride).clone()
@@ -97,6 +99,7 @@ class WindowInputs:
         self.rows = rows
         """uint8 (calls, stride), on the referee's device."""
 
+    @trace.span("fill")
     def fill(self, side: Side) -> None:
         """Copy all calls into a side's buffer. Raises WorkerFailed."""
         calls, stride = self.rows.shape

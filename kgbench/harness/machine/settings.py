@@ -105,6 +105,8 @@ class RefereeSettings:
     """One of POLICIES."""
     noise: dict[str, float] = field(default_factory=dict)
     """Noise of a ratio that a null test on this device showed, by range of time (``clock/statistics.py``)."""
+    trace: str = ""
+    """Folder in which the referee records what it does; empty where no timeline was asked for."""
     peaks: dict[str, Any] | None = None
     """Peaks of the device as ``clock/peaks.py`` measures them; None has its first referee measure them."""
 

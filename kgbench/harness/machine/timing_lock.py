@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kgbench.harness.machine import processes
+from kgbench.harness.machine import processes, trace
 
 MAX_REFEREES: Final = 64
 """Referees of one device at most."""
@@ -151,9 +151,14 @@ class Turns:
         return (time.monotonic_ns() - self._mine[_STOPPED_NS] - self._waited_ns) / 1e9
 
     @property
+    def waited_ns(self) -> int:
+        """Nanoseconds so far in which this referee was stopped or waited for its turn."""
+        return self._mine[_STOPPED_NS] + self._waited_ns
+
+    @property
     def waited_s(self) -> float:
-        """Seconds so far in which this referee was stopped or waited for its turn."""
-        return (self._mine[_STOPPED_NS] + self._waited_ns) / 1e9
+        """As ``waited_ns``, in seconds."""
+        return self.waited_ns / 1e9
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -183,17 +188,22 @@ class Turns:
         asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
         with self.page.locked():
             begun_ns = time.monotonic_ns()
+            trace.record("wait for the turn", asked_ns, begun_ns)
             # Part of the wait was spent stopped and is counted there.
             self._waited_ns += begun_ns - asked_ns - (self._mine[_STOPPED_NS] - stopped_ns)
             stopped: list[int] = []
             try:
-                self._stop_others(stopped)
+                with trace.span("stop the others"):
+                    self._stop_others(stopped)
                 self.page.words[_STOPPING_NS] += time.monotonic_ns() - begun_ns
                 yield
             finally:
-                for referee in stopped:
-                    self.page.go_on(referee)
-                self.page.words[_TURNS_NS] += time.monotonic_ns() - begun_ns
+                with trace.span("let the others go on"):
+                    for referee in stopped:
+                        self.page.go_on(referee)
+                ended_ns = time.monotonic_ns()
+                self.page.words[_TURNS_NS] += ended_ns - begun_ns
+                trace.record("turn", begun_ns, ended_ns)
 
     def _stop_others(self, stopped: list[int]) -> None:
         """Stop all other referees, then their workers; adds who to ``stopped`` as it goes."""

@@ -58,7 +58,7 @@ class Checker:
             label = f"{overload.name} {case.id}".strip()
             self.report("check", f"{label} ({number}/{len(cases)})")
             begun = evaluation.now()
-            with evaluation.phase("check"):
+            with evaluation.phase("check", case=label):
                 verdict = self._check_case(case)
             evaluation.cases.append(JudgedCase(case, verdict, evaluation.now() - begun))
             if verdict is not PASSED:
@@ -82,7 +82,7 @@ class Checker:
         for number, case in enumerate(again, 1):
             self.report("check", f"{self.overload.name} again ({number}/{len(again)})".strip())
             purpose = f"again/{number}"
-            with evaluation.phase("check"):
+            with evaluation.phase("check", case=f"{self.overload.name} {case.id} {purpose}".strip()):
                 verdict = self._check_case(case, purpose, number - 1 in twice)
             if verdict is PASSED:
                 continue

@@ -13,6 +13,7 @@ import torch
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Library, Result, Timing
 from kgbench.harness.attribution.observed import Attribution
+from kgbench.harness.machine import trace
 from kgbench.harness.machine.languages import deadlines_for
 from kgbench.harness.machine.settings import Job, RefereeSettings
 from kgbench.harness.referee.defences import Defences
@@ -116,11 +117,12 @@ class Evaluation:
             self.deterministic = same and self.deterministic is not False
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Adds the block's wall time to a phase."""
+    def phase(self, name: str, **args: str) -> Iterator[None]:
+        """Adds the block's wall time to a phase; ``args`` stand beside it in a timeline."""
         begun = self.now()
         try:
-            yield
+            with trace.span(name, **args):
+                yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + self.now() - begun
 

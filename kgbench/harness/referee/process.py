@@ -8,11 +8,13 @@ import socket
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import torch
 
 from kgbench.core.outcomes import Outcome
+from kgbench.harness.machine import trace
 from kgbench.harness.machine.settings import RefereeSettings
 from kgbench.harness.machine.timing_lock import Page, Turns
 from kgbench.harness.referee.referee import Referee
@@ -39,6 +41,9 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
     message = coordinator.receive(60.0)
     settings = RefereeSettings.from_json(message["settings"])
     turns = Turns(Page(page_fd), settings.number)
+    if settings.trace:
+        device = settings.device_uuid or settings.device_kind
+        trace.start(Path(settings.trace), f"referee {settings.number} of {device}", lambda: turns.waited_ns)
     try:
         referee = build(Resources(server, settings, Plan.from_json(message["plan"]), turns))
     except (HarnessFailed, ChannelClosed, ChannelTimeout, RuntimeError, AssertionError) as error:
@@ -50,7 +55,11 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
             message = coordinator.receive()
         except ChannelClosed:
             break
-        _serve(referee, coordinator, message)
+        try:
+            with trace.span("candidate", problem=message["job"]["problem_id"], model=message["job"]["model"]):
+                _serve(referee, coordinator, message)
+        finally:
+            trace.flush()
     with contextlib.suppress(HarnessFailed):
         referee.close()
 

@@ -74,6 +74,8 @@ class Settings:
     """Dotted path of the function that is a referee's process; the self-test has one of its own."""
     policy: str = "off"
     """One of POLICIES."""
+    trace_dir: Path | None = None
+    """Folder in which every referee records what it does (``machine/trace.py``); None where nobody wants to know."""
 
 
 class Session:
@@ -284,6 +286,7 @@ class Session:
             timing=settings.timing,
             probe=settings.probe,
             policy=settings.policy,
+            trace=str(settings.trace_dir or ""),
         )
 
     def _start_referee(self, pool: DevicePool, number: int) -> Referee:

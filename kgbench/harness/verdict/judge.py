@@ -10,6 +10,7 @@ import torch
 from kgbench.baselines.expected import Answer, Expected
 from kgbench.baselines.registry import load_function
 from kgbench.core.outcomes import Outcome
+from kgbench.harness.machine import trace
 from kgbench.harness.verdict.canonical import in_one_form
 from kgbench.harness.verdict.compare import Limits, compare
 from kgbench.harness.verdict.contract import OutputContract, forbidden_change
@@ -46,6 +47,7 @@ class OverloadJudge:
         self.contract = OutputContract(overload, device, self.reference)
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
+    @trace.span("draw")
     def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
         """Draw a call's inputs, from the buffer's start on, and find room for its outputs behind them."""
         return self.place_inputs(make_inputs(self.overload, bind(self.overload, case), generator))
@@ -109,6 +111,7 @@ class OverloadJudge:
         """Whether ATen's strides are promised, too."""
         return self.overload.kind in ("view", "creation") or any(item.as_aten for item in self.overload.returns)
 
+    @trace.span("fill")
     def fill(self, side: Side, call: PlacedCall) -> None:
         """Write the call's images into the side's buffer, and the sentinel where its output will go."""
         buffer = side.ensure_buffer(call.end)
@@ -134,6 +137,7 @@ class OverloadJudge:
             return prove_view(side, call, self.place(case, generator), self.judge, generator)
         return verdict
 
+    @trace.span("compare")
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
         """The verdict from a snapshot alone: whether nothing changed that may not, and every output is right."""
         outputs = self.outputs(call, snapshot)
@@ -204,6 +208,7 @@ class OverloadJudge:
             return in_one_form(self.canonical, outputs, expected, call.inputs.arguments())
         return outputs, expected
 
+    @trace.span("oracle")
     def expected(self, inputs: CallInputs) -> dict[str, Answer]:
         """What is right, by output: from the reference, which for a view works on storage as the candidate has it."""
         written = written_names(inputs.bound)

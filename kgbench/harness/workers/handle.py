@@ -10,7 +10,7 @@ import signal
 from typing import Any
 
 from kgbench.core.outcomes import Outcome
-from kgbench.harness.machine import processes
+from kgbench.harness.machine import processes, trace
 from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
 
@@ -60,8 +60,9 @@ class WorkerHandle:
     def request(self, message: Message, timeout_s: float, what: str, fds: tuple[int, ...] = ()) -> Message:
         """Ask and wait for the one reply. Raises WorkerFailed."""
         number = secrets.randbits(62)
-        self.post({**message, "id": number}, what, fds)
-        return self.reply(number, timeout_s, what)
+        with trace.span(message["op"], self.role, what=what):
+            self.post({**message, "id": number}, what, fds)
+            return self.reply(number, timeout_s, what)
 
     def post(self, message: Message, what: str, fds: tuple[int, ...] = ()) -> None:
         """Send without waiting. Raises WorkerFailed."""
@@ -111,11 +112,13 @@ class WorkerHandle:
                 self._await_exit()
         return self.exit is None
 
+    @trace.span("freeze")
     def freeze(self) -> None:
         """Stop every process of the worker's tree; time stopped counts against no deadline, since nobody waits."""
         processes.stop_trees([self.supervisor_pid])
         self.is_frozen = True
 
+    @trace.span("thaw")
     def thaw(self) -> None:
         processes.signal_tree(self.supervisor_pid, signal.SIGCONT)
         self.is_frozen = False
