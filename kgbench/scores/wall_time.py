@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -86,9 +85,10 @@ def wall_time(info: Mapping[str, Any], results: Sequence[Result]) -> WallTime:
 
 def _phases(results: Sequence[Result]) -> dict[str, float]:
     """Seconds by phase; ``other`` is what the phases leave of the total, which has no waiting in it."""
-    sums: Counter[str] = Counter()
+    sums: dict[str, float] = dict.fromkeys((*PHASES, "total"), 0.0)
     for result in results:
-        sums.update(result.seconds)
+        for phase, seconds in result.seconds.items():
+            sums[phase] = sums.get(phase, 0.0) + seconds
     named = sum(sums[phase] for phase in PHASES if phase not in ("other", "waited"))
     sums["other"] = max(0.0, sums["total"] - named)
     return {phase: round(sums[phase], 3) for phase in PHASES}

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.core.types import Outcome
+from kgbench.core.outcomes import Outcome
 from kgbench.harness.session.session import Job, Settings
 from kgbench.harness.session.timeline import write_timeline
 from tests.harness.sessions import SessionOf
