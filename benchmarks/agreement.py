@@ -98,7 +98,7 @@ def _case(judge: OverloadJudge, case: Case, entry: Any, generator: torch.Generat
     outputs = judge.outputs(call, snapshot)
     if not isinstance(outputs, dict):
         raise ValueError(outputs.reason)
-    if case.variables.get("unjudged") or not judge.overload.values_defined:
+    if case.unjudged or not judge.overload.values_defined:
         return 0.0, 0.0
     got, expected = judge.comparable(call, outputs)
     limits = judge.limits(case)

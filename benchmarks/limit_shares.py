@@ -168,7 +168,7 @@ def _cases(overload: Overload, seed: int, with_bench: bool) -> Iterator[Case]:
     """Those of the phases that are wanted; the others are not even made."""
     shorter = replace(overload, opinfo=(), bench=overload.bench if with_bench else {})
     for case in expand_cases(shorter, "cpu", None, f"limit shares {seed}"):
-        if not case.variables.get("unjudged") and not case.variables.get("exact"):
+        if not case.unjudged and not case.exact:
             yield case
 
 

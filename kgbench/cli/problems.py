@@ -201,9 +201,8 @@ def _returned(item: Returned) -> str:
 
 
 def _template(template: CaseTemplate) -> str:
-    values = {name: value for name, value in template.variables.items() if name != "call"}
-    call = template.variables.get("call", "")
-    return "  ".join(part for part in (call, _values(values)) if part) or "all defaults"
+    call = "" if template.call is None else template.call.text
+    return "  ".join(part for part in (call, _values(template.variables)) if part) or "all defaults"
 
 
 def _values(values: dict[str, Any]) -> str:
@@ -220,7 +219,7 @@ def _value(value: Any) -> str:
 def _fuzz_lines(overload: Overload) -> Iterator[str]:
     if overload.fuzz is not None:
         dtypes = f", dtype={' | '.join(overload.fuzz.dtypes)}" if overload.fuzz.dtypes else ""
-        call = f" of {overload.fuzz.call}" if overload.fuzz.call else ""
+        call = f" of {overload.fuzz.call.text}" if overload.fuzz.call is not None else ""
         yield f"{_count(overload.fuzz.count, 'case')}{call} with {_values(overload.fuzz.draw)}{dtypes}"
 
 
@@ -233,11 +232,15 @@ def _tolerance(overload: Overload) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON-ready: expressions as their text, numbers that JSON does not know as text."""
+    """JSON-ready: expressions and calls as their text, numbers that JSON does not know as text."""
+    from kgbench.problem.calls import ParsedCall
     from kgbench.problem.expressions import Expr
+    from kgbench.problem.model import CaseTemplate
 
-    if isinstance(value, Expr):
+    if isinstance(value, (Expr, ParsedCall)):
         return value.text
+    if isinstance(value, CaseTemplate):
+        return {"variables": _plain(value.written), "line": value.line}
     if dataclasses.is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):

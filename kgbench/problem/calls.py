@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core import syntax
@@ -90,77 +89,36 @@ class Call:
 
 
 @dataclass(frozen=True)
-class TracedCall:
-    """One ``cnt:`` line of a trace file."""
+class ParsedCall:
+    """The text of a call, parsed once. Its ``$name`` take values as often as there are cases of it."""
 
-    operator: str
-    """``aten.add.Tensor``."""
-    count: int
-    """How often the traced model made the call; 0 for one that somebody made up."""
-    call: str
-    line: int
-    """Counts from 1."""
+    text: str
+    names: tuple[str, ...] = field(compare=False)
+    """Names of its ``$name``, each once, in order."""
+    _read: Callable[[Mapping[str, Any]], Call] = field(compare=False, repr=False)
+
+    def with_values(self, variables: Mapping[str, Any]) -> Call:
+        """The call, to be looked at only. A dtype's name becomes ``f16`` within ``T(…)``, else ``torch.float16``.
+
+        TraceError where a variable is missing or its value does not fit its place.
+        """
+        return self._read(variables)
 
 
 @functools.lru_cache(maxsize=8192)
+def parse(text: str) -> ParsedCall:
+    """What a text says. TraceError where it is no call, as far as that can be told before its ``$name`` have values."""
+    return _parse(text)
+
+
 def parse_call(text: str) -> Call:
-    """What a text says, to be looked at only: each text is parsed once. TraceError where it is no call, or has
-    placeholders left."""
-    return _parse(text, {})
+    """What a text without ``$name`` says. TraceError where it is no call."""
+    return parse(text).with_values({})
 
 
 def format_call(call: Call) -> str:
     """The text of a call; ``parse_call`` gives an equal call back."""
     return repr(call)
-
-
-def placeholders(text: str) -> tuple[str, ...]:
-    """Names of the ``$name`` of a text, each once, in order. TraceError at a ``$`` without a name."""
-    return tuple(dict.fromkeys(_placeholders(text).values()))
-
-
-def substitute(text: str, variables: Mapping[str, Any]) -> str:
-    """The text with values for its ``$name``; a dtype's name becomes ``f16`` within ``T(…)``, else ``torch.float16``.
-
-    TraceError where a variable is missing, a value does not fit its place, or the text is no call anyway.
-    """
-    return format_call(_parse(text, variables) if placeholders(text) else parse_call(text))
-
-
-def read_trace_file(path: Path) -> list[TracedCall]:
-    """The calls of a trace file: lines ``Operator: aten.add.Tensor`` and, below each, ``cnt: 156, ((…), {})``.
-
-    Empty lines and lines that begin with # say nothing. ValueError, with ``FILE:LINE: `` in front, where a line is
-    neither; OSError and UnicodeDecodeError rise.
-    """
-    calls: list[TracedCall] = []
-    operator = ""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        word, _, rest = line.strip().partition(":")
-        if not line.strip() or word.startswith("#"):
-            continue
-        if word == "Operator" and _OPERATOR.match(rest.strip()):
-            operator = rest.strip()
-        elif word == "cnt" and operator:
-            calls.append(_traced(path, number, operator, rest))
-        else:
-            expected = "Operator: NAMESPACE.NAME.OVERLOAD" + (" or cnt: COUNT, ((…), {…})" if operator else "")
-            raise ValueError(f"{path}:{number}: expected '{expected}', got '{line.strip()[:60]}'")
-    return calls
-
-
-_OPERATOR: Final = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}$")
-
-
-def _traced(path: Path, number: int, operator: str, rest: str) -> TracedCall:
-    count, comma, text = (part.strip() for part in rest.partition(","))
-    if not (comma and count.isdecimal() and count.isascii()):
-        raise ValueError(f"{path}:{number}: expected 'cnt: COUNT, ((…), {{…}})' with a whole number, 0 or more")
-    try:
-        parse_call(text)
-    except TraceError as error:
-        raise ValueError(f"{path}:{number}: the call's {error}") from None
-    return TracedCall(operator, int(count), text, number)
 
 
 # --- reading ---
@@ -199,7 +157,37 @@ class _Reader:
 _NO_VALUE: Final = object()
 
 
-def _parse(text: str, variables: Mapping[str, Any]) -> Call:
+@dataclass(frozen=True)
+class _Tree:
+    """A text as Python's parser read it."""
+
+    tree: ast.expr
+    indent: int
+    """Characters of the text before the call."""
+    line: bytes
+    text: str
+    places: dict[int, str]
+
+    def __call__(self, variables: Mapping[str, Any]) -> Call:
+        try:
+            return _call(_Reader(self.line, self.text, self.places, variables), self.tree)
+        except TraceError as error:
+            raise TraceError(self.indent + error.position, error.message) from None
+        except RecursionError:
+            raise TraceError(0, "not a call: nested too deep") from None
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A call without ``$name``."""
+
+    call: Call
+
+    def __call__(self, variables: Mapping[str, Any]) -> Call:
+        return self.call
+
+
+def _parse(text: str) -> ParsedCall:
     places = _placeholders(text)
     line = "".join("_" if at in places else " " if mark in "\r\n" else mark for at, mark in enumerate(text)).rstrip()
     indent = len(line) - len(line := line.lstrip())
@@ -210,12 +198,8 @@ def _parse(text: str, variables: Mapping[str, Any]) -> Call:
     except (ValueError, RecursionError, MemoryError) as error:
         raise TraceError(0, f"not a call: {error or 'nested too deep'}") from None
     inner = {at - indent: name for at, name in places.items()}
-    try:
-        return _call(_Reader(line.encode(), text[indent:], inner, variables), tree)
-    except TraceError as error:
-        raise TraceError(indent + error.position, error.message) from None
-    except RecursionError:
-        raise TraceError(0, "not a call: nested too deep") from None
+    read = _Tree(tree, indent, line.encode(), text[indent:], inner)
+    return ParsedCall(text, tuple(dict.fromkeys(places.values())), read if places else _Whole(read({})))
 
 
 def _placeholders(text: str) -> dict[int, str]:

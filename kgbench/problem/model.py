@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from kgbench.problem.calls import ParsedCall
 from kgbench.problem.expressions import Expr
 
 KINDS: Final = ("compute", "view", "creation", "random", "sync")
@@ -28,13 +29,11 @@ WAYS_TO_PASS: Final = ("view", "storage", "pointers")
 LAZY: Final = ("", "conj", "neg")
 TENSOR_LISTS: Final = ("list[Tensor]", "list[Tensor | None]")
 
-CASE_VARIABLES: Final[dict[str, Any]] = {"values": "default", "exact": False, "unjudged": False}
-"""Variables with a meaning of their own that every case has, and what they are when a case does not set them."""
-CALL_VARIABLES: Final[dict[str, Any]] = {"offset": 0, "lazy": "", "late": False}
-"""The same of cases that are calls: elements of storage before each tensor's first, the lazy bit of each, and whether
-their values are still being written on the current stream when the call is made.
-"""
-ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_VARIABLES})
+CASE_OPTIONS: Final = ("values", "exact", "unjudged")
+"""Variables with a meaning of their own that every case has; ``cases.Case`` says what they mean."""
+CALL_OPTIONS: Final = ("offset", "lazy", "late")
+"""The same of cases that are calls."""
+ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_OPTIONS})
 """Variables that every case has."""
 
 
@@ -157,6 +156,13 @@ class CaseTemplate:
 
     variables: dict[str, Any]
     line: int
+    call: ParsedCall | None = None
+    """In the trace format with ``$name`` for variables; None where expressions make the arguments."""
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The variables, and the call as the one of that name."""
+        return self.variables if self.call is None else {**self.variables, "call": self.call}
 
 
 @dataclass(frozen=True)
@@ -167,8 +173,8 @@ class Fuzz:
     draw: dict[str, Any]
     """Per variable ``{"range": [low, high]}`` (inclusive), ``{"choice": [...]}`` or a plain constant."""
     dtypes: tuple[str, ...] = ()
-    call: str = ""
-    """In the trace format with ``$name`` for what is drawn; empty where expressions make the arguments."""
+    call: ParsedCall | None = None
+    """In the trace format with ``$name`` for what is drawn; None where expressions make the arguments."""
 
 
 @dataclass(frozen=True)

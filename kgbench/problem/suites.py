@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from kgbench.core.errors import ExpressionError, UsageError
 from kgbench.core.torch_process import NoAnswer, ask
-from kgbench.problem.calls import DTYPES, read_trace_file
-from kgbench.problem.cases import bind, expand_cases
+from kgbench.problem.calls import DTYPES
+from kgbench.problem.cases import bind, expand_cases, parsed_call
 from kgbench.problem.model import CaseTemplate, Overload, Problem
+from kgbench.problem.trace_files import read_trace_file
 
 SUITE_FILE: Final = "suite.json"
 """Name of the file of a run that holds what its suite asks."""
@@ -221,7 +222,7 @@ def with_suite(problem: Problem, suite: Suite) -> Problem:
 
 def _with_templates(overload: Overload, calls: Sequence[SuiteCall]) -> Overload:
     templates = tuple(
-        CaseTemplate({"call": each.call, **({"lazy": each.lazy} if each.lazy else {})}, 0) for each in calls
+        CaseTemplate({"lazy": each.lazy} if each.lazy else {}, 0, parsed_call(overload, each.call)) for each in calls
     )
     return replace(
         overload, check=templates, opinfo=(), fuzz=None, bench={}, required=overload.required and bool(templates)

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from kgbench.core.errors import ExpressionError, ProblemFileError
 from kgbench.core.names import did_you_mean
-from kgbench.problem.calls import placeholders
 from kgbench.problem.expressions import Expr
 from kgbench.problem.format.arguments import Arguments
 from kgbench.problem.format.body import Part
@@ -19,7 +18,7 @@ from kgbench.problem.format.fragments import whole_doc
 from kgbench.problem.format.overload import judged_overload, named_overload
 from kgbench.problem.model import (
     ALWAYS,
-    CALL_VARIABLES,
+    CALL_OPTIONS,
     GPU_PRESETS,
     TIMED_KINDS,
     Argument,
@@ -158,11 +157,11 @@ class Check:
     def _calls(self) -> Errors:
         """Every `$name` of a call has a value, and where no call gives a tensor its argument has a shape."""
         for node, values in self.part.case_nodes():
-            if not (text := values.get("call", "")):
+            if "call" not in values:
                 yield from self._shapes(node)
                 continue
             known = {*ALWAYS, *self.overload.defaults, *values}
-            for name in sorted(set(placeholders(text)) - known):
+            for name in sorted(set(values["call"].names) - known):
                 step = f"add '{name}: …' here or under defaults"
                 yield node.complaint("KGB253", f"has no value for '${name}' of its call", step)
 
@@ -182,7 +181,7 @@ class Check:
         readers = _readers(self.overload)
         by_call = call_names(self.overload)
         for node, values in self.part.case_nodes():
-            known = {*given, *values, *(by_call if values.get("call") else ())}
+            known = {*given, *values, *(by_call if "call" in values else ())}
             for where, expr in readers:
                 missing = sorted(expr.names - known - (INDEX_NAMES if where.endswith(".live") else set()))
                 if missing:
@@ -215,7 +214,7 @@ class Check:
 
 def call_names(overload: Overload) -> frozenset[str]:
     """The variables that a case has because it is a call."""
-    names = set(CALL_VARIABLES)
+    names = set(CALL_OPTIONS)
     for parameter in overload.signature.parameters:
         parts = ("_shape", "_strides", "_dtype") if takes_tensors(parameter) else ("",)
         names |= {f"{parameter.name}{part}" for part in parts}
@@ -266,9 +265,9 @@ def _unused(judged: Sequence[tuple[Part, Overload]]) -> Errors:
 
 def _read_names(part: Part, overload: Overload) -> set[str]:
     calls = [values["call"] for _, values in part.case_nodes() if "call" in values]
-    read = set(CALL_VARIABLES) if calls else set()
+    read = set(CALL_OPTIONS) if calls else set()
     read |= {each.name for each in overload.arguments if isinstance(each, ScalarArgument) and each.is_default}
-    read |= {name for text in calls for name in placeholders(text)}
+    read |= {name for call in calls for name in call.names}
     for key, expr in _readers(overload):
         read |= expr.names - (INDEX_NAMES if key.endswith(".live") else set())
     return read

@@ -57,7 +57,7 @@ def test_one_softmax_checks_and_times_the_shape_that_was_asked_for(tmp_path: Pat
     from kgbench.problem.registry import load_problem
 
     (overload,) = load_problem(_problem(tmp_path, 12, 34)).overloads
-    calls = [each.variables["call"] for each in (*overload.check, *overload.bench["cpu"], *overload.bench["gpu140"])]
+    calls = [each.call.text for each in (*overload.check, *overload.bench["cpu"], *overload.bench["gpu140"])]
     assert calls == ["((T([12, 34], f32), -1), {})"] * (CHECKS + 2)
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kgbench.core.errors import ExpressionError
 from kgbench.core.paths import problems_dir
+from kgbench.problem import calls
 from kgbench.problem.cases import (
     BoundCase,
+    OtherValues,
     TensorSpec,
     bind,
     case_bytes,
     choose_preset,
     expand_cases,
     expand_for_all_devices,
-    in_other_values,
     may_overlap,
 )
 from kgbench.problem.model import Overload, Problem
@@ -268,10 +270,30 @@ def test_a_timed_case_comes_in_the_values_of_check_cases_that_ask_for_the_same(t
     path.write_text(OTHERS)
     (overload,) = load_problem(path).overloads
     *_, bench = expand_cases(overload, "cpu", None, "seed")
-    found = in_other_values(overload, bench)
-    assert [each.variables["values"] for each in found] == ["large", "along", "special"]
+    found = OtherValues(overload).of(bench)
+    assert [each.values for each in found] == ["large", "along", "special"]
     assert {each.id for each in found} == {bench.id}
     assert [spec.shape for each in found for spec in bind(overload, each).specs] == [(64, 64)] * 3
+
+
+def test_each_text_of_a_call_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it stands in the file, is expanded, bound and drawn in other values."""
+    parsed: list[str] = []
+    python = calls.syntax.parse
+
+    def counted(text: str, mode: str = "exec") -> Any:
+        parsed.append(text)
+        return python(text, mode)
+
+    calls.parse.cache_clear()
+    monkeypatch.setattr(calls, "syntax", SimpleNamespace(parse=counted))
+    for overload in load_problem(problems_dir() / "aten" / "softmax.yaml").judged:
+        others = OtherValues(overload)
+        for case in (*expand_for_all_devices(overload, "a"), *expand_cases(overload, "cpu", None, "b")):
+            bind(overload, case)
+            others.of(case)
+    assert len(parsed) > 20
+    assert len(parsed) == len(set(parsed))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=problem_id)
@@ -280,7 +302,7 @@ def test_timed_cases_of_shipped_problems_can_be_drawn_in_other_values(
 ) -> None:
     for overload in shipped(path).overloads:
         for case in expand_for_all_devices(overload, "seed") if overload.check else []:
-            for other in in_other_values(overload, case) if case.phase == "bench" else []:
+            for other in OtherValues(overload).of(case) if case.phase == "bench" else []:
                 specs = bind(overload, other).specs
                 assert [each.shape for each in specs] == [each.shape for each in bind(overload, case).specs]
                 distinct = [each for each in specs if each.draw.name == "distinct"]

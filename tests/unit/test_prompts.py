@@ -194,7 +194,7 @@ def test_no_text_of_an_answer_stands_in_a_prompt(problems: list[Problem], prompt
             code = [line.strip() for line in overload.reference.splitlines() if len(line.strip()) > 24]
             found = [each for each in (*paths, *code) if each and each in text]
             assert not found, (problem.id, found)
-            calls = [each.variables.get("call") for each in (*overload.check, *overload.opinfo)]
+            calls = [each.call and each.call.text for each in (*overload.check, *overload.opinfo)]
             assert not [call for call in calls if call and call in text], problem.id
         for word in ("kgbench.", "def reference", "check-1", "fuzz", "SECRET", "opinfo"):
             assert word not in text, (problem.id, word)

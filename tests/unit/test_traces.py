@@ -18,11 +18,10 @@ from kgbench.problem.calls import (
     TorchName,
     TraceError,
     format_call,
+    parse,
     parse_call,
-    placeholders,
-    read_trace_file,
-    substitute,
 )
+from kgbench.problem.trace_files import read_trace_file
 
 VERBATIM = (
     "((T([48, 24, 28, 28], f16),), {})",
@@ -156,7 +155,7 @@ def test_no_text_stops_the_reader(text: str) -> None:
     ],
 )  # fmt: skip
 def test_placeholders_take_values(text: str, variables: dict[str, Any], becomes: str) -> None:
-    assert substitute(text, variables) == becomes
+    assert format_call(parse(text).with_values(variables)) == becomes
 
 
 @pytest.mark.parametrize(
@@ -174,12 +173,13 @@ def test_placeholders_take_values(text: str, variables: dict[str, Any], becomes:
 )
 def test_placeholders_that_do_not_fit_are_refused(text: str, variables: dict[str, Any], words: str) -> None:
     with pytest.raises(TraceError) as caught:
-        substitute(text, variables)
+        parse(text).with_values(variables)
     assert words in str(caught.value)
 
 
 def test_placeholders_are_listed_once_and_not_within_texts() -> None:
-    assert placeholders("((T([$a, $b], $dtype), $a), {'x': '$c', 'y': \"$d\"})") == ("a", "b", "dtype")
+    parsed = parse("((T([$a, $b], $dtype), $a), {'x': '$c', 'y': \"$d\"})")
+    assert parsed.names == ("a", "b", "dtype")
 
 
 def test_negative_zeros_and_nan_keep_their_place() -> None:

@@ -36,7 +36,7 @@ from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Clock, Side
-from kgbench.problem.cases import Case, in_other_values
+from kgbench.problem.cases import Case
 
 
 class Bench:
@@ -86,7 +86,7 @@ class Bench:
         # What lies in the host's memory travels before any window's values are drawn.
         on_host = any(chunk.is_on_host for chunk in layout.first.inputs.chunks.values())
         if defences.VALUES not in self.judge.without and not on_host:
-            run.others = in_other_values(self.judge.overload, case)
+            run.others = self.judge.other_values.of(case)
         with trace.span("warm up", case=case.id):
             run.direct_calls()
         with self.device.turns.turn():

@@ -19,7 +19,7 @@ from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
-from kgbench.problem.cases import Case, choose_preset, expand_cases, in_other_values
+from kgbench.problem.cases import Case, choose_preset, expand_cases
 from kgbench.problem.model import Overload
 
 LEAST_RECHECKS: Final = 12
@@ -108,7 +108,7 @@ class Checker:
         """
         found: list[Case] = []
         for case in bench:
-            others = [] if defences.VALUES in self.evaluation.without else in_other_values(self.overload, case)
+            others = [] if defences.VALUES in self.evaluation.without else self.judge.other_values.of(case)
             found += choose.sample(others, min(len(others), OTHER_VALUES)) or [case]
         return found
 

@@ -25,7 +25,7 @@ from kgbench.harness.verdict.verdicts import PASSED, Verdict, mismatch_words
 from kgbench.harness.verdict.views import prove_view
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, encode_tensor, round_up
 from kgbench.harness.workers.started import Side
-from kgbench.problem.cases import BoundCase, Case, bind
+from kgbench.problem.cases import BoundCase, Case, OtherValues, bind
 from kgbench.problem.model import Overload
 
 SPARE_OUTPUT_BYTES: Final = 4096
@@ -44,6 +44,7 @@ class OverloadJudge:
         """Every base that arrays of pointers were filled in with."""
         self.without: frozenset[str] = frozenset()
         """Layers of defence that are left out, in a test of the harness."""
+        self.other_values = OtherValues(overload)
         self.contract = OutputContract(overload, device, self.reference)
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
@@ -66,7 +67,7 @@ class OverloadJudge:
             message["poison"] = []
         if CONTRACT in self.without:
             message["lenient"] = [promise.dtype for promise in call.promises] or [""]
-        message["late"] = bool(call.case.variables.get("late", False))
+        message["late"] = call.case.late
         if trusted_reference:
             message["kwargs"] |= self._reference_hints(call)
             return message
@@ -179,8 +180,7 @@ class OverloadJudge:
 
     def values(self, call: PlacedCall, outputs: dict[str, torch.Tensor]) -> Verdict:
         """Whether all outputs are right."""
-        variables = call.case.variables
-        if self.contract.plain or variables.get("unjudged") or not self.overload.values_defined:
+        if self.contract.plain or call.case.unjudged or not self.overload.values_defined:
             return PASSED
         outputs, expected = self.comparable(call, outputs)
         for name, wanted in expected.items():
@@ -226,7 +226,7 @@ class OverloadJudge:
             length=1.0 if tolerance.length is None else float(tolerance.length.evaluate(case.variables)),
             ulps=tolerance.ulps,
             compute=None if tolerance.compute is None else str(tolerance.compute.evaluate(case.variables)),
-            exact=bool(case.variables.get("exact", False)),
+            exact=case.exact,
         )
 
     def live(self, call: PlacedCall, name: str) -> torch.Tensor | None:

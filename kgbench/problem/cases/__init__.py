@@ -4,6 +4,7 @@ Pure: sizes, strides and Python values, no tensor. ``kgbench/harness/verdict/dra
 """
 
 from kgbench.problem.cases.bind import bind
+from kgbench.problem.cases.calls import parsed_call
 from kgbench.problem.cases.concrete import BoundArgument, BoundCase, BoundDraw, Case, TensorSpec, case_bytes
 from kgbench.problem.cases.expand import (
     bench_cases,
@@ -13,9 +14,10 @@ from kgbench.problem.cases.expand import (
     judged_dtypes,
 )
 from kgbench.problem.cases.layout import may_overlap
-from kgbench.problem.cases.other_values import in_other_values
+from kgbench.problem.cases.other_values import OtherValues
 
 __all__ = (
-    "BoundArgument", "BoundCase", "BoundDraw", "Case", "TensorSpec", "bench_cases", "bind", "case_bytes",
-    "choose_preset", "expand_cases", "expand_for_all_devices", "in_other_values", "judged_dtypes", "may_overlap",
+    "BoundArgument", "BoundCase", "BoundDraw", "Case", "OtherValues", "TensorSpec", "bench_cases", "bind", "case_bytes",
+    "choose_preset", "expand_cases", "expand_for_all_devices", "judged_dtypes", "may_overlap",
+    "parsed_call",
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from kgbench.problem.calls import TensorLike
@@ -27,7 +28,7 @@ from kgbench.problem.model import (
 
 def bind(overload: Overload, case: Case) -> BoundCase:
     """The exact arguments of a case. ExpressionError naming file, line and key where one has no sensible value."""
-    given = given_arguments(overload, case.variables["call"]) if case.variables.get("call") else {}
+    given = {} if case.call is None else given_arguments(overload, case.call)
     parameters = zip(overload.signature.parameters, overload.arguments, strict=True)
     bound = [_bind_argument(parameter, argument, case, given) for parameter, argument in parameters]
     return BoundCase(case, tuple(bound))
@@ -75,7 +76,7 @@ def _from_call(parameter: Parameter, argument: Any, case: Case, value: Any) -> A
 
 
 def _like(argument: TensorArgument, case: Case, name: str, value: TensorLike) -> TensorSpec:
-    offset = case.variables["offset"] if argument.offset is None else argument.offset.evaluate(case.variables)
+    offset = case.offset if argument.offset is None else argument.offset.evaluate(case.variables)
     strides = row_major(value.shape) if value.strides is None else tuple(value.strides)
     return _spec(argument, case, name, tuple(value.shape), strides, offset, value.dtype)
 
@@ -86,7 +87,7 @@ def _tensor_list(argument: TensorArgument, case: Case) -> tuple[TensorSpec, ...]
     count = argument.count.evaluate(case.variables)
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise wrong_value(argument.count, case, "expected a whole number, 0 or more", count)
-    numbered = (Case(case.id, case.overload, case.phase, case.dtype, {**case.variables, "n": n}) for n in range(count))
+    numbered = (replace(case, sizes={**case.sizes, "n": n}) for n in range(count))
     return tuple(_tensor(argument, each, f"{argument.name}[{n}]") for n, each in enumerate(numbered))
 
 
@@ -100,8 +101,7 @@ def _tensor(argument: TensorArgument, case: Case, name: str | None = None) -> Te
     strides = dense if argument.strides is None else _sizes(argument.strides, case, absent=dense)
     if argument.strides is not None and len(strides) != len(shape):
         raise wrong_value(argument.strides, case, f"expected {len(shape)} strides for the shape {shape}", strides)
-    by_call = case.variables["offset"] if case.variables.get("call") else 0
-    offset = by_call if argument.offset is None else argument.offset.evaluate(case.variables)
+    offset = case.offset if argument.offset is None else argument.offset.evaluate(case.variables)
     if argument.offset is not None and (isinstance(offset, bool) or not isinstance(offset, int) or offset < 0):
         raise wrong_value(argument.offset, case, "expected a whole number, 0 or more", offset)
     dtype = argument.dtype.evaluate(case.variables)
@@ -121,7 +121,7 @@ def _spec(
 ) -> TensorSpec:
     dense = row_major(shape)
     span = 0 if 0 in shape else 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    lazy = str(case.variables.get("lazy", "")) if case.variables.get("call") else ""
+    lazy = case.lazy
     return TensorSpec(
         name=name,
         access=argument.access,
@@ -161,7 +161,7 @@ def _slots(argument: TensorArgument, case: Case, shape: tuple[int, ...], strides
 def _bound_draw(argument: TensorArgument, case: Case) -> BoundDraw:
     if not argument.draw:
         return BoundDraw("zeros", ())
-    draw: Draw = argument.draw.get(case.variables["values"], argument.draw["default"])
+    draw: Draw = argument.draw.get(case.values, argument.draw["default"])
     return BoundDraw(draw.name, tuple(expr.evaluate(case.variables) for expr in draw.arguments))
 
 

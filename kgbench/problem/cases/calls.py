@@ -6,58 +6,56 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgbench.core.errors import ExpressionError
-from kgbench.problem.calls import Call, TensorLike, TorchName, TraceError, parse_call, substitute
+from kgbench.problem.calls import Call, ParsedCall, TensorLike, TorchName, TraceError, format_call, parse
 from kgbench.problem.cases.layout import row_major
 from kgbench.problem.expressions import ITEMSIZE
-from kgbench.problem.model import (
-    CALL_VARIABLES,
-    CASE_VARIABLES,
-    CaseTemplate,
-    Overload,
-    ScalarArgument,
-    takes_tensors,
-)
+from kgbench.problem.model import Overload, ScalarArgument, takes_tensors
 
 
-def substituted(overload: Overload, template: CaseTemplate, variables: Mapping[str, Any]) -> str:
+def parsed_call(overload: Overload, text: str) -> ParsedCall:
+    """A call that stands in no problem file. Raises ExpressionError."""
     try:
-        return substitute(template.variables["call"], variables)
+        return parse(text)
     except TraceError as error:
-        raise _wrong_call(overload, template.variables["call"], str(error)) from None
+        raise _wrong_call(overload, text, str(error)) from None
 
 
-def first_dtype(overload: Overload, template: CaseTemplate) -> str:
+def with_values(overload: Overload, call: ParsedCall, variables: Mapping[str, Any]) -> Call:
+    """The call with values for its ``$name``. Raises ExpressionError."""
+    try:
+        return call.with_values(variables)
+    except TraceError as error:
+        raise _wrong_call(overload, call.text, str(error)) from None
+
+
+def first_dtype(overload: Overload, call: Call) -> str:
     """The dtype of a call that names one: its first tensor's; without tensors that of its keyword ``dtype``."""
-    given = {**CASE_VARIABLES, **CALL_VARIABLES, **overload.defaults, **template.variables}
-    values = list(given_arguments(overload, substituted(overload, template, given)).values())
+    values = list(given_arguments(overload, call).values())
     flat = [each for value in values for each in (value if isinstance(value, (tuple, list)) else (value,))]
     tensors = [each.dtype for each in flat if isinstance(each, TensorLike)]
     named = [each.name for each in flat if isinstance(each, TorchName) and each.name in ITEMSIZE]
     return (tensors + named + ["float32"])[0]
 
 
-def given_arguments(overload: Overload, text: str) -> dict[str, Any]:
-    """What a call gives, by the entry's parameters."""
-    try:
-        call: Call = parse_call(text)
-    except TraceError as error:
-        raise _wrong_call(overload, text, str(error)) from None
+def given_arguments(overload: Overload, call: Call) -> dict[str, Any]:
+    """What a call gives, by the entry's parameters. Raises ExpressionError."""
     positional = [each.name for each in overload.signature.parameters if not each.keyword_only]
     known = {each.name for each in overload.signature.parameters}
     if len(call.args) > len(positional):
-        raise _wrong_call(overload, text, f"has {len(call.args)} positional arguments, the entry {len(positional)}")
+        words = f"has {len(call.args)} positional arguments, the entry {len(positional)}"
+        raise _wrong_call(overload, format_call(call), words)
     given = dict(zip(positional, call.args, strict=False))
     for name, value in call.kwargs.items():
         if name not in known or name in given:
             words = "is given twice" if name in given else "is no parameter of the entry"
-            raise _wrong_call(overload, text, f"'{name}' {words}")
+            raise _wrong_call(overload, format_call(call), f"'{name}' {words}")
         given[name] = value
     return given
 
 
-def call_variables(overload: Overload, text: str) -> dict[str, Any]:
+def call_variables(overload: Overload, call: Call) -> dict[str, Any]:
     """Shapes, strides and dtypes of a call's tensors, and its other arguments by name."""
-    given, variables = given_arguments(overload, text), {}
+    given, variables = given_arguments(overload, call), {}
     for parameter, argument in zip(overload.signature.parameters, overload.arguments, strict=True):
         value = given.get(parameter.name)
         if not takes_tensors(parameter):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from kgbench.problem.calls import Call, format_call
 from kgbench.problem.expressions import ITEMSIZE, Expr
 
 
@@ -17,8 +19,30 @@ class Case:
     overload: str
     phase: str
     dtype: str
-    variables: dict[str, Any]
-    """Every variable of the problem's expressions, derived ones, ``dtype`` and ``itemsize`` included."""
+    sizes: dict[str, Any]
+    """What the problem's author named: the case's own values and defaults, what its call gives, and derived ones."""
+    values: str = "default"
+    """Name of the value set from which tensors are drawn."""
+    exact: bool = False
+    """Values must be equal bit for bit."""
+    unjudged: bool = False
+    """No value is judged."""
+    call: Call | None = None
+    """The call in the trace format; None where expressions make the arguments."""
+    offset: int = 0
+    """Elements of storage before each tensor's first, of a call."""
+    lazy: str = ""
+    """``conj`` or ``neg``, of a call: tensors are handed over with that bit set."""
+    late: bool = False
+    """Values are still being written on the current stream when the call is made."""
+
+    @cached_property
+    def variables(self) -> dict[str, Any]:
+        """What expressions see, by name: the options above, ``dtype`` and ``itemsize``, and the sizes."""
+        options: dict[str, Any] = {"values": self.values, "exact": self.exact, "unjudged": self.unjudged}
+        if self.call is not None:
+            options |= {"offset": self.offset, "lazy": self.lazy, "late": self.late, "call": format_call(self.call)}
+        return {**options, "dtype": self.dtype, "itemsize": ITEMSIZE[self.dtype], **self.sizes}
 
 
 @dataclass(frozen=True)

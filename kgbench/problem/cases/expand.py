@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from kgbench.problem.calls import placeholders
-from kgbench.problem.cases.calls import call_variables, first_dtype, substituted
+from kgbench.problem.calls import Call
+from kgbench.problem.cases.calls import call_variables, first_dtype, with_values
 from kgbench.problem.cases.concrete import Case
-from kgbench.problem.expressions import ITEMSIZE
-from kgbench.problem.model import CALL_VARIABLES, CASE_VARIABLES, CaseTemplate, Fuzz, Overload
+from kgbench.problem.model import CALL_OPTIONS, CASE_OPTIONS, CaseTemplate, Fuzz, Overload
 
 _PRESET_SHARE: Final = 0.95
 """A device sold with 24 GB reports a little less; it still takes the preset for 24 GB."""
@@ -79,38 +79,46 @@ def phase_cases(
     for number, template in enumerate(templates, 1):
         for dtype in _template_dtypes(overload, template, dtypes):
             name = "-".join(part for part in (phase, preset, str(number), dtype) if part)
-            cases.append(Case(name, overload.name, phase, dtype, _variables(overload, template, dtype)))
+            cases.append(_case(overload, template, name, phase, dtype))
     return cases
 
 
 def _template_dtypes(overload: Overload, template: CaseTemplate, dtypes: tuple[str, ...]) -> tuple[str, ...]:
     """Its own where it has one, else all of the overload's."""
     own = template.variables.get("dtype", overload.defaults.get("dtype"))
-    text = template.variables.get("call", "")
-    if text and own is None and "dtype" not in placeholders(text):
-        own = first_dtype(overload, template)
+    if template.call is not None and own is None and "dtype" not in template.call.names:
+        own = first_dtype(overload, _with_values(overload, template, Case("", overload.name, "", "float32", {})))
     return dtypes if own is None else (own,)
 
 
-def _variables(overload: Overload, template: CaseTemplate, dtype: str) -> dict[str, Any]:
-    by_call = CALL_VARIABLES if "call" in template.variables else {}
-    given = {**CASE_VARIABLES, **by_call, **overload.defaults, **template.variables}
-    variables = {**given, "dtype": dtype, "itemsize": ITEMSIZE[dtype]}
-    if "call" in template.variables:
-        variables["call"] = substituted(overload, template, variables)
-        variables |= call_variables(overload, variables["call"])
-    for name, expr in overload.variables.items():
-        variables[name] = expr.evaluate(variables)
-    return variables
+def _case(overload: Overload, template: CaseTemplate, name: str, phase: str, dtype: str) -> Case:
+    given = {**overload.defaults, **template.variables}
+    known = CASE_OPTIONS + (CALL_OPTIONS if template.call is not None else ())
+    sizes = {key: value for key, value in given.items() if key != "dtype" and key not in known}
+    case = Case(name, overload.name, phase, dtype, sizes, **{key: given[key] for key in known if key in given})
+    if template.call is not None:
+        call = _with_values(overload, template, case)
+        case = replace(case, call=call, sizes={**sizes, **call_variables(overload, call)})
+    if not overload.variables:
+        return case
+    variables = dict(case.variables)
+    derived = {}
+    for key, expr in overload.variables.items():
+        derived[key] = variables[key] = expr.evaluate(variables)
+    return replace(case, sizes={**case.sizes, **derived})
+
+
+def _with_values(overload: Overload, template: CaseTemplate, case: Case) -> Call:
+    """The template's call, with the values that the case has for its ``$name``."""
+    assert template.call is not None
+    return with_values(overload, template.call, {**overload.defaults, **template.variables, **case.variables})
 
 
 def _fuzz_template(overload: Overload, fuzz: Fuzz, rng: random.Random) -> CaseTemplate:
     variables = {name: _drawn(rule, rng) for name, rule in fuzz.draw.items()}
-    if fuzz.call:
-        variables["call"] = fuzz.call
-    if "dtype" not in variables and (not fuzz.call or "dtype" in placeholders(fuzz.call)):
+    if "dtype" not in variables and (fuzz.call is None or "dtype" in fuzz.call.names):
         variables["dtype"] = rng.choice(fuzz.dtypes or overload.dtypes)
-    return CaseTemplate(variables, 0)
+    return CaseTemplate(variables, 0, fuzz.call)
 
 
 def _drawn(rule: Any, rng: random.Random) -> Any:

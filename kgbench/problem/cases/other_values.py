@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final
 
 from kgbench.problem.cases.bind import bind
@@ -14,22 +15,31 @@ _ALONG: Final = ("dim", "keepdim")
 """Arguments that say along what an operator of ATen works."""
 
 
-def in_other_values(overload: Overload, case: Case) -> list[Case]:
-    """The case in each of the value sets in which a check case is drawn that has its dtypes and its other arguments.
+class OtherValues:
+    """The value sets in which an overload's check cases are drawn, by all that they ask for but values and sizes."""
 
-    Sizes may differ, along which dimension, and of sources other than ATen, where sizes are arguments, all whole
-    numbers. Whoever was asked with another flag, scale or order may have been asked in those values for good reason.
-    """
-    if overload.kind != "compute":
-        return []
-    found: dict[str, Case] = {}
-    wanted = _asked(overload, case)
-    for other in phase_cases(overload, "check", overload.check, overload.dtypes):
-        values, variables = other.variables["values"], other.variables
-        known = values in (case.variables["values"], *found) or variables.get("exact") or variables.get("unjudged")
-        if not known and _asked(overload, other) == wanted:
-            found[values] = replace(case, variables={**case.variables, "values": values})
-    return list(found.values())
+    def __init__(self, overload: Overload) -> None:
+        self.overload = overload
+
+    def of(self, case: Case) -> list[Case]:
+        """The case in each of the value sets in which a check case is drawn that has its dtypes and its other
+        arguments.
+
+        Sizes may differ, along which dimension, and of sources other than ATen, where sizes are arguments, all whole
+        numbers. Whoever was asked with another flag, scale or order may have been asked in those values for good
+        reason.
+        """
+        if self.overload.kind != "compute":
+            return []
+        wanted = _asked(self.overload, case)
+        found = dict.fromkeys(values for values, asked in self._checked if asked == wanted and values != case.values)
+        return [replace(case, values=values) for values in found]
+
+    @cached_property
+    def _checked(self) -> list[tuple[str, list[Any]]]:
+        overload = self.overload
+        cases = phase_cases(overload, "check", overload.check, overload.dtypes)
+        return [(each.values, _asked(overload, each)) for each in cases if not (each.exact or each.unjudged)]
 
 
 def _asked(overload: Overload, case: Case) -> list[Any]:

@@ -101,7 +101,7 @@ class Arguments:
 
     def _own_variables(self) -> set[str]:
         """Variables of cases that are no calls. None where all are: calls give their arguments themselves."""
-        given = [values for _, values in self.part.case_nodes() if not values.get("call")]
+        given = [values for _, values in self.part.case_nodes() if "call" not in values]
         if not given:
             return set()
         return set().union(*given, self.part.get("defaults") or {}, self.part.get("variables") or {})

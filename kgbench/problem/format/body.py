@@ -141,8 +141,7 @@ class Part:
         found = [*_listed(at, "check", self.cases.check), *_listed(at, "opinfo", self.cases.opinfo)]
         if self.cases.fuzz is not None:
             fuzz = self.cases.fuzz.made()
-            call = {"call": fuzz.call} if fuzz.call else {}
-            found.append((self.cases.fuzz.node("draw"), {**fuzz.draw, **call}))
+            found.append((self.cases.fuzz.node("draw"), CaseTemplate(fuzz.draw, 0, fuzz.call).written))
         if self.cases.bench is not None:
             for key in self.cases.bench.at:
                 found += _listed(self.cases.bench.at, key, getattr(self.cases.bench, key))
@@ -180,7 +179,7 @@ def _taken(text: str, names: set[str]) -> set[str]:
 
 def _listed(at: Keys, key: str, templates: Iterable[CaseTemplate]) -> list[tuple[Node, dict[str, Any]]]:
     nodes: Items = at.get(key, Items())
-    return [(node_of(datum), template.variables) for datum, template in zip(nodes, templates, strict=True)]
+    return [(node_of(datum), template.written) for datum, template in zip(nodes, templates, strict=True)]
 
 
 def derived_baseline(part: Part) -> dict[str, str]:

@@ -31,6 +31,7 @@ from kgbench.problem.format.leaves import (
     Capability,
     Choices,
     Constant,
+    Defaults,
     Defined,
     Derived,
     Draws,
@@ -54,7 +55,6 @@ from kgbench.problem.format.leaves import (
     Template,
     Text,
     Ulps,
-    Values,
     Whole,
 )
 from kgbench.problem.model import GPU_PRESETS, Cost, Fuzz, Needs, Returned, Tolerance
@@ -183,7 +183,7 @@ DrawnVariable = Annotated[
 
 class FuzzKeys(Place):
     count: Whole = Field(description="cases per run")
-    call: Call = Field("", description="the call, with $name for what is drawn, where cases are calls")
+    call: Call | None = Field(None, description="the call, with $name for what is drawn, where cases are calls")
     draw: dict[str, DrawnVariable] = Field(description="per variable, how it is drawn: a rule or a constant")
     dtypes: list[Dtype] = Field([], description="from which the dtype is drawn; the required ones when absent")
 
@@ -301,7 +301,7 @@ class Body(Place):
     ] | None = Field(None, description="what is promised of what is returned")  # fmt: skip
     values: Defined | None = Field(None, description="undefined where no value of the result is defined")
     dtypes: Dtypes | None = Field(None, description="the dtypes that cases run in")
-    defaults: Values | None = Field(None, description="values of variables that a case may leave out")
+    defaults: Defaults | None = Field(None, description="values of variables that a case may leave out")
     variables: Derived | None = Field(None, description="further variables, each an expression over those above it")
     arguments: dict[str, Argument] | None = Field(None, description="one key per parameter of entry")
     value_sets: dict[str, dict[str, DrawText]] | None = Field(

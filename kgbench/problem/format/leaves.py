@@ -12,7 +12,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from kgbench.core import syntax
 from kgbench.core.names import did_you_mean
-from kgbench.problem.calls import TraceError, parse_call, placeholders
+from kgbench.problem.calls import ParsedCall, TraceError, parse
 from kgbench.problem.expressions import CONSTANTS, ITEMSIZE, Expr
 from kgbench.problem.format.signature import read_signature
 from kgbench.problem.model import (
@@ -128,15 +128,11 @@ def _read_variable(node: Node) -> Any:
     return known.get(node.name, Node.value)(node)
 
 
-def read_call(node: Node) -> str:
-    """The text of a call, looked at as far as it can be before its ``$names`` have values."""
-    text = node.text()
+def read_call(node: Node) -> ParsedCall:
     try:
-        if not placeholders(text):
-            parse_call(text)
+        return parse(node.text())
     except TraceError as error:
         node.fail("KGB257", f"is no call: {error}", "write ((T([5, 3], f32), 1), {'dim': 0})")
-    return text
 
 
 def _check_variable_name(node: Node) -> None:
@@ -147,8 +143,16 @@ def _check_variable_name(node: Node) -> None:
 def _read_template(node: Node) -> CaseTemplate:
     """A case is a mapping; a text alone is its call."""
     if node.is_text():
-        return CaseTemplate({"call": read_call(node)}, node.line)
-    return CaseTemplate(_read_values(node), node.line)
+        return CaseTemplate({}, node.line, read_call(node))
+    variables = _read_values(node)
+    call = variables.pop("call", None)
+    return CaseTemplate(variables, node.line, call)
+
+
+def _read_defaults(node: Node) -> dict[str, Any]:
+    if "call" in (children := node.mapping()):
+        children["call"].fail("KGB245", "'call' has no default", "write the call in each case")
+    return _read_values(node)
 
 
 def _read_target(node: Node) -> str:
@@ -281,9 +285,9 @@ DrawText = Annotated[Draw, Leaf(read_draw, _DRAW)]
 _SETS: Final = {"type": "object", "additionalProperties": _DRAW, "required": ["default"]}
 Draws = Annotated[dict[str, Draw], Leaf(_read_draws, {"anyOf": [_DRAW, _SETS]})]
 Derived = Annotated[dict[str, Expr], Leaf(_read_derived, {"type": "object", "additionalProperties": _VALUE})]
-Values = Annotated[dict[str, Any], Leaf(_read_values, _CASE)]
+Defaults = Annotated[dict[str, Any], Leaf(_read_defaults, _CASE)]
 Template = Annotated[CaseTemplate, Leaf(_read_template, {"anyOf": [_TEXT, _CASE]})]
-Call = Annotated[str, Leaf(read_call, _TEXT)]
+Call = Annotated[ParsedCall, Leaf(read_call, _TEXT)]
 Constant = Annotated[Any, Leaf(_read_constant, _VALUE)]
 Range = Annotated[
     tuple[int, ...], Leaf(_read_range, {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2})
