@@ -33,8 +33,9 @@ from torch.overrides import TorchFunctionMode
 from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.harness.process.trusted_worker import TrustedStub
+from kgbench.harness.verdict.call_messages import written_names
 from kgbench.harness.verdict.compare import share_used
-from kgbench.harness.verdict.judge import OverloadJudge, written_names
+from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.narrow_dtypes import stored_as
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.reference import element, values_only
@@ -221,7 +222,7 @@ def called(judge: OverloadJudge, call: PlacedCall, library: TrustedStub) -> Outp
     for offset, image in call.inputs.images(buffer.address):
         buffer.bytes_at(offset, image.numel()).copy_(image)
     judge.bases.add(buffer.address)
-    library.call(judge.message(call), [])
+    library.call(judge.messages.message(call), [])
     outputs = judge.outputs(call, buffer.bytes_at(0, call.end).clone())
     if not isinstance(outputs, dict):
         raise ValueError(outputs.reason)

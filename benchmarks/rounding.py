@@ -24,8 +24,9 @@ from torch.overrides import TorchFunctionMode
 from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.core import user_modules
+from kgbench.harness.verdict.call_messages import written_names
 from kgbench.harness.verdict.compare import share_used
-from kgbench.harness.verdict.judge import OverloadJudge, written_names
+from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.buffers import SharedBuffer, create_buffer, tensor_at
 from kgbench.problem.cases import expand_cases

@@ -16,9 +16,10 @@ import torch
 from kgbench.baselines.expected import Answer
 from kgbench.core.errors import KgbenchError, ProblemFileError
 from kgbench.harness.machine.processes import own_lines
+from kgbench.harness.verdict.call_messages import written_names
 from kgbench.harness.verdict.canonical import in_one_form
 from kgbench.harness.verdict.inputs import CallInputs, make_inputs
-from kgbench.harness.verdict.judge import OverloadJudge, written_names
+from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.reference import values_only
 from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
 from kgbench.problem.format.file import key_line

@@ -18,9 +18,10 @@ np = pytest.importorskip("numpy")
 from kgbench.baselines.references import aten, aten_memory, cublas, cublas_vectors, vllm  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.harness.verdict.call_messages import written_names  # noqa: E402
 from kgbench.harness.verdict.contract import forbidden_change  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, TORCH_NAMES, itemsize, make_inputs  # noqa: E402
-from kgbench.harness.verdict.judge import OverloadJudge, written_names  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
 from kgbench.harness.verdict.reference import ReferenceFunction  # noqa: E402
 from kgbench.problem.cases import TensorSpec, bind, case_bytes, expand_cases  # noqa: E402
 from kgbench.problem.model import TIMED_KINDS, Problem, plain_type  # noqa: E402

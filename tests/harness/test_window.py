@@ -12,12 +12,12 @@ import pytest
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.core.outcomes import Outcome
-from kgbench.harness.clock.quiet import DeviceBusy
+from kgbench.harness.clock.quiet import DeviceBusy, Freezer
 from kgbench.harness.clock.window import STALLS, OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
-from kgbench.harness.verdict import defences
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Clock
+from kgbench.selftest.ablation.bench import NoFreezer, SelfTimedWindows
 
 pytestmark = pytest.mark.torch
 
@@ -59,10 +59,11 @@ class Written:
             rows=range(calls), layout=layout, fill=lambda side: self.log.append(f"{name} in"), overwrite=overwrite
         )
 
-    def runner(self, *without: str) -> WindowRunner:
+    def runner(self, kind: type[WindowRunner] = WindowRunner, freezer: type[Freezer] = Freezer) -> WindowRunner:
         outputs = SimpleNamespace(secure=lambda side, calls, stride: self.log.append(f"secure {calls} of {stride}"))
         sides, device = cast("Any", self.sides), cast("Any", self.device)
-        return WindowRunner(sides, self.clocks, device, cast("Any", outputs), 30.0, frozenset(without))
+        stopping = freezer(sides["candidate"].handle, device)
+        return kind(sides, self.clocks, device, cast("Any", outputs), 30.0, stopping)
 
 
 @pytest.fixture
@@ -142,10 +143,18 @@ def test_a_queue_that_waits_for_the_device_is_let_go_and_tried_again(
 
 
 def test_only_without_the_referees_clock_is_a_worker_believed(written: Written) -> None:
-    believed = written.runner(defences.CLOCK)
+    believed = written.runner(SelfTimedWindows)
     believed.overhead_us = 5.0
     window = believed.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
     assert (window.done_us, window.secured_us) == (12.0, 12.0)
-    assert written.posted[0]["own_clock"] is True
+    window = believed.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    assert window.done_us != 12.0
     window = written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
     assert window.done_us != 7.0
+
+
+def test_without_the_freezer_the_candidate_runs_on(written: Written) -> None:
+    runner = written.runner(freezer=NoFreezer)
+    runner.timing = True
+    runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    assert written.log == ["library opens", "values in", "flush", "secure 4 of 512"]

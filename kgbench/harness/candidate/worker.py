@@ -20,7 +20,6 @@ import torch
 
 from kgbench.harness.candidate.calls import Call, as_tuple, claim, decode, dense
 from kgbench.harness.candidate.observer import Observer, seal, watched
-from kgbench.harness.candidate.own_clock import OwnClock
 from kgbench.harness.candidate.source import describe_error, functions, load_source
 from kgbench.harness.wire.buffers import (
     ALIGNMENT_BYTES,
@@ -54,8 +53,6 @@ class Stub:
         self.calls: list[Call] = []
         self.kept: Any = None
         self.observer: Observer | None = None
-        self.lenient: list[str] = []
-        """Dtypes as which whatever is returned is taken, in a test of the harness without the check of types."""
         self.least: Call
 
     def serve(self) -> None:
@@ -129,7 +126,6 @@ class Stub:
     def call(self, message: Message, fds: list[int]) -> Message:
         """One call, its outputs copied out and described; ``again``: with the very arguments of the one before."""
         call = self.kept[1] if message.get("again") else self._bind(message)
-        self.lenient = message.get("lenient", [])
         if "seed" in message:
             torch.manual_seed(message["seed"])
         self._poison(message["poison"])
@@ -149,16 +145,14 @@ class Stub:
         return {} if observer is None else observer.record()
 
     def _called(self, call: Call) -> Message:
-        started_ns = time.perf_counter_ns()
         with watched(self.observer):
             outputs = call.entry(*call.args, **call.kwargs)
             self._synchronize()
-        elapsed_us = (time.perf_counter_ns() - started_ns) / 1e3
         claims = [claim(output, call) for output in as_tuple(outputs)]
         self._place_outputs(outputs, call.offset, call.capacity)
         self._synchronize()
         self.kept = (outputs, call)
-        return {"outputs": claims, "elapsed_us": elapsed_us}
+        return {"outputs": claims}
 
     def _late_call(self, call: Call) -> Message:
         """The call on a stream of its own, on which its tensors are still to be written."""
@@ -192,7 +186,7 @@ class Stub:
 
     def prepare(self, message: Message, fds: list[int]) -> Message:
         """Build the arguments of a window's calls, ``stride`` bytes apart, so that none of that happens inside it."""
-        self.kept, self.lenient = None, message["call"].get("lenient", [])
+        self.kept = None
         self.calls = [self._bind(message["call"], i * int(message["stride"])) for i in range(int(message["calls"]))]
         return {}
 
@@ -205,7 +199,7 @@ class Stub:
         if message["queued"]:
             self._queued_window(calls, message)
         else:
-            return {"done": True, "elapsed_us": self._direct_window(calls, message)}
+            self._direct_window(calls, message)
         return {"done": True}
 
     def _queued_window(self, calls: list[Call], message: Message) -> None:
@@ -220,25 +214,26 @@ class Stub:
         self.channel.send({"id": message["id"], "queued": True})
         torch.cuda.synchronize()
 
-    def _direct_window(self, calls: list[Call], message: Message) -> float | None:
-        """What it took by this process's own word, if that is asked for."""
+    def _direct_window(self, calls: list[Call], message: Message) -> None:
         page, epoch = self._page(), int(message["epoch"])
         self.channel.send({"id": message["id"], "queued": True})
         deadline = time.monotonic() + RELEASE_DEADLINE_S
         while page.words[page.RELEASE] != epoch:
             if time.monotonic() > deadline:
                 raise TimeoutError("window was never released")
-        own = OwnClock(self.device_kind) if message.get("own_clock") else None
-        with watched(self.observer):
-            outputs = [entry(*args, **kwargs) for entry, args, kwargs, _, _ in calls]
-            elapsed_us = None if own is None else own.stop_us()
-            self._synchronize()
+        outputs = self.made(calls)
         page.words[page.DONE] = epoch
         for output, call in zip(outputs, calls, strict=True):
             self._place_outputs(output, call.offset, call.capacity)
         self._synchronize()
         page.words[page.SECURED] = epoch
-        return elapsed_us
+
+    def made(self, calls: list[Call]) -> list[Any]:
+        """What these calls return, once the device has done them."""
+        with watched(self.observer):
+            outputs = [entry(*args, **kwargs) for entry, args, kwargs, _, _ in calls]
+            self._synchronize()
+        return outputs
 
     def _bind(self, message: Message, moved: int = 0) -> Call:
         """The call as described, or ``moved`` bytes further on in the buffer."""
@@ -258,7 +253,7 @@ class Stub:
         if capacity == 0:
             return
         end = offset + capacity
-        for output in self._plain(outputs) if self.lenient else as_tuple(outputs):
+        for output in self.returned(outputs):
             if type(output) is not torch.Tensor or output.device.type != self.device_kind:
                 return
             nbytes = output.numel() * output.element_size()
@@ -269,13 +264,9 @@ class Stub:
                 yield output, TensorPlace(offset, nbytes, dtype, tuple(output.shape), dense(output), 0)
             offset += round_up(nbytes, ALIGNMENT_BYTES)
 
-    def _plain(self, outputs: Any) -> list[torch.Tensor]:
-        """What a judge sees who only compares values."""
-        values = []
-        for output, dtype in zip(as_tuple(outputs), self.lenient, strict=False):
-            value = torch.as_tensor(output).detach().to(self.device_kind, getattr(torch, dtype or "float32"))
-            values.append(value if type(value) is torch.Tensor else value.as_subclass(torch.Tensor))
-        return values
+    def returned(self, outputs: Any) -> Sequence[Any]:
+        """What an entry returned, one by one."""
+        return as_tuple(outputs)
 
     def _synchronize(self) -> None:
         if self.device_kind == "cuda":

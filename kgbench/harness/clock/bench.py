@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Mapping
-from typing import NoReturn
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, NoReturn
 
 import torch
 
@@ -25,18 +26,32 @@ from kgbench.harness.clock.case import Budget, CaseTiming, Measured
 from kgbench.harness.clock.estimate import estimate
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs
-from kgbench.harness.clock.quiet import QuietDevice
+from kgbench.harness.clock.quiet import Freezer, QuietDevice
 from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, interval, null_noise
 from kgbench.harness.clock.window import WindowRunner
 from kgbench.harness.clock.window_inputs import WindowLayout
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import Turns
-from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
 from kgbench.harness.workers.started import Clock, Side
 from kgbench.problem.cases import Case
+
+
+@dataclass(frozen=True)
+class BenchParts:
+    """What a bench is made of."""
+
+    layout: Callable[[OverloadJudge, Case, torch.Generator], WindowLayout] = WindowLayout.of
+    freezer: Callable[[WorkerHandle, QuietDevice], Freezer] = Freezer
+    windows: type[WindowRunner] = WindowRunner
+    checks: type[OutputChecks] = OutputChecks
+    case: Callable[..., CaseTiming] = CaseTiming
+
+
+STRICT_BENCH: Final = BenchParts()
+"""The parts that every candidate is timed with."""
 
 
 class Bench:
@@ -54,8 +69,10 @@ class Bench:
         deadline: float,
         turns: Turns,
         noise: Mapping[str, float],
+        parts: BenchParts = STRICT_BENCH,
     ) -> None:
         self.judge = judge
+        self.parts = parts
         self.budget = budget
         self.generator = generator
         self.references = references
@@ -67,12 +84,11 @@ class Bench:
         self.device = QuietDevice(judge.device, turns, choose)
         outputs = SecuredOutputs(judge.device, choose)
         limit_s = budget.window_deadline_s
-        self.windows = WindowRunner(sides, clocks, self.device, outputs, limit_s, judge.without)
-        self.checks = OutputChecks(judge, outputs, choose)
+        freezer = parts.freezer(sides["candidate"].handle, self.device)
+        self.windows = parts.windows(sides, clocks, self.device, outputs, limit_s, freezer)
+        self.checks = parts.checks(judge, outputs, choose)
         self.first: PlacedCall | None = None
         """A call of the case that was timed last."""
-        self.given: PlacedCall | None = None
-        """The call whose inputs every call gets, where fresh inputs are left out in a test of the harness."""
 
     def time_case(self, case: Case, against: str, known: LibraryTimes | None = None) -> Timing:
         """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong, Unmeasurable where there
@@ -80,12 +96,12 @@ class Bench:
 
         With ``known``, only the candidate is timed, in windows of as many calls.
         """
-        layout = WindowLayout(self.judge, self.given or self.judge.place(case, self.generator), self.given is not None)
+        layout = self.parts.layout(self.judge, case, self.generator)
         run = self._case(case, layout)
-        run.queued, run.known = self.device.cuda and defences.CLOCK not in self.judge.without, known
+        run.queued, run.known = self.windows.queues, known
         # What lies in the host's memory travels before any window's values are drawn.
         on_host = any(chunk.is_on_host for chunk in layout.first.inputs.chunks.values())
-        if defences.VALUES not in self.judge.without and not on_host:
+        if not on_host:
             run.others = self.judge.other_values.of(case)
         with trace.span("warm up", case=case.id):
             run.direct_calls()
@@ -106,7 +122,7 @@ class Bench:
 
     def run_once(self, case: Case, calls: int) -> None:
         """A window of the candidate's that nobody times and whose outputs are judged. Raises like ``time_case``."""
-        run = self._case(case, WindowLayout(self.judge, self.judge.place(case, self.generator)))
+        run = self._case(case, self.parts.layout(self.judge, case, self.generator))
         run.run_once(calls)
         self.windows.settle("candidate")
         run.kept.fail_unless_passed(self.judge.conclude())
@@ -132,7 +148,7 @@ class Bench:
             torch.cuda.empty_cache()
 
     def _case(self, case: Case, layout: WindowLayout) -> CaseTiming:
-        return CaseTiming(
+        return self.parts.case(
             self.windows,
             self.checks,
             layout,

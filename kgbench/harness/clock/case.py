@@ -17,7 +17,6 @@ from kgbench.harness.clock.outputs import KeptCalls, OutputChecks
 from kgbench.harness.clock.window import OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
 from kgbench.harness.machine import trace
-from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.verdicts import PASSED
 from kgbench.harness.workers.handle import WorkerFailed
@@ -122,7 +121,7 @@ class CaseTiming:
         if self.known is None:
             calls = self._choose_calls(call_us)
         pairs = self._pairs(calls, started)
-        return Measured(pairs, self._singles(pairs), call_us)
+        return Measured(pairs, self.singles(pairs), call_us)
 
     def run_once(self, calls: int) -> None:
         """A window of the candidate's that nobody times and whose outputs are judged."""
@@ -167,7 +166,7 @@ class CaseTiming:
         side, stride = self.windows.sides[name], self.layout.stride
         side.ensure_buffer(stride * calls)
         self.windows.outputs.make_room(stride * calls)
-        call = self.judge.message(self.layout.first, name in self.references)
+        call = self.judge.messages.message(self.layout.first, name in self.references)
         request = {"op": "prepare", "call": call, "calls": calls, "stride": stride}
         side.handle.request(request, self.budget.window_deadline_s, f"case {self.case.id}, preparing")
         self._prepared[name] = calls
@@ -263,15 +262,13 @@ class CaseTiming:
             got = {name: self._timed_window(name, inputs, "window", self.queued) for name in order}
             pairs.append((got["library"], got["candidate"]))
             if self.choose.random() < PROBE_PROBABILITY:
-                self._probe(calls, pairs)
+                self.probe(calls, pairs)
             late = time.monotonic() - started > self.budget.case_s
-        self._probe(calls, pairs)
+        self.probe(calls, pairs)
         return pairs
 
-    def _singles(self, pairs: list[Pair]) -> tuple[float, float] | None:
+    def singles(self, pairs: list[Pair]) -> tuple[float, float] | None:
         """Least times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out."""
-        if defences.SINGLES in self.judge.without:
-            return None
         times: dict[str, list[float]] = {name: [] for name in self.windows.sides}
         for step in range(SINGLE_STEPS):
             inputs = self._draw(1)
@@ -282,21 +279,20 @@ class CaseTiming:
 
     # --- probes ---
 
-    def _probe(self, calls: int, pairs: list[Pair]) -> None:
+    def probe(self, calls: int, pairs: list[Pair]) -> None:
         """A window like any other, until the worker says that its calls are done; it is not scored.
 
         The stub copies outputs out behind the mark, and shares a process with the candidate: who does the work there,
         straight into its place, takes no longer than an honest copy. On a GPU such a window lacks its kernels. Its
         values are drawn otherwise where they can be, on a GPU, too: who knows a timed window may not be careless in it.
         """
-        without = self.judge.without & {defences.FRESH, defences.CLOCK, defences.FREEZING}
-        if without or is_slow(pairs) or (self.cuda and not self.others):
+        if is_slow(pairs) or (self.cuda and not self.others):
             return
         if any(promise.shares for promise in self.layout.first.promises):
             return
         layout = self.layout
         if self.others:
-            layout = WindowLayout(self.judge, self.judge.place(self.choose.choice(self.others), self.generator))
+            layout = WindowLayout.of(self.judge, self.choose.choice(self.others), self.generator)
         inputs = layout.draw(calls, self.generator)
         replacement = None if self.cuda else self._draw(calls)
         self._run(ProbeWindow("candidate", inputs, self.queued, replacement=replacement))

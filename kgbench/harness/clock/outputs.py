@@ -10,7 +10,6 @@ from typing import Final
 import torch
 
 from kgbench.harness.clock.window_inputs import WindowInputs
-from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.verdicts import PASSED, Verdict
@@ -100,8 +99,6 @@ class OutputChecks:
 
     def choose_kept(self, kept: KeptCalls, inputs: WindowInputs, calls: int) -> None:
         """Keep a random choice of a window's calls, made after they were secured, to be judged after the turn."""
-        if defences.FRESH in self.judge.without:
-            return
         affordable = VERIFY_S / self.oracle_s if self.oracle_s else 1.0
         count = int(affordable) + (self.choose.random() < affordable % 1)
         if kept.verified + len(kept.waiting) == 0:

@@ -36,6 +36,24 @@ class DeviceBusy(Exception):
         super().__init__(STAYS_BUSY)
 
 
+class Freezer:
+    """Keeps others off the device: the candidate stands still, and what it left there has ended."""
+
+    def __init__(self, candidate: WorkerHandle, device: QuietDevice) -> None:
+        self.candidate = candidate
+        self.device = device
+
+    def freeze(self) -> None:
+        """Stop the candidate."""
+        if not self.candidate.is_frozen:
+            self.candidate.freeze()
+
+    def await_quiet(self) -> None:
+        """Wait for the end of what stopped processes have left on the device. Raises DeviceBusy."""
+        if not self.device.is_quiet():
+            raise DeviceBusy
+
+
 class QuietDevice:
     """The device that windows run on, with a cache that can be flushed. On a CPU it is always quiet."""
 

@@ -18,10 +18,9 @@ from typing import Any, ClassVar, Final
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
 from kgbench.harness.clock.outputs import SecuredOutputs
-from kgbench.harness.clock.quiet import DeviceBusy, QuietDevice
+from kgbench.harness.clock.quiet import Freezer, QuietDevice
 from kgbench.harness.clock.window_inputs import WindowInputs
 from kgbench.harness.machine import trace
-from kgbench.harness.verdict import defences
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
 from kgbench.harness.workers.started import Clock, Side
@@ -106,7 +105,7 @@ class WindowRunner:
         device: QuietDevice,
         outputs: SecuredOutputs,
         limit_s: float,
-        without: frozenset[str],
+        freezer: Freezer,
     ) -> None:
         self.sides = sides
         self.clocks = clocks
@@ -114,8 +113,7 @@ class WindowRunner:
         self.outputs = outputs
         self.limit_s = limit_s
         """Seconds that a window may take."""
-        self.without = without
-        """Layers of defence that are left out, in a test of the harness."""
+        self.freezer = freezer
         self.turns = device.turns
         self.timing = False
         """It is this referee's turn."""
@@ -123,7 +121,11 @@ class WindowRunner:
         """What a window costs beside its calls."""
         self.owed: dict[str, int] = {}
         """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
-        self._asked = {"own_clock": True} if defences.CLOCK in without else {}
+
+    @property
+    def queues(self) -> bool:
+        """Windows are queued before their release, where the candidate's calls can be."""
+        return self.device.cuda
 
     @property
     def candidate(self) -> WorkerHandle:
@@ -135,12 +137,13 @@ class WindowRunner:
         self.settle(plan.side)
         hostile = side.handle is self.candidate
         if not hostile:
-            self._freeze()
-            self._await_quiet()
+            self.freezer.freeze()
+            if self.timing:
+                self.freezer.await_quiet()
         self._open(side, clock, plan, what)
         if plan.queued and hostile:
             # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
-            self._freeze()
+            self.freezer.freeze()
         if plan.inputs is not None:
             plan.inputs.fill(side)
         self.device.flush()
@@ -150,7 +153,7 @@ class WindowRunner:
         plan.at_secured(side)
         stopping_ns = time.perf_counter_ns()
         if hostile:
-            self._freeze()
+            self.freezer.freeze()
         # Only the candidate is stopped, so that is not part of what is compared.
         stopping_ns = time.perf_counter_ns() - stopping_ns
         if plan.inputs is None:
@@ -161,8 +164,6 @@ class WindowRunner:
         secured_us = (ended_ns - released_ns - stopping_ns) / 1e3
         trace.record("window", released_ns, ended_ns, side=plan.side, kind=plan.kind, calls=plan.calls)
         self.owed[plan.side] = clock.epoch
-        if defences.CLOCK in self.without and plan.inputs is not None:
-            done_us = secured_us = self._own_word(plan.side) + self.overhead_us
         return Window(plan.side, plan.kind, plan.calls, done_us, secured_us)
 
     def can_queue(self, name: str, inputs: WindowInputs) -> bool:
@@ -191,30 +192,12 @@ class WindowRunner:
         with contextlib.suppress(WorkerFailed):
             self.settle("library")
 
-    def _freeze(self) -> None:
-        """Stop the candidate."""
-        if defences.FREEZING not in self.without and not self.candidate.is_frozen:
-            self.candidate.freeze()
-
     @contextlib.contextmanager
     def _frozen(self) -> Iterator[None]:
         """The candidate is stopped inside the block."""
-        self._freeze()
+        self.freezer.freeze()
         yield
         self.candidate.thaw()
-
-    def _await_quiet(self) -> None:
-        """Wait for the end of what stopped processes have left on the device. Raises DeviceBusy."""
-        if self.timing and defences.FREEZING not in self.without and not self.device.is_quiet():
-            raise DeviceBusy
-
-    def _own_word(self, name: str) -> float:
-        """What the worker says that a window took; believed in a test of the harness alone."""
-        side, epoch = self.sides[name], self.owed.pop(name)
-        if side.handle.is_frozen:
-            side.handle.thaw()
-        elapsed_us = side.handle.reply(epoch, self.limit_s, "timing").get("elapsed_us")
-        return float(elapsed_us) if isinstance(elapsed_us, (int, float)) else 0.0
 
     @trace.span("queue")
     def _open(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, what: str) -> None:
@@ -248,7 +231,7 @@ class WindowRunner:
         """Ask for a window of calls."""
         clock.epoch += 1
         message: dict[str, Any] = {"op": "window", "id": clock.epoch, "epoch": clock.epoch, "calls": plan.calls}
-        message |= {"queued": plan.queued, "overhead": plan.inputs is None, **self._asked}
+        message |= {"queued": plan.queued, "overhead": plan.inputs is None}
         side.handle.post(message, what)
 
     def _release(self, side: Side, clock: Clock, what: str) -> tuple[float, int]:

@@ -26,6 +26,7 @@ from kgbench.harness.verdict.inputs import (
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.workers.started import Side
+from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
 
 TOGETHER_BYTES: Final = 256 << 20
@@ -35,25 +36,23 @@ TOGETHER_BYTES: Final = 256 << 20
 class WindowLayout:
     """What the calls of a case have in common. ``first`` is one of them, at the buffer's start."""
 
-    def __init__(self, judge: OverloadJudge, first: PlacedCall, always_first: bool = False) -> None:
+    def __init__(self, judge: OverloadJudge, first: PlacedCall) -> None:
         self.judge = judge
         self.overload: Overload = judge.overload
         self.first = first
         self.stride = first.end
         """Bytes from one call to the next: a multiple of the buffer's alignment."""
         self.template = self._template()
-        self.always_first = always_first
-        """Every call gets the values of the first: a test of the harness without its fresh inputs."""
-        if always_first:
-            for chunk in first.inputs.chunks.values():
-                self.template[chunk.offset : chunk.offset + chunk.image.numel()] = chunk.image
+
+    @classmethod
+    def of(cls, judge: OverloadJudge, case: Case, generator: torch.Generator) -> WindowLayout:
+        """The layout of a case's calls."""
+        return cls(judge, judge.place(case, generator))
 
     @trace.span("draw")
     def draw(self, calls: int, generator: torch.Generator) -> WindowInputs:
         """Fresh values for so many calls."""
         rows = self.template.expand(calls, self.stride).clone()
-        if self.always_first:
-            return WindowInputs(self, rows)
         variables = self.first.inputs.bound.case.variables
         for chunk in self.first.inputs.chunks.values():
             if not is_drawn(chunk.spec):

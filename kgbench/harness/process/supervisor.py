@@ -7,6 +7,7 @@ killed and the supervisor ends, so no worker outlives its run.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import select
 import shutil
@@ -194,9 +195,10 @@ def _become_worker(
         os.closerange(4, 65536)
         _set_environment(folder, spec)
         os.chdir(folder)
+        stub = _stub(spec["stub"])
         enter_worker(chosen, str(folder), tuple(spec["hidden"]), uid, spec["limits"]["processes"])
         end = Channel(socket.socket(fileno=keep), accepts_fds=True)
-        worker.run(_stub(spec["role"])(end, spec["device_kind"], folder))
+        worker.run(stub(end, spec["device_kind"], folder))
     except BaseException as error:
         print(f"worker could not start: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     os._exit(70)
@@ -233,11 +235,12 @@ def run_supervisor(control: Channel, worker_socket: socket.socket, spec: dict[st
         os._exit(0)
 
 
-def _stub(role: str) -> type[worker.Stub]:
-    """The stub that a worker of this role runs."""
-    if role == "candidate":
-        return worker.Stub
-    # Imported in the worker's own process: that of a candidate never has baselines and references in it.
-    from kgbench.harness.process.trusted_worker import TrustedStub
+def _stub(path: str) -> type[worker.Stub]:
+    """What answers requests in a worker, by its dotted path.
 
-    return TrustedStub
+    Imported in the worker's own process, so that of a candidate never has baselines and references in it; and before
+    the sandbox is entered, which hides kgbench from a candidate.
+    """
+    module, _, name = path.partition(":")
+    found: type[worker.Stub] = getattr(importlib.import_module(module), name)
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from dataclasses import replace
 from typing import Final
 
@@ -13,19 +12,14 @@ from kgbench.core.outcomes import Outcome
 from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
-from kgbench.problem.cases import Case, choose_preset, expand_cases
+from kgbench.problem.cases import Case, choose_preset
 from kgbench.problem.model import Overload
 
-LEAST_RECHECKS: Final = 12
-"""Re-checks per overload after every case passed: a secret number from this to twice as many, the latter excluded."""
-OTHER_VALUES: Final = 3
-"""Most value sets of check cases in which one timed case is re-checked."""
 CACHED_DEVICE_BYTES: Final = 1 << 30
 """Device memory, in bytes, that PyTorch may keep cached in a referee between two cases."""
 
@@ -49,9 +43,7 @@ class Checker:
         if words := why_not(evaluation.job.mutant, overload):
             return Verdict(Outcome.SKIPPED, words)
         kind, memory_gb = self.resources.device.type, self.resources.memory_gb
-        cases = expand_cases(overload, kind, memory_gb, evaluation.seeds.shared("cases"))
-        if defences.VALUES in evaluation.without:
-            cases = [case for case in cases if case.phase == "bench"]
+        cases = evaluation.defences.cases.all_of(overload, kind, memory_gb, evaluation.seeds.shared("cases"))
         evaluation.preset = evaluation.preset or choose_preset(overload, kind, memory_gb)
         failed: Verdict | None = None
         for number, case in enumerate(cases, 1):
@@ -74,10 +66,8 @@ class Checker:
         pass where nothing is timed.
         """
         evaluation = self.evaluation
-        if defences.FRESH in evaluation.without:
-            return PASSED
         choose = evaluation.seeds.chooser(f"again/{self.overload.name}")
-        again = self._draw_rechecks(cases, choose)
+        again = evaluation.defences.cases.rechecks(cases, self.judge.other_values, choose)
         twice = {0, 1, *[index for index, case in enumerate(again) if case.phase == "bench"][:1]}
         for number, case in enumerate(again, 1):
             self.report("check", f"{self.overload.name} again ({number}/{len(again)})".strip())
@@ -93,24 +83,6 @@ class Checker:
             judged.case, judged.verdict = case, verdict
             return replace(verdict, reason=f"right at first, then wrong: {verdict.reason}")
         return PASSED
-
-    def _draw_rechecks(self, cases: list[Case], choose: random.Random) -> list[Case]:
-        bench = [case for case in cases if case.phase == "bench"]
-        again = bench + self._in_other_values(bench, choose)
-        again += [choose.choice(cases) for _ in range(LEAST_RECHECKS + choose.randrange(LEAST_RECHECKS))]
-        choose.shuffle(again)
-        return again
-
-    def _in_other_values(self, bench: list[Case], choose: random.Random) -> list[Case]:
-        """Timed shapes with values that only small ones are known to have; with the same where there are no others.
-
-        Else a kernel that tells timed shapes from the rest could be careless there.
-        """
-        found: list[Case] = []
-        for case in bench:
-            others = [] if defences.VALUES in self.evaluation.without else self.judge.other_values.of(case)
-            found += choose.sample(others, min(len(others), OTHER_VALUES)) or [case]
-        return found
 
     def _library_fails_too(self, case: Case, purpose: str, verdict: Verdict) -> bool:
         """Whether the library gets the very same call wrong as well, or nobody can be asked."""

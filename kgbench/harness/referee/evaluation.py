@@ -88,7 +88,6 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         self.seeds = Seeds(self.settings.seed, self.job, self.device)
-        self.without = self.defences.without
         self.deadlines = deadlines_for(self.job.source, self.settings.deadlines)
         """The deadlines of the languages that the candidate is written in."""
 
@@ -99,10 +98,7 @@ class Evaluation:
         return all(self.verdicts[name].outcome is Outcome.PASSED for name in required)
 
     def judge(self, overload: Overload) -> OverloadJudge:
-        """A judge of the overload, without the layers of defence that the job leaves out."""
-        judge = judge_for(overload, self.device)
-        judge.without = self.without
-        return judge
+        return judge_for(overload, self.device, self.defences.judge)
 
     def cases_of(self, overload: Overload) -> list[JudgedCase]:
         return [judged for judged in self.cases if judged.case.overload == overload.name]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from kgbench.harness.referee.evaluation import Evaluation
+from kgbench.harness.referee.seeds import Seeds
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.problem.cases import Case
@@ -33,8 +34,13 @@ class FirstCalls:
         key = (judge.overload.name, case.id)
         call = self._calls.get(key)
         if call is None:
-            call = judge.place(case, evaluation.seeds.shared_generator(f"{judge.overload.name}/{case.id}"))
+            call = first_call(evaluation.seeds, judge, case)
             if call.end <= CACHED_CALL_BYTES:
                 call = replace(call, remembers=True)
                 self._calls[key] = call
         return call
+
+
+def first_call(seeds: Seeds, judge: OverloadJudge, case: Case) -> PlacedCall:
+    """Drawn anew, with the values that it has for all candidates."""
+    return judge.place(case, seeds.shared_generator(f"{judge.overload.name}/{case.id}"))

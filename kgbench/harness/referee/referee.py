@@ -14,7 +14,6 @@ from typing import Any
 from kgbench.baselines.registry import load_function
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
-from kgbench.harness.attribution.observed import Attribution
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.machine.languages import uses_of
 from kgbench.harness.machine.settings import DEVICE_PROBE, Job
@@ -24,7 +23,6 @@ from kgbench.harness.referee.evaluation import Evaluation, Report, library_key
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.referee.speed import Stopwatch, is_worth_timing
 from kgbench.harness.referee.watching import Watcher
-from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.verdicts import Verdict
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
@@ -113,8 +111,8 @@ class Referee:
         device, now = self.resources.device, self.turns.now
         evaluation = Evaluation(job, problem, self.settings, self.defences, device, now, now())
         evaluation.interpreted = device.type == "cpu" and "triton" in uses_of(job.source or "").mentioned
-        if self.settings.policy != "off" and job.trusted is None and defences.ATTRIBUTION not in evaluation.without:
-            evaluation.attribution = Attribution(problem, device.type == "cuda")
+        if self.settings.policy != "off" and job.trusted is None:
+            evaluation.attribution = self.defences.attribution(problem, device.type == "cuda")
         return evaluation
 
     def _prepare_library(self, evaluation: Evaluation, report: Report) -> None:

@@ -52,7 +52,7 @@ class Resources:
 
     def start_trusted(self) -> Worker:
         """A worker that runs no candidate. Raises HarnessFailed."""
-        return self.starter.start("library")
+        return self.starter.start_trusted("library")
 
     def facts(self) -> dict[str, Any]:
         """What the run's record says about this device and its software."""

@@ -13,12 +13,10 @@ from kgbench.harness.clock.case import Budget
 from kgbench.harness.clock.estimate import Unmeasurable
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import BenchFailed
-from kgbench.harness.clock.physical_bound import impossible
 from kgbench.harness.clock.quiet import DeviceBusy
 from kgbench.harness.clock.work_estimate import work_of
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report, library_key
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.verdict import defences
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
@@ -72,6 +70,7 @@ class Stopwatch:
             evaluation.started + evaluation.deadlines.whole_s,
             resources.turns,
             evaluation.settings.noise,
+            evaluation.defences.bench,
         )
 
     def _budget(self) -> Budget:
@@ -134,8 +133,6 @@ class Stopwatch:
         evaluation, case = self.evaluation, judged.case
         begun = evaluation.now()
         known = evaluation.job.library_times.get(library_key(case))
-        if defences.FRESH in evaluation.without:
-            bench.given = self.resources.first_calls.of(evaluation, bench.judge, case)
         known_times = None if known is None else LibraryTimes.from_json(known)
         judged.verdict, judged.timing = self._measured(bench, case, known_times)
         judged.seconds += evaluation.now() - begun
@@ -177,10 +174,10 @@ class Stopwatch:
         """Whether a device like this one can do the work in that time; a CPU's caches hold too much to say."""
         reached = self.resources.peaks
         on_cpu = self.resources.device.type == "cpu"
-        if timing is None or on_cpu or reached is None or defences.FLOOR in self.evaluation.without:
+        if timing is None or on_cpu or reached is None:
             return PASSED
         work = work_of(bench.judge.overload, case, bench.first)
-        words = "" if work is None else impossible(work, timing, reached)
+        words = "" if work is None else self.evaluation.defences.impossible(work, timing, reached)
         return Verdict(Outcome.REJECTED, f"case {case.id}: faster than is possible: {words}") if words else PASSED
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Final
+from typing import Any
 
 import torch
 
@@ -12,18 +12,15 @@ from kgbench.harness.clock.library import LibrarySide
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.machine.settings import RefereeSettings
 from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.referee.confinement import Confinement
 from kgbench.harness.referee.evaluation import Evaluation, Report
-from kgbench.harness.sandbox.plan import NOTHING, Plan
-from kgbench.harness.verdict import defences
+from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.reference import reference_spec
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.wire.protocol import Channel
-from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle, default_limits, worker_spec
+from kgbench.harness.workers.handle import TRUSTED_STUB, HarnessFailed, WorkerFailed, WorkerHandle, worker_spec
 from kgbench.harness.workers.started import Clock, Side, Worker
 from kgbench.problem.entry_names import entry_names
-
-NO_LIMIT: Final = 1 << 62
-"""Value of each of a worker's limits where the sandbox is left out, in a test of the harness."""
 
 
 class Starter:
@@ -34,15 +31,16 @@ class Starter:
         self.settings = settings
         self.plan = plan
         self.turns = turns
-        self.limits = {**default_limits(), **settings.limits}
 
-    def start(self, role: str, sandboxed: bool = True) -> Worker:
-        """A worker that has its device up. Raises HarnessFailed."""
+    def start_trusted(self, role: str) -> Worker:
+        """A worker that runs no candidate and has its device up. Raises HarnessFailed."""
+        return self._start(role, TRUSTED_STUB, Confinement.of(self.settings, self.plan))
+
+    def _start(self, role: str, stub: str, confinement: Confinement) -> Worker:
         settings = self.settings
-        plan, hidden, limits = self.plan, list(settings.hidden), self.limits
-        if not sandboxed:
-            plan, hidden, limits = NOTHING, [], dict.fromkeys(self.limits, NO_LIMIT)
-        spec = worker_spec(role, settings.device_kind, settings.device_uuid, plan.to_json(), hidden, limits)
+        place = (settings.device_kind, settings.device_uuid)
+        plan, hidden = confinement.plan.to_json(), list(confinement.hidden)
+        spec = worker_spec(role, stub, *place, plan, hidden, confinement.limits)
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
         try:
@@ -61,7 +59,11 @@ class Starter:
         report("start", "")
         role = {None: "candidate", "baseline": "library"}.get(evaluation.job.trusted, "reference")
         with evaluation.phase("start"):
-            worker = self.start(role, sandboxed=role != "candidate" or defences.SANDBOX not in evaluation.without)
+            if role == "candidate":
+                chosen = evaluation.defences
+                worker = self._start(role, chosen.stub, chosen.confine(self.settings, self.plan))
+            else:
+                worker = self.start_trusted(role)
         if evaluation.attribution is not None:
             evaluation.attribution.before_import(worker.handle.supervisor_pid)
         report("import", "")

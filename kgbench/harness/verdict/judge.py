@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
@@ -10,42 +11,64 @@ import torch
 from kgbench.baselines.expected import Answer, Expected
 from kgbench.baselines.registry import load_function
 from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Mismatch
 from kgbench.harness.machine import trace
+from kgbench.harness.verdict.call_messages import CallMessages, written_names
 from kgbench.harness.verdict.canonical import in_one_form
 from kgbench.harness.verdict.compare import Limits, compare
 from kgbench.harness.verdict.contract import OutputContract, forbidden_change
-from kgbench.harness.verdict.defences import CONTRACT, FRESH, VALUES
-from kgbench.harness.verdict.inputs import CallInputs, make_inputs, writable
-from kgbench.harness.verdict.loose_compare import compare_as_others
+from kgbench.harness.verdict.inputs import CallInputs, Chunk, make_inputs, writable
 from kgbench.harness.verdict.narrow_dtypes import either
 from kgbench.harness.verdict.output_specs import Promise, aten_function, aten_promises
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.reference import ReferenceFunction, values_only
 from kgbench.harness.verdict.verdicts import PASSED, Verdict, mismatch_words
 from kgbench.harness.verdict.views import prove_view
-from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, encode_tensor, round_up
+from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.workers.started import Side
-from kgbench.problem.cases import BoundCase, Case, OtherValues, bind
+from kgbench.problem.cases import Case, OtherValues, bind
 from kgbench.problem.model import Overload
 
 SPARE_OUTPUT_BYTES: Final = 4096
 """Bytes of spare memory behind a call's outputs, so that one of a wrong size still comes across and can be named."""
 
 
+ForbiddenChange = Callable[[str, Chunk, torch.Tensor, dict[str, Any]], str | None]
+"""As ``forbidden_change``: what a call changed of one argument and may not."""
+Compare = Callable[[str, torch.Tensor, Expected, Limits], Mismatch | None]
+"""As ``compare``: what is wrong with an output, by its name, its values, what is right and how far it may be off."""
+
+
+@dataclass(frozen=True)
+class JudgeParts:
+    """What a judge is made of."""
+
+    contract: Callable[[Overload, torch.device, ReferenceFunction], OutputContract] = OutputContract
+    messages: Callable[[Overload, OutputContract], CallMessages] = CallMessages
+    forbidden_change: ForbiddenChange = forbidden_change
+    compare: Compare = compare
+    other_values: Callable[[Overload], OtherValues] = OtherValues
+
+
+STRICT_JUDGE: Final = JudgeParts()
+"""The parts that every verdict on a candidate is made with."""
+
+
 class OverloadJudge:
     """Everything that judging calls of one overload needs."""
 
-    def __init__(self, overload: Overload, device: torch.device) -> None:
+    def __init__(self, overload: Overload, device: torch.device, parts: JudgeParts = STRICT_JUDGE) -> None:
         self.overload = overload
         self.device = device
         self.reference = ReferenceFunction.of(overload)
         self.canonical = None if overload.canonical is None else load_function(overload.canonical)
         self.bases = {0}
         """Every base that arrays of pointers were filled in with."""
-        self.without: frozenset[str] = frozenset()
-        """Layers of defence that are left out, in a test of the harness."""
-        self.other_values = OtherValues(overload)
-        self.contract = OutputContract(overload, device, self.reference)
+        self.other_values = parts.other_values(overload)
+        self.contract = parts.contract(overload, device, self.reference)
+        self.messages = parts.messages(overload, self.contract)
+        self.forbidden_change = parts.forbidden_change
+        self.compare = parts.compare
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
     @trace.span("draw")
@@ -59,27 +82,6 @@ class OverloadJudge:
         promises = self.promises(inputs, known)
         out_bytes = SPARE_OUTPUT_BYTES + sum(round_up(promise.nbytes, ALIGNMENT_BYTES) for promise in promises)
         return PlacedCall(inputs, promises, inputs.nbytes, out_bytes if promises else 0, self.listed, known=known)
-
-    def message(self, call: PlacedCall, trusted_reference: bool = False) -> dict[str, Any]:
-        message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes, trusted_reference)
-        message["poison"] = [promise.nbytes for promise in call.promises if promise.nbytes]
-        if FRESH in self.without:
-            message["poison"] = []
-        if CONTRACT in self.without:
-            message["lenient"] = [promise.dtype for promise in call.promises] or [""]
-        message["late"] = call.case.late
-        if trusted_reference:
-            message["kwargs"] |= self._reference_hints(call)
-            return message
-        for position, argument in enumerate(call.inputs.bound.arguments):
-            chunk = call.inputs.chunks.get(argument.name)
-            if chunk is not None and chunk.is_on_host:
-                # No GPU's buffer can be seen from the host, so its values travel with the call.
-                holder, key = (
-                    (message["kwargs"], argument.name) if argument.keyword_only else (message["args"], position)
-                )
-                holder[key] = encode_tensor(chunk.view(chunk.image))
-        return message
 
     def promises(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[Promise, ...]:
         """What is to be returned: by ATen's own rules where it is the library, else what reference and file say.
@@ -127,10 +129,10 @@ class OverloadJudge:
         """One call, judged; the generator is for a second one where a view is to be proven. Raises WorkerFailed."""
         self.fill(side, call)
         synchronize(self.device)
-        message = {"op": "call", **self.message(call, reference)}
+        message = {"op": "call", **self.messages.message(call, reference)}
         reply = side.handle.request(message, timeout_s, call.label)
         verdict = self.contract.check(call, reply)
-        if verdict is not PASSED and CONTRACT not in self.without:
+        if verdict is not PASSED:
             return verdict
         snapshot = call.snapshot(side)
         verdict = self.judge(call, snapshot)
@@ -155,7 +157,7 @@ class OverloadJudge:
         for name, chunk in call.inputs.chunks.items():
             begin = chunk.offset - call.inputs.start
             after = snapshot[begin : begin + chunk.image.numel()]
-            change = None if CONTRACT in self.without else forbidden_change(name, chunk, after, variables)
+            change = self.forbidden_change(name, chunk, after, variables)
             if change is not None:
                 return Verdict(Outcome.INPUT_CHANGED, change)
             if chunk.spec.access != "read":
@@ -187,10 +189,7 @@ class OverloadJudge:
             got = outputs.get(name)
             if got is None or got.shape != wanted.value.shape:
                 return Verdict(Outcome.WRONG_VALUE, f"{name}: no right answer has this canonical form")
-            if VALUES in self.without:
-                mismatch = compare_as_others(name, got, wanted)
-            else:
-                mismatch = compare(name, got, wanted, self.limits(call.case))
+            mismatch = self.compare(name, got, wanted, self.limits(call.case))
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
         return PASSED
@@ -237,34 +236,6 @@ class OverloadJudge:
         mask = writable(chunk, call.case.variables)
         view = mask.as_strided(chunk.spec.shape, chunk.spec.strides, chunk.spec.offset)
         return view[list(chunk.spec.slots)] if chunk.spec.slots else view
-
-    def _reference_hints(self, call: PlacedCall) -> dict[str, Any]:
-        views = {
-            name: [
-                list(chunk.spec.shape),
-                list(chunk.spec.strides),
-                0,
-                None if chunk.spec.live is None else chunk.spec.live.text,
-                {k: v for k, v in call.case.variables.items() if isinstance(v, (int, str, bool))},
-                list(chunk.spec.slots),
-            ]
-            for name, chunk in call.inputs.chunks.items()
-        }
-        returns = [promise.dtype for promise in call.promises]
-        return {
-            "_views": views,
-            "_written": list(written_names(call.inputs.bound)),
-            "_returns": returns,
-            "_strides": [None if promise.strides is None else list(promise.strides) for promise in call.promises],
-            "_alias": any(promise.shares for promise in call.promises),
-            "_plain": self.contract.plain,
-            "_returned_argument": self.overload.returned_argument,
-        }
-
-
-def written_names(bound: BoundCase) -> tuple[str, ...]:
-    """Names of the tensors that a call writes."""
-    return tuple(spec.name for spec in bound.specs if spec.access != "read")
 
 
 def warm_up() -> None:

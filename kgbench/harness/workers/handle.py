@@ -7,13 +7,17 @@ import os
 import secrets
 import select
 import signal
-from typing import Any
+from typing import Any, Final
 
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import processes, trace
 from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
 
+CANDIDATE_STUB: Final = "kgbench.harness.candidate.worker:Stub"
+"""Dotted path of what answers requests in a candidate's worker."""
+TRUSTED_STUB: Final = "kgbench.harness.process.trusted_worker:TrustedStub"
+"""The same for a worker that runs the library or a reference."""
 EXIT_NEWS_S = 15.0
 """Seconds that a supervisor may take to clear its worker's tree and say so."""
 
@@ -231,15 +235,20 @@ def _outcome_of(types: list[str], words: str) -> Outcome:
 
 def worker_spec(
     role: str,
+    stub: str,
     device_kind: str,
     device_uuid: str,
     plan: dict[str, Any],
     hidden: list[str],
     limits: dict[str, int],
 ) -> dict[str, Any]:
-    """What a fork server needs to start a worker. Trusted roles see baselines, so nothing is hidden from them."""
+    """What a fork server needs to start a worker. Trusted roles see baselines, so nothing is hidden from them.
+
+    ``stub`` is the dotted path of the class that answers requests there.
+    """
     return {
         "role": role,
+        "stub": stub,
         "device_kind": device_kind,
         "device_uuid": device_uuid,
         "plan": plan,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from kgbench.harness.machine.settings import Job
-from kgbench.harness.verdict.defences import LAYERS
+from kgbench.selftest.ablation.layers import LAYERS
 
 ABLATING_REFEREE: Final = "kgbench.selftest.ablation.referee:main"
 """``Settings.referee`` of a session that takes such jobs; every other refuses them."""

@@ -8,11 +8,12 @@ from typing import Any
 
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
-from kgbench.harness.referee.defences import Defences
 from kgbench.harness.referee.evaluation import Report
 from kgbench.harness.referee.process import serve
 from kgbench.harness.referee.referee import Referee
+from kgbench.harness.referee.seeds import Seeds
 from kgbench.selftest.ablation.job import AblatedJob
+from kgbench.selftest.ablation.weakened import weakened
 
 
 class AblatingReferee(Referee):
@@ -26,7 +27,8 @@ class AblatingReferee(Referee):
         without = job.without if isinstance(job, AblatedJob) else ()
         if not without:
             return super().evaluate(job, report)
-        weak = Referee(self.resources, Defences(frozenset(without)))
+        seeds = Seeds(self.settings.seed, job, self.resources.device)
+        weak = Referee(self.resources, weakened(frozenset(without), seeds))
         result = weak.evaluate(replace(job, library_times={}), report)
         return replace(result, reason=f"WITHOUT {', '.join(without)}: {result.reason}", without=tuple(without))
 

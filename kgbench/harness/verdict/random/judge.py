@@ -15,8 +15,7 @@ import torch
 
 from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
 from kgbench.core.outcomes import Outcome
-from kgbench.harness.verdict.compare import compare
-from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_of, first_failure
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
@@ -49,16 +48,16 @@ class Seeding:
         return self.default is None and self.own is None
 
 
-def judge_for(overload: Overload, device: torch.device) -> OverloadJudge:
+def judge_for(overload: Overload, device: torch.device, parts: JudgeParts = STRICT_JUDGE) -> OverloadJudge:
     """The judge of an overload's kind."""
-    return (RandomJudge if overload.kind == "random" else OverloadJudge)(overload, device)
+    return (RandomJudge if overload.kind == "random" else OverloadJudge)(overload, device, parts)
 
 
 class RandomJudge(OverloadJudge):
     """Judges calls of one overload of kind random."""
 
-    def __init__(self, overload: Overload, device: torch.device) -> None:
-        super().__init__(overload, device)
+    def __init__(self, overload: Overload, device: torch.device, parts: JudgeParts = STRICT_JUDGE) -> None:
+        super().__init__(overload, device, parts)
         self.referee = torch.Generator(device)
         """Generator of numbers that the candidate never sees."""
         self.referee.seed()
@@ -71,7 +70,7 @@ class RandomJudge(OverloadJudge):
         self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float, reference: bool
     ) -> Verdict:
         """Four calls, judged one by one and together. Raises WorkerFailed."""
-        message = {"op": "call", **self.message(call, reference)}
+        message = {"op": "call", **self.messages.message(call, reference)}
         passed = _takes_generator(call)
         results: list[Outputs] = []
         for seeding in _seedings(generator, passed):
@@ -106,7 +105,7 @@ class RandomJudge(OverloadJudge):
             if isinstance(answer, Follows):
                 exact = not (answer.rounded and got.dtype.itemsize == 2)
                 answer, limits = Expected(answer.value(outputs)), replace(limits, exact=exact)
-            mismatch = compare(name, got, answer, limits)
+            mismatch = self.compare(name, got, answer, limits)
             if mismatch is not None:
                 return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
         return PASSED

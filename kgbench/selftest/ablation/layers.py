@@ -1,8 +1,4 @@
-"""The layers of defence, named once. A test of the harness may leave one out to see that it is what catches an exploit.
-
-Only a session that was opened with ``Settings.ablation`` may, which no command but ``kgbench selftest`` does; every
-result of such a job says what was left out (``Result.without``). No torch, and no answers.
-"""
+"""The layers of defence, named once. ``weakened.py`` makes a referee without some; its results say so. No torch."""
 
 from __future__ import annotations
 
@@ -38,7 +34,7 @@ WITHOUT: Final = {
     CONTRACT: "whatever is returned is taken as a tensor, and nobody looks at what was written elsewhere",
     FRESH: "a case has the same values in the same memory in each call, and only its first call is judged",
     VALUES: "the bench shapes with normal values alone, within 1e-2 in 99 % of the elements, NaN as a wildcard",
-    CLOCK: "the worker says itself what a window took",
+    CLOCK: "the candidate's worker says itself what a window took",
     SINGLES: "nothing but windows of many calls is timed",
     FREEZING: "candidates and what they left on the device run on at all times",
     ATTRIBUTION: "nobody asks whose work it was",

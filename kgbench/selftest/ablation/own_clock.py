@@ -1,4 +1,4 @@
-"""A clock that the candidate could change: for tests of the harness without the referee's clock."""
+"""A clock that the candidate could change."""
 
 from __future__ import annotations
 

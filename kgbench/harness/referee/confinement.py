@@ -1,0 +1,25 @@
+"""What a worker is shut off from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgbench.harness.machine.settings import RefereeSettings
+from kgbench.harness.sandbox.plan import Plan
+from kgbench.harness.workers.handle import default_limits
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """Sandbox, hidden folders and limits of one worker."""
+
+    plan: Plan
+    hidden: tuple[str, ...]
+    """Folders that it does not see, if it is a candidate's."""
+    limits: dict[str, int]
+    """As from ``default_limits``."""
+
+    @classmethod
+    def of(cls, settings: RefereeSettings, plan: Plan) -> Confinement:
+        """All that this machine has, and what the session sets."""
+        return cls(plan, settings.hidden, {**default_limits(), **settings.limits})

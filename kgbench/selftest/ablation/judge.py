@@ -1,0 +1,68 @@
+"""A judge that overlooks what others overlook: parts of ``JudgeParts``, and fewer cases."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import torch
+
+from kgbench.harness.verdict.call_messages import CallMessages
+from kgbench.harness.verdict.case_source import CaseSource
+from kgbench.harness.verdict.contract import OutputContract
+from kgbench.harness.verdict.inputs import Chunk
+from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.verdict.verdicts import PASSED, Verdict
+from kgbench.harness.wire.protocol import Message
+from kgbench.problem.cases import Case, OtherValues
+from kgbench.problem.model import Overload
+
+
+class NoContract(OutputContract):
+    """Whatever is returned will do."""
+
+    def check(self, call: PlacedCall, reply: dict[str, Any]) -> Verdict:
+        return PASSED
+
+
+def nothing_is_forbidden(name: str, chunk: Chunk, after: torch.Tensor, variables: dict[str, Any]) -> None:
+    """Nobody looks at what was written elsewhere."""
+
+
+class WeakMessages(CallMessages):
+    """Calls in memory that still holds what it held, or whose outputs are taken as tensors whatever they are."""
+
+    def __init__(self, overload: Overload, contract: OutputContract, *, poisoned: bool, lenient: bool) -> None:
+        super().__init__(overload, contract)
+        self.poisoned = poisoned
+        self.lenient = lenient
+
+    def message(self, call: PlacedCall, trusted_reference: bool = False) -> Message:
+        message = super().message(call, trusted_reference)
+        if not self.poisoned:
+            message["poison"] = []
+        if self.lenient and not trusted_reference:
+            message["lenient"] = [promise.dtype for promise in call.promises] or [""]
+        return message
+
+
+class WeakCases(CaseSource):
+    """Timed cases alone, or each case once."""
+
+    def __init__(self, *, timed_only: bool, once: bool) -> None:
+        self.timed_only = timed_only
+        self.once = once
+
+    def all_of(self, overload: Overload, device_kind: str, memory_gb: float, secret: str) -> list[Case]:
+        cases = super().all_of(overload, device_kind, memory_gb, secret)
+        return [case for case in cases if case.phase == "bench" or not self.timed_only]
+
+    def rechecks(self, cases: list[Case], other_values: OtherValues, choose: random.Random) -> list[Case]:
+        return [] if self.once else super().rechecks(cases, other_values, choose)
+
+
+class NoOtherValues(OtherValues):
+    """A timed case has its own values and no others."""
+
+    def of(self, case: Case) -> list[Case]:
+        return []

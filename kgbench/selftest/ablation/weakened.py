@@ -1,0 +1,79 @@
+"""The defences of a referee, less some layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from kgbench.harness.clock.bench import BenchParts
+from kgbench.harness.machine.settings import RefereeSettings
+from kgbench.harness.referee.confinement import Confinement
+from kgbench.harness.referee.defences import Defences
+from kgbench.harness.referee.seeds import Seeds
+from kgbench.harness.sandbox.plan import NOTHING, Plan
+from kgbench.harness.verdict.judge import JudgeParts
+from kgbench.harness.workers.handle import default_limits
+from kgbench.selftest.ablation.bench import FirstCallAgain, NoFreezer, NoOutputChecks, SelfTimedWindows, WeakCaseTiming
+from kgbench.selftest.ablation.comparison import compare_as_others
+from kgbench.selftest.ablation.judge import NoContract, NoOtherValues, WeakCases, WeakMessages, nothing_is_forbidden
+from kgbench.selftest.ablation.layers import (
+    ATTRIBUTION,
+    CLOCK,
+    CONTRACT,
+    FLOOR,
+    FREEZING,
+    FRESH,
+    SANDBOX,
+    SINGLES,
+    VALUES,
+)
+
+WEAK_STUB: Final = "kgbench.selftest.ablation.worker:WeakStub"
+"""Dotted path of what answers requests in a worker whose word is believed, or whose outputs may be anything."""
+NO_LIMIT: Final = 1 << 62
+"""Value of each of a worker's limits without the sandbox."""
+
+
+def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
+    """All defences but these layers. ``seeds``: of the job that is judged."""
+    defences = Defences(
+        cases=WeakCases(timed_only=VALUES in without, once=FRESH in without),
+        judge=_judge(without),
+        bench=_bench(without, seeds),
+    )
+    if without & {CONTRACT, CLOCK}:
+        defences = replace(defences, stub=WEAK_STUB)
+    if SANDBOX in without:
+        defences = replace(defences, confine=_nowhere)
+    if ATTRIBUTION in without:
+        defences = replace(defences, attribution=lambda problem, cuda: None)
+    if FLOOR in without:
+        defences = replace(defences, impossible=lambda work, timing, peaks: "")
+    return defences
+
+
+def _judge(without: frozenset[str]) -> JudgeParts:
+    lenient = CONTRACT in without
+    parts = JudgeParts(messages=partial(WeakMessages, poisoned=FRESH not in without, lenient=lenient))
+    if lenient:
+        parts = replace(parts, contract=NoContract, forbidden_change=nothing_is_forbidden)
+    if VALUES in without:
+        parts = replace(parts, compare=compare_as_others, other_values=NoOtherValues)
+    return parts
+
+
+def _bench(without: frozenset[str], seeds: Seeds) -> BenchParts:
+    # A probe needs fresh inputs, a clock that is not its own, and a candidate that can be stopped.
+    probes = not without & {FRESH, CLOCK, FREEZING}
+    parts = BenchParts(case=partial(WeakCaseTiming, probes=probes, singles=SINGLES not in without))
+    if FRESH in without:
+        parts = replace(parts, layout=FirstCallAgain(seeds), checks=NoOutputChecks)
+    if FREEZING in without:
+        parts = replace(parts, freezer=NoFreezer)
+    return replace(parts, windows=SelfTimedWindows) if CLOCK in without else parts
+
+
+def _nowhere(settings: RefereeSettings, plan: Plan) -> Confinement:
+    """No sandbox, no folder hidden, no limits."""
+    return Confinement(NOTHING, (), dict.fromkeys({**default_limits(), **settings.limits}, NO_LIMIT))
