@@ -34,6 +34,8 @@ class Written:
         turns = SimpleNamespace(now=lambda: 0.0)
         self.device = SimpleNamespace(cuda=False, turns=turns, flush=lambda: self.log.append("flush"))
         self.device.is_quiet = lambda: self.log.append("look for quiet") or self.quiet
+        self.short = True
+        self.device.is_short = lambda flush_us: self.short
 
     def handle(self, name: str, answer: int) -> SimpleNamespace:
         def post(message: dict[str, Any], what: str) -> None:
@@ -129,6 +131,33 @@ def test_a_device_that_is_not_quiet_times_nothing(written: Written) -> None:
     with pytest.raises(DeviceBusy):
         runner.run(OverheadWindow("library", queued=False), "case 1")
     assert "library opens" not in written.log
+
+
+def test_a_flush_that_is_not_short_has_a_librarys_window_wait_for_quiet(written: Written) -> None:
+    runner = written.runner()
+    runner.timing, written.short = True, False
+    runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    assert written.log[3:] == ["values in", "flush", "look for quiet", "secure 4 of 512"]
+    runner.settle("library")
+    runner.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    assert written.log.count("look for quiet") == 2, "a candidate's own work is in its time"
+
+
+def test_a_library_that_is_ready_on_a_busy_device_is_let_go(written: Written) -> None:
+    runner = written.runner()
+    runner.timing, written.short = True, False
+    answers = iter((True, False))
+    written.device.is_quiet = lambda: next(answers)
+    with pytest.raises(DeviceBusy):
+        runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    assert written.clocks["library"].page.words[ControlPage.RELEASE] == written.posted[0]["epoch"]
+    assert runner.owed == {"library": 1}
+
+
+def test_what_is_to_be_done_meanwhile_is_done_once_the_worker_was_asked(written: Written) -> None:
+    values = written.inputs("values", 4)
+    written.runner().run(TimedWindow("candidate", values, True), "case 1", lambda: written.log.append("draw"))
+    assert written.log[:3] == ["candidate opens", "draw", "candidate stops"]
 
 
 def test_a_queue_that_waits_for_the_device_is_let_go_and_tried_again(

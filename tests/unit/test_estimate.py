@@ -15,6 +15,7 @@ from kgbench.harness.clock.estimate import (
     Unmeasurable,
     enough,
     estimate,
+    is_followed,
     is_slow,
     log_ratios,
     per_call,
@@ -82,15 +83,27 @@ def test_what_takes_no_longer_than_nothing_has_no_time(library_us: float, candid
 
 
 def test_timing_ends_with_a_narrow_interval_or_when_it_is_late_after_whole_pairs_of_pairs() -> None:
-    def ends(count: int, late: bool = False, spread: float = 0.0) -> bool:
+    def ends(count: int, late: bool = False, spread: float = 0.0, noise: float = 0.0) -> bool:
         windows = [
             (window("library", 100.0), window("candidate", 100.0 * (1.0 + spread * number))) for number in range(count)
         ]
-        return enough(windows, OVERHEAD_US, late)
+        return enough(windows, OVERHEAD_US, noise, late)
 
     assert [count for count in range(MAX_PAIRS + 1) if ends(count)] == [*range(MIN_PAIRS, MAX_PAIRS + 1, 2)]
     assert [count for count in range(MAX_PAIRS + 1) if ends(count, spread=0.1)] == [MAX_PAIRS]
     assert [count for count in range(6) if ends(count, late=True)] == [2, 4]
+    # The half-width of six pairs with a step of 0.4 % is 1 %: too much by itself, little beside a noise of 2.1 %.
+    assert not ends(MIN_PAIRS, spread=0.004)
+    assert not ends(MIN_PAIRS, spread=0.004, noise=0.019)
+    assert ends(MIN_PAIRS, spread=0.004, noise=0.021)
+
+
+def test_a_pair_that_is_said_to_follow_does() -> None:
+    windows = [(window("library", 100.0), window("candidate", 100.0))] * MAX_PAIRS
+    for count in range(1, MAX_PAIRS + 1):
+        assert is_followed(count) <= (not enough(windows[:count], OVERHEAD_US, 0.0, late=False)), count
+    assert is_followed(1)
+    assert not is_followed(MIN_PAIRS)
 
 
 def test_a_candidate_is_slow_above_twice_the_librarys_time() -> None:

@@ -98,7 +98,7 @@ class Bench:
         """
         layout = self.parts.layout(self.judge, case, self.generator)
         run = self._case(case, layout)
-        run.queued, run.known = self.windows.queues, known
+        run.queued, run.known, run.noise = self.windows.queues, known, self.noise
         # What lies in the host's memory travels before any window's values are drawn.
         on_host = any(chunk.is_on_host for chunk in layout.first.inputs.chunks.values())
         if not on_host:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,9 +12,19 @@ import torch
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
-from kgbench.harness.clock.estimate import Pair, enough, is_slow, least, per_call, single_calls
+from kgbench.harness.clock.estimate import (
+    Pair,
+    enough,
+    is_followed,
+    is_slow,
+    least,
+    medians,
+    per_call,
+    single_calls,
+)
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks
+from kgbench.harness.clock.statistics import null_noise
 from kgbench.harness.clock.window import OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
 from kgbench.harness.machine import trace
@@ -103,6 +114,8 @@ class CaseTiming:
         """Windows are queued before their release, so that no launch is in the time."""
         self.known: LibraryTimes | None = None
         """Stands in for windows of the library."""
+        self.noise: Mapping[str, float] = {}
+        """Noise of a ratio that a null test on this device showed, by range of time as in NULL_NOISE."""
         self.others: list[Case] = []
         """The same case in other values, as check cases are drawn."""
         self._replayed: dict[str, int] = {}
@@ -171,20 +184,22 @@ class CaseTiming:
         side.handle.request(request, self.budget.window_deadline_s, f"case {self.case.id}, preparing")
         self._prepared[name] = calls
 
-    def _run(self, plan: OverheadWindow | TimedWindow) -> Window:
+    def _run(self, plan: OverheadWindow | TimedWindow, meanwhile: Callable[[], None] = lambda: None) -> Window:
         what = f"case {self.case.id}, timing"
         if self.windows.turns.now() > self.deadline:
             candidate = self.windows.candidate
             candidate.kill("deadline")
             raise WorkerFailed(candidate, Outcome.TIMEOUT, f"{what}: the whole evaluation took too long", "")
-        return self.windows.run(plan, what)
+        return self.windows.run(plan, what, meanwhile)
 
-    def _timed_window(self, name: str, inputs: WindowInputs, kind: str, queued: bool) -> Window:
+    def _timed_window(
+        self, name: str, inputs: WindowInputs, kind: str, queued: bool, meanwhile: Callable[[], None] = lambda: None
+    ) -> Window:
         """A window of one side; a choice of the candidate's outputs is kept. Known windows of the library are not run
         again."""
         if name == "library" and self.known is not None and kind in ("window", "single"):
             return self._replay(self.known, kind)
-        window = self._run(TimedWindow(name, inputs, queued, kind))
+        window = self._run(TimedWindow(name, inputs, queued, kind), meanwhile)
         if name == "candidate":
             self.timed += window.calls
             self.checks.choose_kept(self.kept, inputs, window.calls)
@@ -256,10 +271,15 @@ class CaseTiming:
             self._prepare(name, calls)
         pairs: list[Pair] = []
         late = False
-        while not enough(pairs, self.windows.overhead_us, late):
-            order = ("library", "candidate") if len(pairs) % 2 == 0 else ("candidate", "library")
-            inputs = self._draw(calls)
-            got = {name: self._timed_window(name, inputs, "window", self.queued) for name in order}
+        ahead: list[WindowInputs] = []
+        while not enough(pairs, self.windows.overhead_us, self._noise(pairs), late):
+            first, second = ("library", "candidate") if len(pairs) % 2 == 0 else ("candidate", "library")
+            inputs = ahead.pop() if ahead else self._draw(calls)
+            got = {first: self._timed_window(first, inputs, "window", self.queued)}
+            # Drawing takes as long as queueing, so the next pair's values are drawn beside it.
+            following = self.queued and is_followed(len(pairs) + 1)
+            draw = (lambda: ahead.append(self._draw(calls))) if following else (lambda: None)
+            got[second] = self._timed_window(second, inputs, "window", self.queued, draw)
             pairs.append((got["library"], got["candidate"]))
             if self.choose.random() < PROBE_PROBABILITY:
                 self.probe(calls, pairs)
@@ -267,8 +287,18 @@ class CaseTiming:
         self.probe(calls, pairs)
         return pairs
 
+    def _noise(self, pairs: list[Pair]) -> float:
+        """Half-width of the null test's noise in the range of the library's time."""
+        if not pairs:
+            return 0.0
+        library_us, _ = medians(pairs, self.windows.overhead_us)
+        return null_noise(self.judge.device.type, library_us, self.queued, self.noise)[0]
+
     def singles(self, pairs: list[Pair]) -> tuple[float, float] | None:
         """Least times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out."""
+        if pairs[0][0].calls == 1:
+            # Windows of one call are single calls.
+            return None
         times: dict[str, list[float]] = {name: [] for name in self.windows.sides}
         for step in range(SINGLE_STEPS):
             inputs = self._draw(1)

@@ -22,6 +22,8 @@ MAX_PAIRS: Final = 16
 """Pairs of windows after which timing a case ends."""
 TARGET_HALF_WIDTH: Final = 0.004
 """Half-width of the log ratio's interval below which no more pairs are needed."""
+TARGET_NOISE_SHARE: Final = 0.5
+"""The same as a share of the null test's noise: both add up as squares, so the interval grows by 12 % at most."""
 SLOW: Final = 2.0
 """Ratio candidate / library above which a candidate is slow: windows have as many calls as the slower side has time
 for, so the library's are then too short to be kept, and no probe window follows a pair."""
@@ -95,13 +97,22 @@ def single_calls(
     return None
 
 
-def enough(pairs: Sequence[Pair], overhead_us: float, late: bool) -> bool:
-    """Whether timing a case may end. ``late``: its time is over."""
+def enough(pairs: Sequence[Pair], overhead_us: float, noise: float, late: bool) -> bool:
+    """Whether timing a case may end.
+
+    ``noise``: half-width of the null test's noise of a ratio, which the interval includes. ``late``: its time is over.
+    """
     if len(pairs) >= MAX_PAIRS:
         return True
     if len(pairs) % 2 or len(pairs) < 2:
         return False
-    return late or (len(pairs) >= MIN_PAIRS and half_width(log_ratios(pairs, overhead_us)) < TARGET_HALF_WIDTH)
+    target = max(TARGET_HALF_WIDTH, TARGET_NOISE_SHARE * math.log1p(noise))
+    return late or (len(pairs) >= MIN_PAIRS and half_width(log_ratios(pairs, overhead_us)) < target)
+
+
+def is_followed(count: int) -> bool:
+    """Whether another pair follows after so many, unless the case is late."""
+    return count < MIN_PAIRS or (count % 2 == 1 and count < MAX_PAIRS)
 
 
 def is_slow(pairs: Sequence[Pair]) -> bool:

@@ -42,7 +42,8 @@ class LibraryTimes:
             return None
         if timing.candidate_us > SLOW * timing.library_us:
             return None
-        if {window.kind for window in mine} != {"window", "single"}:
+        # Windows of one call are single calls.
+        if {window.kind for window in mine} != ({"window"} if most == 1 else {"window", "single"}):
             return None
         return cls(mine, least(overheads), timing.library_call_us, timing.queued)
 

@@ -18,7 +18,7 @@ from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHa
 FLUSH_BYTES: Final = 256 << 20
 """Bytes written to push everything out of a GPU's cache."""
 QUIET_FLUSHES: Final = 3
-"""Short flushes in a row after which the device counts as quiet."""
+"""Short flushes in a row after which the device counts as quiet once a flush was not short."""
 QUIET_US: Final = 60.0
 """Time in µs by which a short flush may exceed QUIET_FACTOR times the shortest one seen on the device."""
 QUIET_FACTOR: Final = 1.5
@@ -66,6 +66,9 @@ class QuietDevice:
     @trace.span("flush")
     def flush(self) -> float:
         """Push inputs and outputs out of the cache, so that every call starts cold; the microseconds that it took."""
+        if self.scratch is not None:
+            # What was asked of the device before is no part of the time.
+            torch.cuda.synchronize()
         begun_ns = time.perf_counter_ns()
         if self.scratch is not None:
             self.scratch.fill_(self.choose.randrange(256))
@@ -76,15 +79,22 @@ class QuietDevice:
     def is_quiet(self, deadline_s: float = QUIET_DEADLINE_S) -> bool:
         """Whether flushes soon take no longer than they have taken on this device: one that works for another process,
         too, takes turns of milliseconds."""
-        in_a_row, until = 0, time.monotonic() + deadline_s
-        while self.cuda and in_a_row < QUIET_FLUSHES:
-            took_us, known = self.flush(), self.turns.page.quiet_us
-            if not known or took_us < known:
-                self.turns.page.quiet_us = took_us
-            in_a_row = in_a_row + 1 if took_us <= QUIET_FACTOR * known + QUIET_US else 0
+        in_a_row, needed, until = 0, 1, time.monotonic() + deadline_s
+        while self.cuda and in_a_row < needed:
+            if self.is_short(self.flush()):
+                in_a_row += 1
+            else:
+                in_a_row, needed = 0, QUIET_FLUSHES
             if time.monotonic() > until:
                 return False
         return True
+
+    def is_short(self, flush_us: float) -> bool:
+        """Whether a flush of so many µs found a quiet device. The shortest one of the device is remembered."""
+        known = self.turns.page.quiet_us
+        if not known or flush_us < known:
+            self.turns.page.quiet_us = flush_us
+        return not self.cuda or flush_us <= QUIET_FACTOR * known + QUIET_US
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:

@@ -27,6 +27,8 @@ from kgbench.harness.workers.started import Clock, Side
 
 QUEUE_DEADLINE_S: Final = 3.0
 """Seconds in which a worker must have queued a window's calls; later, one of them waits for the device."""
+TRIAL_DEADLINE_S: Final = 0.5
+"""The same where it is only tried whether calls can be queued: what cannot be is timed with its launches."""
 STALLS: Final = 3
 """Attempts to queue a window before its worker fails: a kernel's first launch loads it, which waits for the device."""
 HOLD_S: Final = 1.0
@@ -131,8 +133,13 @@ class WindowRunner:
     def candidate(self) -> WorkerHandle:
         return self.sides["candidate"].handle
 
-    def run(self, plan: OverheadWindow | TimedWindow, what: str) -> Window:
-        """Run one window; its outputs are in ``outputs`` afterwards. Raises WorkerFailed, DeviceBusy."""
+    def run(
+        self, plan: OverheadWindow | TimedWindow, what: str, meanwhile: Callable[[], None] = lambda: None
+    ) -> Window:
+        """Run one window; its outputs are in ``outputs`` afterwards. Raises WorkerFailed, DeviceBusy.
+
+        ``meanwhile`` is called while the worker queues its calls.
+        """
         side, clock = self.sides[plan.side], self.clocks[plan.side]
         self.settle(plan.side)
         hostile = side.handle is self.candidate
@@ -140,13 +147,13 @@ class WindowRunner:
             self.freezer.freeze()
             if self.timing:
                 self.freezer.await_quiet()
-        self._open(side, clock, plan, what)
+        self._open(side, clock, plan, what, meanwhile)
         if plan.queued and hostile:
             # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
             self.freezer.freeze()
         if plan.inputs is not None:
             plan.inputs.fill(side)
-        self.device.flush()
+        self._flush(plan.side, clock, hostile)
         done_us, released_ns = self._release(side, clock, what)
         plan.at_done(side, self._frozen)
         self._spin(side, clock, ControlPage.SECURED, self.turns.now() + self.limit_s, what)
@@ -172,7 +179,8 @@ class WindowRunner:
         self.settle(name)
         inputs.fill(side)
         self.device.flush()
-        if not self._queued(side, clock, TimedWindow(name, inputs, True), what):
+        self._post(side, clock, TimedWindow(name, inputs, True), what)
+        if not self._queued(side, clock, TRIAL_DEADLINE_S, what):
             return False
         clock.page.words[ControlPage.RELEASE] = clock.epoch
         side.handle.reply(clock.epoch, self.limit_s, what)
@@ -199,15 +207,38 @@ class WindowRunner:
         yield
         self.candidate.thaw()
 
+    def _flush(self, name: str, clock: Clock, hostile: bool) -> None:
+        """Make the cache cold; before a window of the library's the device must be quiet, too. Raises DeviceBusy."""
+        short = self.device.is_short(self.device.flush())
+        if hostile or short or not self.timing:
+            return
+        try:
+            self.freezer.await_quiet()
+        except DeviceBusy:
+            clock.page.words[ControlPage.RELEASE] = clock.epoch
+            self.owed[name] = clock.epoch
+            raise
+
     @trace.span("queue")
-    def _open(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, what: str) -> None:
+    def _open(
+        self,
+        side: Side,
+        clock: Clock,
+        plan: OverheadWindow | TimedWindow,
+        what: str,
+        meanwhile: Callable[[], None],
+    ) -> None:
         """Have the worker queue its calls, or wait beside them, until the release. Raises WorkerFailed."""
+        self._post(side, clock, plan, what)
+        meanwhile()
         if not plan.queued:
-            self._post(side, clock, plan, what)
             side.handle.reply(clock.epoch, self.limit_s, what)
             return
-        if any(self._queued(side, clock, plan, what) for _ in range(STALLS)):
-            return
+        for attempt in range(STALLS):
+            if attempt:
+                self._post(side, clock, plan, what)
+            if self._queued(side, clock, QUEUE_DEADLINE_S, what):
+                return
         side.handle.kill("deadline")
         words = (
             f"{what}: {STALLS} times a queue of calls waited for the device in the middle; what compiles or loads "
@@ -215,11 +246,10 @@ class WindowRunner:
         )
         raise WorkerFailed(side.handle, Outcome.TIMEOUT, words, side.handle.log_tail)
 
-    def _queued(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, what: str) -> bool:
-        """Have the worker queue its calls behind the flag. False if it waits for the device in between, which waits
-        for the flag: the calls are let go then, and are nobody's time."""
-        self._post(side, clock, plan, what)
-        ready = select.select([side.handle.channel, side.handle.control], [], [], QUEUE_DEADLINE_S)[0]
+    def _queued(self, side: Side, clock: Clock, deadline_s: float, what: str) -> bool:
+        """Wait until the worker has queued the calls it was asked for. False if it waits for the device in between,
+        which waits for the flag: the calls are let go then, and are nobody's time."""
+        ready = select.select([side.handle.channel, side.handle.control], [], [], deadline_s)[0]
         if not ready:
             clock.page.words[ControlPage.RELEASE] = clock.epoch
         side.handle.reply(clock.epoch, self.limit_s, what)
