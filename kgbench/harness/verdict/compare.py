@@ -192,11 +192,15 @@ def _scale(value: torch.Tensor, magnitude: torch.Tensor | None, finite: torch.Te
 def _rms(errors: _Errors, limits: Limits) -> tuple[float, float]:
     """Root mean square of the errors and what is allowed; the latter 0 where the rule has no such test."""
     factor, usable = limits.rms_factor(), errors.finite
-    if factor is None or int(usable.sum()) < _RMS_NEEDS_ELEMENTS:
+    if factor is None or usable.numel() < _RMS_NEEDS_ELEMENTS:
         return 0.0, 0.0
-    rms = float(errors.error[usable].square().mean().sqrt())
-    allowed = errors.eps * factor * float(errors.scale[usable].square().mean().sqrt())
-    return rms, allowed + 0.6 * float(errors.rounding[usable].square().mean().sqrt())
+    squares = [torch.where(usable, each, 0.0).square().sum() for each in (errors.error, errors.scale, errors.rounding)]
+    # One transfer: each waits for the device, which others use, too.
+    count, error, scale, rounding = torch.stack([usable.sum().double(), *squares]).tolist()
+    if count < _RMS_NEEDS_ELEMENTS:
+        return 0.0, 0.0
+    rms, scale_rms, rounding_rms = (math.sqrt(total / count) for total in (error, scale, rounding))
+    return rms, errors.eps * factor * scale_rms + 0.6 * rounding_rms
 
 
 def _rms_mismatch(name: str, got: torch.Tensor, errors: _Errors, limits: Limits) -> Mismatch | None:
