@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
 from kgbench.harness.clock.outputs import SecuredOutputs
-from kgbench.harness.clock.quiet import Freezer, QuietDevice
+from kgbench.harness.clock.quiet import DeviceBusy, Freezer, QuietDevice
 from kgbench.harness.clock.window_inputs import WindowInputs
 from kgbench.harness.machine import trace
 from kgbench.harness.wire.buffers import ControlPage

@@ -14,9 +14,11 @@ from typing import Any, Final
 import torch
 
 from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.settings import RefereeSettings
 from kgbench.harness.machine.timing_lock import Page, Turns
+from kgbench.harness.referee.evaluation import Report
 from kgbench.harness.referee.referee import Referee
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.sandbox.plan import Plan
@@ -55,11 +57,7 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
             message = coordinator.receive()
         except ChannelClosed:
             break
-        try:
-            with trace.span("candidate", problem=message["job"]["problem_id"], model=message["job"]["model"]):
-                _serve(referee, coordinator, message)
-        finally:
-            trace.flush()
+        _serve(referee, coordinator, message)
     with contextlib.suppress(HarnessFailed):
         referee.close()
 
@@ -82,7 +80,7 @@ def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> N
             coordinator.send({"event": "phase", "phase": phase, "detail": detail})
 
     try:
-        result = referee.evaluate(referee.job(message["job"]), report)
+        result = _judged(referee, message["job"], report)
         sick = referee.sickness(result)
         if sick:
             # What was found on a device that does not compute says nothing about the candidate.
@@ -99,6 +97,15 @@ def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> N
         raise SystemExit(1) from None
     library_times = referee.library_times(result)
     coordinator.send({"event": "result", "result": _strict(result.to_json()), "library_times": library_times})
+
+
+def _judged(referee: Referee, job: dict[str, Any], report: Report) -> Result:
+    """The job's result. What was recorded is written before anybody hears of it, who may end this process then."""
+    try:
+        with trace.span("candidate", problem=job["problem_id"], model=job["model"]):
+            return referee.evaluate(referee.job(job), report)
+    finally:
+        trace.flush()
 
 
 def _strict(value: Any) -> Any:
