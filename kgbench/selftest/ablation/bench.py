@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -67,8 +68,10 @@ class SelfTimedWindows(WindowRunner):
     def queues(self) -> bool:
         return False
 
-    def run(self, plan: OverheadWindow | TimedWindow, what: str) -> Window:
-        window = super().run(plan, what)
+    def run(
+        self, plan: OverheadWindow | TimedWindow, what: str, meanwhile: Callable[[], None] = lambda: None
+    ) -> Window:
+        window = super().run(plan, what, meanwhile)
         if plan.side != "candidate" or plan.inputs is None:
             return window
         told_us = self._told_us() + self.overhead_us
