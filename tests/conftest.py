@@ -6,7 +6,7 @@ import functools
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,14 @@ def chromium() -> str | None:
 @functools.cache
 def _loaded(path: Path) -> Problem:
     return load_problem(path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_cache_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What kgbench keeps of a device, such as durations, neither comes from an earlier test run nor stays after it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
-"""What was measured of a device and is kept for later sessions: its peaks, and the noise of its null test. Torch-free.
+"""What was measured of a device and is kept for later sessions: peaks, noise of the null test, durations. Torch-free.
 
-One JSON file per kind of device in the user's cache folder, ``$XDG_CACHE_HOME/kgbench/{peaks,noise}/``. Whatever cannot
-be read or written there is measured again, or left at the defaults: no run fails for it.
+One JSON file per kind of device in the user's cache folder, ``$XDG_CACHE_HOME/kgbench/{peaks,noise,durations}/``.
+Whatever cannot be read or written there is measured again, or left at the defaults: no run fails for it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kgbench.core.files import write_atomically
 
 PEAKS: Final = "peaks"
 NOISE: Final = "noise"
+DURATIONS: Final = "durations"
 
 
 def cache_folder() -> Path:

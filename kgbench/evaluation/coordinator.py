@@ -29,6 +29,7 @@ from kgbench.core.interruption import ended_by_signals
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import Key, Result
 from kgbench.evaluation.progress import Display, display
+from kgbench.evaluation.schedule import known_durations, longest_first, remember_durations
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.models.candidate_queue import Feed, ListFeed, Work
 from kgbench.models.generation import ModelProvider
@@ -109,11 +110,11 @@ class Plan:
             counts[problem.source] += self.missing(problem)
         return dict(counts)
 
-    def feed(self, store: RunStore) -> Feed:
-        """The candidates without a verdict."""
+    def feed(self, store: RunStore, seconds: Mapping[str, float]) -> Feed:
+        """The candidates without a verdict, the longest first. ``seconds``: what problems took before."""
         if isinstance(self.provider, ModelProvider):
             return self.provider.feed(self.problems, self.done, store)
-        return ListFeed(self.provider, self.problems, frozenset(self.done))
+        return ListFeed(self.provider, longest_first(self.problems, seconds), frozenset(self.done))
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,8 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
     """
     suite = str((store.path / SUITE_FILE).resolve()) if plan.suite is not None and plan.suite.shares else ""
     events: _Events = queue.SimpleQueue()
-    feed = plan.feed(store)
+    feed = plan.feed(store, known_durations(session.facts))
+    judged: list[Result] = []
     at_work = 0
     with ThreadPoolExecutor(max_workers=session.jobs) as pool:
         try:
@@ -215,8 +217,9 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
                 event = events.get()
                 if event is not None:
                     at_work -= 1
-                    _store(*event, feed, store, shown)
+                    judged.append(_store(*event, feed, store, shown))
             feed.close()
+            remember_durations(session.facts, judged)
             return feed.left
         except BaseException:
             # The threads wait for their referees; those are gone now.
@@ -238,12 +241,13 @@ def _begin(work: Work, store: RunStore, shown: Display) -> None:
     shown.started(work.problem.id)
 
 
-def _store(work: Work, future: Future[Result], feed: Feed, store: RunStore, shown: Display) -> None:
+def _store(work: Work, future: Future[Result], feed: Feed, store: RunStore, shown: Display) -> Result:
     """Keeps one verdict. Raises what its evaluation raised."""
     result = replace(future.result(), round=work.candidate.round, generation=work.candidate.generation)
     store.append(result)
     shown.finished(result)
     feed.judged(work, result)
+    return result
 
 
 def _practise(session: Judge, problem: Problem, text: str, by: str) -> Result:

@@ -76,7 +76,7 @@ class Stopwatch:
     def _budget(self) -> Budget:
         window_s = self.evaluation.settings.deadlines.window_s
         if self.resources.device.type == "cuda":
-            return Budget(3000.0, 0.4, int(min(2.0, self.resources.memory_gb / 16) * 1e9), window_s)
+            return Budget(3000.0, 0.4, int(min(1.0, self.resources.memory_gb / 16) * 1e9), window_s)
         return Budget(10_000.0, 3.0, 128 << 20, window_s)
 
     def _overload_verdict(self, overload: Overload, library: Worker, report: Report) -> Verdict:

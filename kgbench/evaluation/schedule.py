@@ -1,0 +1,48 @@
+"""In which order problems are judged: the longest first, by what they took on this device before.
+
+Without it a long problem that comes last runs alone at the end, while the other slots have nothing to do.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kgbench.core.device_facts import DURATIONS, device_key, keep, known
+from kgbench.core.types import Result
+from kgbench.problem.model import Problem
+
+
+def longest_first(problems: Sequence[Problem], seconds: Mapping[str, float]) -> list[Problem]:
+    """The problems by falling duration; one whose duration is unknown counts as the median of the others.
+
+    Args:
+        problems: in the order of the run, which those of the same duration keep.
+        seconds: what a candidate of a problem took, by the problem's id.
+    """
+    usual = statistics.median(seconds.values()) if seconds else 0.0
+    return sorted(problems, key=lambda problem: -seconds.get(problem.id, usual))
+
+
+def known_durations(device: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds a candidate of each problem took on a device like this one; empty where nothing is kept.
+
+    ``device``: the session's facts, of which ``kind`` and ``name`` are used.
+    """
+    kept = known(DURATIONS, _key(device)) or {}
+    return {name: float(value) for name, value in kept.items() if isinstance(value, int | float)}
+
+
+def remember_durations(device: Mapping[str, Any], results: Iterable[Result]) -> None:
+    """Keep what candidates took, without waiting; the longest of a problem's candidates counts."""
+    longest: dict[str, float] = {}
+    for result in results:
+        if "total" in result.seconds:
+            longest[result.problem] = max(longest.get(result.problem, 0.0), result.seconds["total"])
+    if longest:
+        keep(DURATIONS, _key(device), {**known_durations(device), **longest})
+
+
+def _key(device: Mapping[str, Any]) -> str:
+    return device_key(str(device.get("kind", "")), str(device.get("name", "")))

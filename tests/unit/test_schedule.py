@@ -1,0 +1,42 @@
+"""The longest problem is judged first, by what it took before."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import Result
+from kgbench.evaluation.schedule import known_durations, longest_first, remember_durations
+from kgbench.problem.registry import load_problem
+from tests.unit.made_results import result
+
+GPU = {"kind": "cuda", "name": "NVIDIA H200"}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def took(problem: str, seconds: float) -> Result:
+    return dataclasses.replace(result(problem), seconds={"total": seconds, "waited": 100.0})
+
+
+def test_unknown_ones_come_between_long_and_short_ones_in_the_order_of_the_run() -> None:
+    names = ["aten/add", "aten/mm", "aten/neg", "aten/sort", "aten/sum"]
+    problems = [load_problem(problems_dir() / f"{name}.yaml") for name in names]
+    known = {"aten/add": 1.0, "aten/sort": 9.0, "aten/relu": 3.0}
+    assert [each.id for each in longest_first(problems, known)] == [
+        "aten/sort", "aten/mm", "aten/neg", "aten/sum", "aten/add",
+    ]  # fmt: skip
+    assert longest_first(problems, {}) == problems
+
+
+def test_durations_are_kept_per_device_and_the_longest_candidate_counts() -> None:
+    remember_durations(GPU, [took("aten/mm", 2.0), took("aten/mm", 7.0), took("aten/mm", 3.0), took("aten/add", 1.0)])
+    remember_durations(GPU, [took("aten/add", 0.5), result("aten/sum")])
+    assert known_durations(GPU) == {"aten/mm": 7.0, "aten/add": 0.5}
+    assert known_durations({"kind": "cuda", "name": "another"}) == {}
