@@ -14,7 +14,7 @@ from kgbench.harness.machine.gpu_lock import GpuLock
 from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
 from kgbench.harness.wire.protocol import Channel
 
-GB_PER_SLOT: Final = 9.0
+GB_PER_SLOT: Final = 12.0
 """Gigabytes of a GPU's memory that one slot is given: contexts, buffers and a bench case of referee, candidate and
 library."""
 MAX_SLOTS: Final = 16
