@@ -10,10 +10,11 @@ from pathlib import Path
 
 import click
 
-from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out, words_of_run
+from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out
 from kgbench.cli.options import device_option, new_run_option
 from kgbench.core.errors import shown_path
 from kgbench.core.paths import examples_dir
+from kgbench.evaluation.request import RunRequest
 
 
 @click.command(short_help="Judge some of the kernels that ship with kgbench.")
@@ -28,9 +29,9 @@ def demo(device: str, out: Path) -> None:
     from kgbench.models.providers.examples import DEMO
     from kgbench.scores.rows import THRESHOLDS
 
-    asked = {**words_of_run("examples", globs=DEMO, device=device), "asking": {}}
+    request = RunRequest.here("examples", problems=DEMO, device=device)
     shown = Shown(THRESHOLDS, (), as_json=False, fail=False)
-    code = carry_out(asked, out, None, None, JudgedOn(0, 0), shown)
+    code = carry_out(request, out, None, None, JudgedOn(0, 0), shown)
     for line in next_lines(out):
         click.echo(line)
     sys.exit(code)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from kgbench.cli.completion import complete_run
-from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out, words_of_run
+from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out
 from kgbench.cli.options import (
     deadline_option,
     deadline_overrides,
@@ -28,6 +29,7 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.resume import reopened
 from kgbench.core.errors import UsageError, shown_path
+from kgbench.evaluation.request import RunRequest, absolute, phases
 
 
 @click.command(short_help="Judge the replies that kgbench generate kept.", context_settings={"max_content_width": 110})
@@ -69,16 +71,15 @@ def evaluate(
     from kgbench.scores.bounds import parse_bounds
 
     overrides = deadline_overrides(deadlines, timeout_s)
-    asked = words_of_run(None, device=device, require_sandbox=require_sandbox, policy=policy)
+    request = RunRequest.here(None, device=device, require_sandbox=require_sandbox, policy=policy)
     shown = Shown(thresholds(fast_at), parse_bounds(fail_under), as_json=as_json, fail=fail)
-    store, asked = reopened(run, out, asked, None)
-    if problem_dirs:
-        asked["problem_dirs"] = [str(folder.resolve()) for folder in problem_dirs]
-    asked["deadlines"] = [f"{phase}={seconds:g}" for phase, seconds in overrides.items()] or asked["deadlines"]
-    if not asked.get("asking"):
+    store, begun = reopened(run, out, request, None)
+    folders, deadlines = absolute(problem_dirs) or begun.problem_dirs, phases(overrides) or begun.deadlines
+    request = replace(begun, problem_dirs=folders, deadlines=deadlines)
+    if not request.asking:
         store.release()
         raise UsageError(
-            "KGB569", f"{shown_path(store.path)} has no replies to judge: its kernels came from {asked['model']}"
+            "KGB569", f"{shown_path(store.path)} has no replies to judge: its kernels came from {request.model}"
         )
-    asker = Recorded(store.path, asked["model"])
-    sys.exit(carry_out(asked, out, None, store, JudgedOn(gpus or 0, jobs or 0), shown, asker=asker))
+    asker = Recorded(store.path, request.model)
+    sys.exit(carry_out(request, out, None, store, JudgedOn(gpus or 0, jobs or 0), shown, asker=asker))

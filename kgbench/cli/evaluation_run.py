@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,6 +35,7 @@ from kgbench.core.text import number_of
 
 if TYPE_CHECKING:
     from kgbench.evaluation.coordinator import Ending, Plan
+    from kgbench.evaluation.request import RunRequest
     from kgbench.harness.session.session import Session
     from kgbench.llm.conversation import ModelClient
     from kgbench.models.generation import ModelProvider
@@ -67,35 +68,8 @@ class JudgedOn:
     """File for a timeline of what every process did; None where nobody wants one."""
 
 
-def words_of_run(
-    model: str | None,
-    sources: Sequence[str] = (),
-    globs: Sequence[str] = (),
-    problem_dirs: Sequence[Path] = (),
-    *,
-    suite: str | None = None,
-    deadlines: Mapping[str, float] | None = None,
-    device: str = "auto",
-    require_sandbox: str | None = None,
-    policy: str = "strict",
-) -> dict[str, Any]:
-    """What a run was asked for, as it is stored in the run and compared with when it is resumed."""
-    return {
-        "model": model,
-        "sources": list(sources),
-        "problems": list(globs),
-        "suite": suite,
-        "problem_dirs": [str(folder.resolve()) for folder in problem_dirs],
-        "deadlines": [f"{phase}={seconds:g}" for phase, seconds in (deadlines or {}).items()],
-        "device": device,
-        "require_sandbox": require_sandbox,
-        "policy": policy,
-        "folder": str(Path.cwd()),
-    }
-
-
 def carry_out(
-    asked: dict[str, Any],
+    request: RunRequest,
     out: Path,
     seed: str | None,
     store: RunStore | None,
@@ -106,7 +80,7 @@ def carry_out(
     yes: bool = False,
     dry_run: bool = False,
 ) -> int:
-    """A run from its words to its table; ``asker`` answers in place of whom the words name. Returns the exit code."""
+    """A run from its request to its table; ``asker`` answers in place of whom that names. Returns the exit code."""
     from kgbench.evaluation.coordinator import Ending
     from kgbench.models.generation import ModelProvider
     from kgbench.scores.bounds import check_sources
@@ -114,9 +88,9 @@ def carry_out(
     with contextlib.ExitStack() as undo:
         if store is not None:
             undo.callback(store.close)
-        selected = selection(asked, store)
-        provider = _provider(asked, asker, dry_run=dry_run)
-        plan = plan_of(asked, selected, out, seed, store, provider, on_device=not dry_run)
+        selected = selection(request, store)
+        provider = _provider(request, asker, dry_run=dry_run)
+        plan = plan_of(request, selected, out, seed, store, provider, on_device=not dry_run)
         check_sources(shown.bounds, [problem.id for problem in plan.problems])
         if isinstance(plan.provider, ModelProvider):
             if asker is None:
@@ -129,22 +103,22 @@ def carry_out(
         click.echo("nothing to do: every candidate of this run has a verdict", err=True)
         ending = Ending(store.path)
     else:
-        ending = _run(plan, asked, judged_on, store)
+        ending = _run(plan, request, judged_on, store)
     return _closed(ending, shown)
 
 
-def _provider(asked: Mapping[str, Any], asker: ModelClient | None, *, dry_run: bool) -> Provider | ModelClient:
+def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool) -> Provider | ModelClient:
     """Whose kernels are judged, once this machine can judge or ask. Raises UsageError, ModelError, MachineError."""
     from kgbench.llm.conversation import ModelClient
 
-    provider = asker or model_of(asked["model"], asked["asking"])
+    provider = asker or model_of(request.model, request.asking)
     if dry_run and not isinstance(provider, ModelClient):
-        raise UsageError("KGB566", f"--dry-run: nobody is asked with --model {asked['model']}")
+        raise UsageError("KGB566", f"--dry-run: nobody is asked with --model {request.model}")
     if not dry_run:
         if isinstance(provider, ModelClient):
             provider.ready()
         check_machine()
-        user_modules.offer(asked["problem_dirs"])
+        user_modules.offer(request.problem_dirs)
     return provider
 
 
@@ -170,21 +144,21 @@ def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
     return int(broken or (fail and wrong))
 
 
-def selection(asked: Mapping[str, Any], store: RunStore | None) -> dict[str, Path]:
+def selection(request: RunRequest, store: RunStore | None) -> dict[str, Path]:
     """The problems that are asked for, by id. Raises UsageError; a mistyped one is named before a key is missed."""
     from kgbench.core.paths import problems_dir
     from kgbench.problem.registry import Registry
     from kgbench.problem.suites import narrowed
 
-    registry = Registry((problems_dir(), *map(Path, asked["problem_dirs"])))
-    chosen = registry.select(asked["sources"], asked["problems"]) if store is None else selected_by(store, registry)
-    if asked.get("suite"):
-        chosen = narrowed(asked["suite"], chosen)
+    registry = Registry((problems_dir(), *map(Path, request.problem_dirs)))
+    chosen = registry.select(request.sources, request.problems) if store is None else selected_by(store, registry)
+    if request.suite:
+        chosen = narrowed(request.suite, chosen)
     return {each: registry.paths[each] for each in chosen}
 
 
 def plan_of(
-    asked: Mapping[str, Any],
+    request: RunRequest,
     selected: Mapping[str, Path],
     out: Path,
     seed: str | None,
@@ -200,19 +174,19 @@ def plan_of(
     from kgbench.problem.registry import load_problem
 
     narrow = getattr(found, "narrow", None)
-    ids = narrow(list(selected), chosen=bool(asked["problems"])) if narrow is not None else selected
+    ids = narrow(list(selected), chosen=bool(request.problems)) if narrow is not None else selected
     problems = tuple(load_problem(selected[each]) for each in ids)
     if isinstance(found, ModelClient):
-        provider: Provider | ModelProvider = asked_provider(found, asked["asking"], problems, asked["problem_dirs"])
+        provider: Provider | ModelProvider = asked_provider(found, request.asking, problems, request.problem_dirs)
     else:
         provider = found
         for note in found.notes:
             click.echo(note, err=True)
-    suite = _suite(asked, problems, store)
+    suite = _suite(request, problems, store)
     if suite is not None and suite.shares:
         problems = tuple(problem for problem in problems if problem.id in suite.judged())
     now = datetime.now(UTC)
-    overrides = deadline_overrides(asked["deadlines"], None)
+    overrides = deadline_overrides(request.deadlines, None)
     return Plan(
         problems=problems,
         provider=provider,
@@ -222,26 +196,26 @@ def plan_of(
         out=out if store is None else store.path.parent,
         run_id=new_run_id(now, secrets.token_hex(3)) if store is None else store.path.name,
         started=now,
-        deadlines=deadlines_on(asked["device"], overrides) if on_device else Deadlines(),
-        asked=asked,
+        deadlines=deadlines_on(request.device, overrides) if on_device else Deadlines(),
+        request=request,
         suite=suite,
         done={} if store is None else done_in(store, problems),
     )
 
 
-def _suite(asked: Mapping[str, Any], problems: Sequence[Problem], store: RunStore | None) -> Suite | None:
+def _suite(request: RunRequest, problems: Sequence[Problem], store: RunStore | None) -> Suite | None:
     """The suite that was asked for; that of a run which is gone on with stays as it is. Raises UsageError."""
     from kgbench.harness.machine.devices import find_devices
     from kgbench.problem.suites import make_suite, read_suite
 
-    if not asked.get("suite"):
+    if not request.suite:
         return None
     if store is not None:
         return read_suite(store.path)
-    return make_suite(asked["suite"], problems, find_devices(asked["device"])[0].kind)
+    return make_suite(request.suite, problems, find_devices(request.device)[0].kind)
 
 
-def _run(plan: Plan, asked: Mapping[str, Any], judged_on: JudgedOn, reopened: RunStore | None) -> Ending:
+def _run(plan: Plan, request: RunRequest, judged_on: JudgedOn, reopened: RunStore | None) -> Ending:
     from rich.console import Console
 
     from kgbench.evaluation import coordinator
@@ -251,7 +225,7 @@ def _run(plan: Plan, asked: Mapping[str, Any], judged_on: JudgedOn, reopened: Ru
 
     def open_session(store: RunStore, trace_dir: Path | None) -> Session:
         settings = Settings(
-            device=asked["device"],
+            device=request.device,
             gpus=judged_on.gpus,
             jobs=judged_on.jobs,
             seed=plan.seed,
@@ -259,8 +233,8 @@ def _run(plan: Plan, asked: Mapping[str, Any], judged_on: JudgedOn, reopened: Ru
             hidden=_hidden(plan),
             log_dir=store.log_dir,
             timing=plan.provider.timed and plan.suite is None,
-            require_sandbox=asked["require_sandbox"] or "",
-            policy=asked.get("policy", "strict"),
+            require_sandbox=request.require_sandbox or "",
+            policy=request.policy,
             say=lambda words: console.print(words, soft_wrap=True, markup=False),
             trace_dir=trace_dir,
         )
@@ -297,4 +271,4 @@ def timeline_to(file: Path | None) -> Iterator[Path | None]:
 def _hidden(plan: Plan) -> tuple[Path, ...]:
     """What no candidate may read: problems with their tolerances, baselines, references, others' answers, results."""
     own = {problem.path.resolve().parent for problem in plan.problems}
-    return hidden_dirs(plan.out, *own, *plan.asked["problem_dirs"])
+    return hidden_dirs(plan.out, *own, *plan.request.problem_dirs)

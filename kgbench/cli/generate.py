@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import secrets
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,7 +14,7 @@ import click
 
 from kgbench.cli.asking import asking_options, asking_words, before_asking, model_of, resumed_words, say_left
 from kgbench.cli.completion import complete_model, complete_run
-from kgbench.cli.evaluation_run import plan_of, selection, words_of_run
+from kgbench.cli.evaluation_run import plan_of, selection
 from kgbench.cli.options import (
     new_run_option,
     problem_dir_option,
@@ -22,6 +23,7 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.resume import reopened
 from kgbench.core.errors import KgbenchError, UsageError, shown_path
+from kgbench.evaluation.request import RunRequest
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,37 +72,35 @@ def generate(
     The run's folder goes to a machine with a GPU, where `kgbench evaluate RUN` does the rest. What is asked is what
     `kgbench run` would ask, but for --rounds, which need a verdict between two questions.
     """
-    asked = words_of_run(model, sources, globs, problem_dirs)
-    words = asking_words(asking)
+    request = RunRequest.here(model, sources, globs, problem_dirs, asking=asking_words(asking))
     store = None
     if resume is not None:
-        store, asked = reopened(resume, out, asked, None)
-        words = resumed_words(asked.get("asking") or {}, words)
+        store, begun = reopened(resume, out, request, None)
+        request = replace(begun, asking=resumed_words(begun.asking, request.asking))
     elif model is None:
         raise UsageError("KGB501", "--model is missing: whom to ask? For example: kgbench generate --model claude")
-    asked["asking"] = words
     try:
-        _generate(asked, out, store, yes=asking["yes"], dry_run=asking["dry_run"])
+        _generate(request, out, store, yes=asking["yes"], dry_run=asking["dry_run"])
     finally:
         if store is not None:
             store.release()
 
 
-def _generate(asked: dict[str, Any], out: Path, store: RunStore | None, *, yes: bool, dry_run: bool) -> NoReturn:
+def _generate(request: RunRequest, out: Path, store: RunStore | None, *, yes: bool, dry_run: bool) -> NoReturn:
     from rich.console import Console
 
     from kgbench.llm.conversation import ModelClient
     from kgbench.models.generation import ModelProvider
 
-    selected = selection(asked, store)
-    found = model_of(asked["model"], asked["asking"])
+    selected = selection(request, store)
+    found = model_of(request.model, request.asking)
     if not isinstance(found, ModelClient):
-        raise UsageError("KGB567", f"--model {asked['model']} has its kernels at hand: kgbench run judges them")
-    if asked["asking"]["rounds"] > 1:
+        raise UsageError("KGB567", f"--model {request.model} has its kernels at hand: kgbench run judges them")
+    if request.asking["rounds"] > 1:
         raise UsageError("KGB568", "--rounds need the verdict on each kernel: ask and judge together, with kgbench run")
     if not dry_run:
         found.ready()
-    plan = plan_of(asked, selected, out, secrets.token_hex(16), store, found, on_device=False)
+    plan = plan_of(request, selected, out, secrets.token_hex(16), store, found, on_device=False)
     if not isinstance(plan.provider, ModelProvider):
         raise TypeError("a model that is asked makes a ModelProvider")
     coming = before_asking(plan.provider, plan.problems, store, yes=yes or dry_run)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from kgbench.core.errors import UsageError, shown_path
 
 if TYPE_CHECKING:
     from kgbench.core.types import Key, Result
+    from kgbench.evaluation.request import RunRequest
     from kgbench.problem.model import Problem
     from kgbench.problem.registry import Registry
     from kgbench.store.writer import RunStore
@@ -24,40 +26,42 @@ _FIXED: Final = {
 _FREE: Final = ("device", "require_sandbox", "policy")
 
 
-def reopened(spelling: str, out: Path, given: Mapping[str, Any], seed: str | None) -> tuple[RunStore, dict[str, Any]]:
-    """The run, locked for this process, and what it is asked for: its own words, and the machine's where given now.
+def reopened(spelling: str, out: Path, given: RunRequest, seed: str | None) -> tuple[RunStore, RunRequest]:
+    """The run, locked for this process, and its request: its own, but for the machine where given now.
 
     Raises UsageError when there is no such run, when somebody is writing it, or when the command line asks for
     another one.
     """
+    from kgbench.evaluation.request import RunRequest
     from kgbench.store.find import find_run
     from kgbench.store.writer import RunStore
 
     path = find_run(spelling, out)
     store = RunStore.reopen(path)
     try:
-        asked = store.info.get("asked")
-        if not asked:
+        if not store.info.get("asked"):
             raise UsageError(
                 "KGB416", f"{path} was made by an older kgbench that did not keep its selection; start a new run"
             )
+        begun = RunRequest.from_json(store.info["asked"])
         if seed is not None:
             raise UsageError("KGB417", "--resume draws a new seed, so that inputs stay secret; leave --seed out")
         for key, option in _FIXED.items():
-            if given[key] and given[key] != asked.get(key):
-                was = f"with {option} {_words(asked[key])}" if asked.get(key) else f"without {option}"
+            now, then = getattr(given, key), getattr(begun, key)
+            if now and now != then:
+                was = f"with {option} {_words(then)}" if then else f"without {option}"
                 raise UsageError(
                     "KGB418", f"the run was begun {was}; leave {option} out, or start a new run without --resume"
                 )
-        if asked["folder"] != given["folder"] and _is_relative(asked["model"], Path(asked["folder"])):
+        if begun.folder != given.folder and _is_relative(begun.model, Path(begun.folder)):
             raise UsageError(
                 "KGB419",
-                f"--model {asked['model']} was meant from {asked['folder']}; go there: "
-                f"cd {asked['folder']} && kgbench run --resume {path.resolve()}",
+                f"--model {begun.model} was meant from {begun.folder}; go there: "
+                f"cd {begun.folder} && kgbench run --resume {path.resolve()}",
             )
         sources = click.get_current_context().get_parameter_source
-        now = {key: given[key] for key in _FREE if sources(key) is not ParameterSource.DEFAULT}
-        return store, {**asked, **now}
+        free = {key: getattr(given, key) for key in _FREE if sources(key) is not ParameterSource.DEFAULT}
+        return store, replace(begun, **free)
     except BaseException:
         store.close()
         raise

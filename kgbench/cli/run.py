@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from kgbench.cli.asking import (
     resumed_words,
 )
 from kgbench.cli.completion import complete_model, complete_run
-from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out, words_of_run
+from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out
 from kgbench.cli.options import (
     deadline_option,
     deadline_overrides,
@@ -38,6 +39,7 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.resume import reopened
 from kgbench.core.errors import UsageError
+from kgbench.evaluation.request import RunRequest
 
 EPILOG: Final = """
 \b
@@ -148,21 +150,19 @@ def run(
 
     overrides = deadline_overrides(deadlines, timeout_s)
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
-    asked = words_of_run(
+    request = RunRequest.here(
         model, sources, globs, problem_dirs, suite=None if suite is None else check_name(suite), deadlines=overrides,
-        device=device, require_sandbox=require_sandbox, policy=policy,
+        device=device, require_sandbox=require_sandbox, policy=policy, asking=asking_words(asking),
     )  # fmt: skip
     store = None
     if resume is not None:
-        store, asked = reopened(resume, out, asked, seed)
-        asked["asking"] = resumed_words(asked.get("asking") or {}, asking_words(asking))
+        store, begun = reopened(resume, out, request, seed)
+        request = replace(begun, asking=resumed_words(begun.asking, request.asking))
     elif model is None:
         raise UsageError("KGB501", _which_model())
-    else:
-        asked["asking"] = asking_words(asking)
     shown = Shown(values, bounds, as_json=as_json, fail=fail)
     judged_on = JudgedOn(gpus or 0, jobs or 0, trace)
-    sys.exit(carry_out(asked, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
+    sys.exit(carry_out(request, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
 
 
 for option in run.params:

@@ -29,6 +29,7 @@ from kgbench.core.interruption import ended_by_signals
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import Key, Result
 from kgbench.evaluation.progress import Display, display
+from kgbench.evaluation.request import RunRequest
 from kgbench.evaluation.schedule import known_durations, longest_first, remember_durations
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.models.candidate_queue import Feed, ListFeed, Work
@@ -82,8 +83,7 @@ class Plan:
     run_id: str
     started: datetime
     deadlines: Deadlines
-    asked: Mapping[str, Any] = field(default_factory=dict)
-    """The command line's own words about model and selection, for whoever repeats or resumes the run."""
+    request: RunRequest = field(default_factory=RunRequest)
     suite: Suite | None = None
     """What is judged in place of the problems' own cases."""
     done: Mapping[Key, Result] = field(default_factory=dict)
@@ -303,7 +303,7 @@ def run_facts(plan: Plan) -> dict[str, Any]:
         "kgbench": __version__,
         "command": list(plan.command),
         "model": plan.provider.model,
-        "asked": dict(plan.asked),
+        "asked": plan.request.to_json(),
         "samples": plan.provider.asking.samples if isinstance(plan.provider, ModelProvider) else None,
         "rounds": plan.rounds,
         "timed": plan.provider.timed and plan.suite is None,

@@ -1,0 +1,84 @@
+"""What a run is asked for: the words of a command line, kept in run.json for whoever repeats or resumes the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What is judged, by whom it was written, and how. JSON-ready data only."""
+
+    model: str = ""
+    """As given by ``--model``. Empty on a command line that goes on with a run, which has its own."""
+    sources: tuple[str, ...] = ()
+    """As given by ``--source``; empty means all."""
+    problems: tuple[str, ...] = ()
+    """As given by ``--problems``; empty means all."""
+    suite: str | None = None
+    problem_dirs: tuple[str, ...] = ()
+    """Absolute paths of the user's own folders of problems."""
+    deadlines: tuple[str, ...] = ()
+    """``PHASE=SECONDS``, those that were changed."""
+    device: str = "auto"
+    require_sandbox: str | None = None
+    """The least level of the sandbox; None takes what there is."""
+    policy: str = "strict"
+    folder: str = ""
+    """Absolute path of the working directory, from which relative paths are meant."""
+    asking: Mapping[str, Any] = field(default_factory=dict)
+    """Options about asking a model, by name."""
+
+    @classmethod
+    def here(
+        cls,
+        model: str | None,
+        sources: Sequence[str] = (),
+        problems: Sequence[str] = (),
+        problem_dirs: Sequence[Path] = (),
+        *,
+        suite: str | None = None,
+        deadlines: Mapping[str, float] | None = None,
+        device: str = "auto",
+        require_sandbox: str | None = None,
+        policy: str = "strict",
+        asking: Mapping[str, Any] | None = None,
+    ) -> RunRequest:
+        """The request of a command line that was typed in the working directory."""
+        return cls(
+            model or "",
+            tuple(sources),
+            tuple(problems),
+            suite,
+            absolute(problem_dirs),
+            phases(deadlines or {}),
+            device,
+            require_sandbox,
+            policy,
+            str(Path.cwd()),
+            dict(asking or {}),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As run.json has it under ``asked``."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunRequest:
+        """The inverse of ``to_json``. Runs of older versions lack fields; what newer ones add is ignored."""
+        known = {each.name: data[each.name] for each in fields(cls) if data.get(each.name) is not None}
+        values: dict[str, Any] = {key: tuple(said) if isinstance(said, list) else said for key, said in known.items()}
+        return cls(**values)
+
+
+def absolute(folders: Sequence[Path]) -> tuple[str, ...]:
+    return tuple(str(folder.resolve()) for folder in folders)
+
+
+def phases(seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """``PHASE=SECONDS`` of each."""
+    return tuple(f"{phase}={value:g}" for phase, value in seconds.items())
