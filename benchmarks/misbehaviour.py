@@ -19,6 +19,7 @@ from benchmarks.script import Script, device_option, json_option, shown, smoke_o
 from kgbench.core.paths import answer_dirs, problems_dir
 from kgbench.core.text import plain
 from kgbench.harness.session.session import Deadlines, Job, Session, Settings
+from kgbench.problem.registry import load_problem
 from tests.harness.candidates import KnownCandidate, adversaries, mutants
 
 SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)
@@ -59,7 +60,7 @@ def judge(session: Session, known: KnownCandidate) -> dict[str, Any]:
     """One kernel; prints its line."""
     begun = time.monotonic()
     path = problems_dir() / f"{known.problem_id}.yaml"
-    result = session.evaluate(Job(str(path), known.problem_id, known.id, source=known.text))
+    result = session.evaluate(Job(load_problem(path), known.id, source=known.text))
     seconds = time.monotonic() - begun
     right = result.outcome in known.outcomes
     first = plain(result.reason.splitlines()[0][:90]) if result.reason else ""

@@ -9,6 +9,7 @@ many of them are judged in a session of their own, --jobs at once. Ends with 1 w
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir, problems_dir
 from kgbench.core.types import Result
 from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.problem.registry import load_problem
 
 CHECKS: Final = 5
 """Check cases of the one shape, each with inputs of its own."""
@@ -115,9 +117,13 @@ def _failures(results: list[Result]) -> list[str]:
     return sorted({f"{each.outcome}: {each.reason}" for each in results if each.outcome is not Outcome.PASSED})
 
 
+_load: Final = functools.cache(load_problem)
+"""Reads a problem as a run does: once."""
+
+
 def _job(path: Path, whose: str, number: int) -> Job:
     text = (examples_dir() / f"{PROBLEM}.py").read_text()
-    return Job(str(path), PROBLEM, whose, number, f"{text}\n# {number}\n")
+    return Job(_load(path), whose, number, f"{text}\n# {number}\n")
 
 
 def _problem(folder: Path, rows: int, columns: int) -> Path:

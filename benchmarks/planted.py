@@ -21,6 +21,7 @@ import click
 from benchmarks.script import Script, device_option, json_option, shown, smoke_option
 from kgbench.core import user_modules
 from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.problem.registry import load_problem
 from kgbench.scores.speedups import speedup
 
 OPERATORS: Final = {
@@ -118,7 +119,7 @@ def plant(folder: Path, percent: float, lengths: tuple[int, ...]) -> list[tuple[
 
 def measure(session: Session, path: Path, text: str, run: int) -> dict[str, Any]:
     """One planted kernel in one run."""
-    job = Job(str(path), f"planted/{path.stem}", "planted", sample=run, source=text)
+    job = Job(load_problem(path), "planted", sample=run, source=text)
     result = session.evaluate(job)
     found = speedup(result)
     row = {"problem": path.stem, "run": run, "outcome": str(result.outcome), "ratio": None, "low": None, "high": None}

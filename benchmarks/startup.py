@@ -21,6 +21,7 @@ from benchmarks.script import Script, device_option, json_option, shown, smoke_o
 from kgbench.core.paths import answer_dirs, examples_dir, problems_dir
 from kgbench.harness.machine import processes
 from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.problem.registry import load_problem
 
 PROBLEM = "aten/t"
 """Has next to nothing to compute, so that what is measured is starting and ending."""
@@ -56,7 +57,7 @@ def evaluate(session: Session, problem_id: str, sample: int) -> Any:
     """Judge the example of one problem."""
     source = (examples_dir() / f"{problem_id}.py").read_text()
     path = str(problems_dir() / f"{problem_id}.yaml")
-    return session.evaluate(Job(path, problem_id, "examples", sample=sample, source=source))
+    return session.evaluate(Job(load_problem(path), "examples", sample=sample, source=source))
 
 
 def summary(seconds: list[float]) -> dict[str, float]:

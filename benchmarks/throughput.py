@@ -9,6 +9,7 @@ candidate, the share of the wall time in which something was timed, how the phas
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -20,7 +21,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import psutil
@@ -31,6 +32,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir, problems_dir
 from kgbench.core.types import Result
 from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.problem.registry import load_problem
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
@@ -111,7 +113,11 @@ def _share(flags: list[bool]) -> float:
 def _judge(session: Session, number: int, item: tuple[str, Path]) -> Result:
     problem_id, path = item
     text = f"{path.read_text()}\n# candidate {number}\n"
-    return session.evaluate(Job(str(problems_dir() / f"{problem_id}.yaml"), problem_id, "throughput", number, text))
+    return session.evaluate(Job(_load(problems_dir() / f"{problem_id}.yaml"), "throughput", number, text))
+
+
+_load: Final = functools.cache(load_problem)
+"""Reads a problem as a run does: once."""
 
 
 class Peaks:

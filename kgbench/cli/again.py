@@ -48,28 +48,29 @@ def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result
     from kgbench.core.paths import problems_dir
     from kgbench.harness.machine.settings import Job
     from kgbench.problem.registry import Registry, load_problem
-    from kgbench.problem.suites import SUITE_FILE
+    from kgbench.problem.suites import read_suite, with_suite
     from kgbench.store.encoding import sha256
     from kgbench.store.layout import candidate_path
 
     folders = (stored.info.get("asked") or {}).get("problem_dirs", ())
     user_modules.offer(folders)
-    suite = str((stored.path / SUITE_FILE).resolve()) if (stored.path / SUITE_FILE).exists() else ""
+    suite = read_suite(stored.path)
     registry = Registry((problems_dir(), *map(Path, folders)))
     for result in results:
         path = candidate_path(stored.path, result.problem, result.sample, result.round)
         if result.problem not in registry.paths:
             yield result, "its problem is gone"
-        elif load_problem(registry.paths[result.problem]).sha256 != result.problem_sha256:
+        elif (problem := load_problem(registry.paths[result.problem])).sha256 != result.problem_sha256:
             yield result, "its problem's file has changed since the run"
         elif not path.exists():
             yield result, "the run has no text of it"
         elif sha256(text := path.read_text(encoding="utf-8")) != result.candidate_sha256:
             yield result, "the stored text is not the one that was judged"
         else:
+            is_suite = suite is not None and bool(suite.shares)
             yield result, Job(
-                str(registry.paths[result.problem]), result.problem, result.model, result.sample, text,
-                round=result.round, suite=suite, timing=stored.info.get("timed", True),
+                with_suite(problem, suite) if suite is not None and is_suite else problem, result.model,
+                result.sample, text, round=result.round, suite=is_suite, timing=stored.info.get("timed", True),
             )  # fmt: skip
 
 

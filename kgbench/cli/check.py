@@ -107,7 +107,7 @@ def check(
     user_modules.offer(problem_dirs)
     loaded = load_problem(registry.paths[chosen])
     shown = shown_path(kernel)
-    job = Job(str(loaded.path), loaded.id, model, sample, text, round=number)
+    job = Job(loaded, model, sample, text, round=number)
     settings = Settings(
         device=device,
         jobs=1,

@@ -47,13 +47,14 @@ def null(
     """
     from kgbench.core.paths import problems_dir
     from kgbench.harness.machine.devices import find_devices
-    from kgbench.problem.registry import Registry, declared_sizes
+    from kgbench.problem.registry import Registry, declared_sizes, load_problem
     from kgbench.selftest.null_test import job_of, keep_noise, of_results
 
     registry = Registry((problems_dir(), *problem_dirs))
     chosen = registry.select(sources, globs)
     check_machine()
-    wanted = [job_of(registry.paths[each], each, run) for run in range(runs) for each in chosen]
+    problems = [load_problem(registry.paths[each]) for each in chosen]
+    wanted = [job_of(problem, run) for run in range(runs) for problem in problems]
     results = _run(wanted, device, jobs or 0)
     found = of_results(results, sum(declared_sizes().values()))
     kept = keep_noise(find_devices(device)[0], found) if keep else None

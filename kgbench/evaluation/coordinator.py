@@ -32,13 +32,14 @@ from kgbench.evaluation.progress import Display, display
 from kgbench.evaluation.request import RunRequest
 from kgbench.evaluation.schedule import known_durations, longest_first, remember_durations
 from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session.retry import without_evaluation
 from kgbench.models.candidate_queue import Feed, ListFeed, Work
 from kgbench.models.generation import ModelProvider
 from kgbench.models.provider import Provider
 from kgbench.problem.model import Problem
 from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.registry import declared_sizes
-from kgbench.problem.suites import SUITE_FILE, Suite
+from kgbench.problem.suites import Suite, with_suite
 from kgbench.store.encoding import json_text
 from kgbench.store.errors import WriteError
 from kgbench.store.writer import RunStore
@@ -197,7 +198,8 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
 
     Only this thread writes results.
     """
-    suite = str((store.path / SUITE_FILE).resolve()) if plan.suite is not None and plan.suite.shares else ""
+    suite = plan.suite if plan.suite is not None and plan.suite.shares else None
+    as_judged = {each.id: each if suite is None else with_suite(each, suite) for each in plan.problems}
     events: _Events = queue.SimpleQueue()
     feed = plan.feed(store, known_durations(session.facts))
     judged: list[Result] = []
@@ -209,7 +211,7 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
                 # Further candidates are taken only when there is somebody to judge them.
                 while at_work < session.jobs and (work := feed.take()) is not None:
                     _begin(work, store, shown)
-                    future = pool.submit(_evaluate, work, session, shown, suite)
+                    future = pool.submit(_evaluate, work, as_judged[work.problem.id], session, shown, suite is not None)
                     future.add_done_callback(functools.partial(_report_to, events, work))
                     at_work += 1
                 if not at_work and feed.finished:
@@ -252,34 +254,24 @@ def _store(work: Work, future: Future[Result], feed: Feed, store: RunStore, show
 
 def _practise(session: Judge, problem: Problem, text: str, by: str) -> Result:
     """What an agent is told about a text before it hands one in: with inputs that no verdict uses."""
-    job = Job(problem_path=str(problem.path), problem_id=problem.id, model=by, source=text, practice=True)
+    job = Job(problem, model=by, source=text, practice=True)
     return session.evaluate(job, on_event=lambda phase, detail: None)
 
 
-def _evaluate(work: Work, session: Judge, shown: Display, suite: str) -> Result:
-    problem, candidate = work.problem, work.candidate
-    if candidate.outcome is not None:
-        return Result(
-            problem=problem.id,
-            model=candidate.model,
-            sample=candidate.sample,
-            outcome=candidate.outcome,
-            reason=candidate.reason,
-            problem_sha256=problem.sha256,
-            source=problem.source,
-            kind=problem.kind,
-            device=str(session.facts.get("kind", "")),
-        )
+def _evaluate(work: Work, problem: Problem, session: Judge, shown: Display, is_suite: bool) -> Result:
+    """``problem`` is the work's, with the cases that it is judged by."""
+    candidate = work.candidate
     job = Job(
-        problem_path=str(problem.path),
-        problem_id=problem.id,
+        problem,
         model=candidate.model,
         sample=candidate.sample,
         round=candidate.round,
         source=candidate.source_text,
         trusted=candidate.trusted,
-        suite=suite,
+        suite=is_suite,
     )
+    if candidate.outcome is not None:
+        return without_evaluation(job, candidate.outcome, candidate.reason, str(session.facts.get("kind", "")))
     return session.evaluate(job, on_event=lambda phase, detail: shown.phase(problem.id, phase, detail))
 
 

@@ -145,7 +145,7 @@ class Evaluator:
         no device is left that works, SessionClosed after ``close``.
         """
         loaded = self._load(problem)
-        job = Job(str(loaded.path), loaded.id, "evaluator", next(self._numbers), source)
+        job = Job(loaded, "evaluator", next(self._numbers), source)
         result = self._session.evaluate(job, on_event)
         return Checked(**{field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Overload, Problem
 from kgbench.problem.mutants import MUTANTS, NEEDS
 from kgbench.problem.registry import load_problem
 
@@ -56,9 +56,9 @@ def chosen(
 
 
 @functools.cache
-def _judged(path: Path, changed_ns: int) -> tuple[Overload, ...]:
-    """A file's overloads with check cases. It is asked for once per mutant, so it is read again only when changed."""
-    return tuple(load_problem(path).judged)
+def _read(path: Path, changed_ns: int) -> Problem:
+    """A file's problem. It is asked for once per mutant, so it is read again only when changed."""
+    return load_problem(path)
 
 
 def _of_source(problem_id: str) -> list[str]:
@@ -69,8 +69,9 @@ def _of_source(problem_id: str) -> list[str]:
 def rows(evaluate: Callable[[Job], Result], path: Path, problem_id: str, mutant: str) -> Iterator[Row]:
     """Run one mutant of one problem: a row per overload that is judged. ``evaluate`` is a session's."""
     trusted = f"mutant:{mutant}"
-    result = evaluate(Job(str(path), problem_id, trusted, trusted=trusted))
-    for overload in _judged(path, path.stat().st_mtime_ns):
+    problem = _read(path, path.stat().st_mtime_ns)
+    result = evaluate(Job(problem, trusted, trusted=trusted))
+    for overload in problem.judged:
         yield Row(problem_id, overload.name, mutant, *_state(result, overload, mutant))
 
 

@@ -20,6 +20,7 @@ from kgbench.core.types import Result
 from kgbench.harness.clock.statistics import DIRECT, LEAST_RATIOS, measured_noise, time_range
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.settings import Job
+from kgbench.problem.model import Problem
 from kgbench.scores.speedups import speedup, timed_cases
 
 MOST_KEPT: Final = 0.5
@@ -107,9 +108,9 @@ class NullTest:
         }
 
 
-def job_of(path: Path, problem_id: str, run: int) -> Job:
+def job_of(problem: Problem, run: int) -> Job:
     """The library in the candidate's place; each run is a sample, with inputs of its own."""
-    return Job(str(path), problem_id, "baseline", sample=run, trusted="baseline")
+    return Job(problem, "baseline", sample=run, trusted="baseline")
 
 
 def of_results(results: Sequence[Result], family: int) -> NullTest:

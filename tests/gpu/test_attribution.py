@@ -15,6 +15,7 @@ if not torch.cuda.is_available():
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]
 EXAMPLES: Final = sorted(
@@ -38,7 +39,7 @@ def strict() -> Iterator[Session]:
 
 
 def job(path: Path, problem: str) -> Job:
-    return Job(str(problems_dir() / f"{problem}.yaml"), problem, "tests", 0, path.read_text(encoding="utf-8"))
+    return Job(load_problem(problems_dir() / f"{problem}.yaml"), "tests", 0, path.read_text(encoding="utf-8"))
 
 
 def problem_of(path: Path) -> str:

@@ -10,7 +10,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import answer_dirs, examples_dir, problems_dir
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.session.session import Deadlines, Job, Session, Settings
-from kgbench.problem.registry import Registry
+from kgbench.problem.registry import Registry, load_problem
 from tests.harness.candidates import KnownCandidate, adversaries, honest, mutants
 
 pytestmark = pytest.mark.timeout(300)
@@ -39,7 +39,7 @@ def impatient() -> Iterator[Session]:
 def test_the_example_passes_and_is_timed(session: Session, problem_id: str) -> None:
     path = problems_dir() / f"{problem_id}.yaml"
     source = (examples_dir() / f"{problem_id}.py").read_text()
-    result = session.evaluate(Job(str(path), problem_id, "examples", source=source))
+    result = session.evaluate(Job(load_problem(path), "examples", source=source))
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
     assert result.library is not None
     if result.kind == "compute" and result.library.name:
@@ -55,7 +55,7 @@ def test_the_example_in_another_language_passes(session: Session, problem_id: st
     if missing := lacking(source, machine_of("cuda", str(session.facts["versions"]["cuda"]))):
         pytest.skip(missing)
     path = problems_dir() / f"{problem_id}.yaml"
-    result = session.evaluate(Job(str(path), problem_id, "examples", source=source))
+    result = session.evaluate(Job(load_problem(path), "examples", source=source))
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
     timings = [case.timing for case in result.cases if case.phase == "bench"]
     assert timings
@@ -74,7 +74,7 @@ def test_mutant_is_caught(impatient: Session, known: KnownCandidate) -> None:
 
 def judge(session: Session, known: KnownCandidate) -> None:
     path = problems_dir() / f"{known.problem_id}.yaml"
-    result = session.evaluate(Job(str(path), known.problem_id, "test", source=known.text))
+    result = session.evaluate(Job(load_problem(path), "test", source=known.text))
     assert result.outcome in known.outcomes, f"{result.outcome}: {result.reason}\n{result.log_tail}"
 
 
@@ -90,7 +90,7 @@ def test_no_honest_kernel_is_told_that_others_do_its_work(strict: Session, known
     if missing := lacking(source, machine_of("cuda", str(strict.facts["versions"]["cuda"]))):
         pytest.skip(missing)
     path = problems_dir() / f"{known.problem_id}.yaml"
-    result = strict.evaluate(Job(str(path), known.problem_id, "test", source=source))
+    result = strict.evaluate(Job(load_problem(path), "test", source=source))
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
     assert [each for each in result.evidence if not each.allowed] == []
     assert result.kind == "view" or any(case.timing is not None for case in result.cases)
@@ -126,7 +126,7 @@ FORGETFUL = HONEST.replace(
 def test_windows_fit_what_the_candidate_does(session: Session, source: str, outcome: Outcome, queued: bool) -> None:
     """One that waits for the device cannot be queued and is timed with its launches, like the library beside it."""
     path = problems_dir() / "aten/add.yaml"
-    result = session.evaluate(Job(str(path), "aten/add", "test", source=source))
+    result = session.evaluate(Job(load_problem(path), "test", source=source))
     assert result.outcome is outcome, result.reason
     timings = [case.timing for case in result.cases if case.timing is not None]
     assert all(timing.queued is queued for timing in timings)

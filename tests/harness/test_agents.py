@@ -350,7 +350,7 @@ class TestCheck:
 
     @pytest.mark.torch
     def test_with_the_referee_itself(self, session: Session) -> None:
-        job = Job(str(problems_dir() / "aten/t.yaml"), "aten/t", "agent")
+        job = Job(load_problem(problems_dir() / "aten/t.yaml"), "agent")
         reply = ask("checks.sh", timeout_s=50, judge=lambda text: session.evaluate(replace(job, source=text)))
         assert [check["outcome"] for check in reply.facts["checks"]] == ["wrong shape", "passed"]
 

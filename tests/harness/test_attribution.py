@@ -74,7 +74,7 @@ CASE = Case("check-1-float32", "", "check", "float32", {})
 
 
 def job(problem: str, source: str) -> Job:
-    return Job(str(problems_dir() / f"{problem}.yaml"), problem, "tests", 0, source)
+    return Job(load_problem(problems_dir() / f"{problem}.yaml"), "tests", 0, source)
 
 
 def exploit(name: str) -> tuple[str, str]:
@@ -179,7 +179,7 @@ def test_report_says_so_and_off_does_not_look(session: Session, session_of: Sess
     settings = Settings(device="cpu", seed="tests", timing=False, jobs=1, hidden=answer_dirs(), policy=policy)
     with contextlib.nullcontext(session) if session.settings.policy == policy else session_of(settings) as judge:
         result = judge.evaluate(job(*exploit("wraps_the_library")))
-        trusted = judge.evaluate(Job(str(NEG.path), NEG.id, "baseline", trusted="baseline"))
+        trusted = judge.evaluate(Job(NEG, "baseline", trusted="baseline"))
     assert result.outcome is trusted.outcome is Outcome.PASSED
     assert any(not each.allowed for each in result.evidence) is seen
     assert (result.policy, trusted.policy, trusted.evidence) == (policy, "", ())

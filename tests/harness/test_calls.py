@@ -183,8 +183,8 @@ WRONG = [
 
 
 def judged(session: Session, folder: Path, operator: str, source: str) -> tuple[Outcome, str]:
-    path, problem = OPERATORS[operator].write(folder)
-    result = session.evaluate(Job(path, problem, "test", source=f"import torch\n\n\n{source}\n"))
+    path, _ = OPERATORS[operator].write(folder)
+    result = session.evaluate(Job(load_problem(path), "test", source=f"import torch\n\n\n{source}\n"))
     return result.outcome, f"{result.reason} {result.log_tail}"
 
 
@@ -202,9 +202,9 @@ def test_wrong(session: Session, tmp_path: Path, operator: str, source: str, wor
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_library_and_the_reference_agree(session: Session, tmp_path: Path, operator: str) -> None:
-    path, problem = OPERATORS[operator].write(tmp_path)
+    path, _ = OPERATORS[operator].write(tmp_path)
     for trusted in ("baseline", "reference"):
-        result = session.evaluate(Job(path, problem, "test", trusted=trusted))
+        result = session.evaluate(Job(load_problem(path), "test", trusted=trusted))
         assert (result.outcome, result.reason) == (Outcome.PASSED, "")
 
 

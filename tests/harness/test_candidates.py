@@ -16,6 +16,7 @@ from kgbench.core.paths import examples_dir
 from kgbench.core.types import Result
 from kgbench.harness.machine import processes
 from kgbench.harness.session.session import Job, Session
+from kgbench.problem.registry import load_problem
 from tests.harness.candidates import KernelFile, KnownCandidate, adversaries, kernel_files
 from tests.sampling import sample
 
@@ -27,7 +28,7 @@ def sampled(folder: str) -> list[KernelFile]:
 
 
 def judge(session: Session, known: KnownCandidate, problems: Path) -> Result:
-    job = Job(str(problems / f"{known.problem_id}.yaml"), known.problem_id, "test", source=known.text)
+    job = Job(load_problem(problems / f"{known.problem_id}.yaml"), "test", source=known.text)
     return session.evaluate(job)
 
 
@@ -72,7 +73,7 @@ def test_adversary_gets_its_outcome_and_leaves_nothing(
 
 
 def test_the_next_candidate_is_unaffected(impatient: Session, problem_path: Path) -> None:
-    job = Job(str(problem_path / "aten/t.yaml"), "aten/t", "test", source=(examples_dir() / "aten/t.py").read_text())
+    job = Job(load_problem(problem_path / "aten/t.yaml"), "test", source=(examples_dir() / "aten/t.py").read_text())
     assert impatient.evaluate(job).outcome is Outcome.PASSED
 
 

@@ -20,6 +20,7 @@ from kgbench.harness.machine import processes
 from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.problem.registry import load_problem
 from tests.harness.living import wait_until
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
@@ -38,7 +39,7 @@ def server() -> Iterator[ForkServer]:
 
 
 def job(source: str = T, sample: int = 0) -> Job:
-    return Job(str(problems_dir() / "aten/t.yaml"), "aten/t", "test", sample, source)
+    return Job(load_problem(problems_dir() / "aten/t.yaml"), "test", sample, source)
 
 
 def forked(server: ForkServer) -> set[int]:

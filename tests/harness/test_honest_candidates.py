@@ -11,6 +11,7 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.session.session import Job, Session
 from kgbench.harness.verdict.output_specs import Promise
+from kgbench.problem.registry import load_problem
 from tests.harness.candidates import KnownCandidate, honest
 
 pytestmark = pytest.mark.torch
@@ -21,7 +22,7 @@ def test_no_honest_kernel_is_told_that_others_do_its_work(
     strict: Session, known: KnownCandidate, problem_path: Path
 ) -> None:
     path = problem_path / f"{known.problem_id}.yaml"
-    result = strict.evaluate(Job(str(path), known.problem_id, "test", source=known.text))
+    result = strict.evaluate(Job(load_problem(path), "test", source=known.text))
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
     assert [each for each in result.evidence if not each.allowed] == []
     assert result.policy == "strict"

@@ -12,6 +12,7 @@ from kgbench.core.paths import examples_dir
 from kgbench.core.types import Result
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.session.session import Job, Session
+from kgbench.problem.registry import load_problem
 from tests.sampling import sample
 
 pytestmark = pytest.mark.torch
@@ -31,7 +32,7 @@ def page_examples() -> dict[str, str]:
 
 
 def judge(session: Session, problems: Path, problem_id: str, source: str) -> Result:
-    return session.evaluate(Job(str(problems / f"{problem_id}.yaml"), problem_id, "test", source=source))
+    return session.evaluate(Job(load_problem(problems / f"{problem_id}.yaml"), "test", source=source))
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def test_entry_of_a_layout_is_judged(
     problem = Registry().find(id_)
     found = []
     for candidate in provider_of(f"dir:{layout(name, tmp_path)}").candidates(problem):
-        job = Job(str(problem.path), id_, "test", sample=candidate.sample, source=candidate.source_text)
+        job = Job(problem, "test", sample=candidate.sample, source=candidate.source_text)
         found.append(session.evaluate(job).outcome)
     assert found == outcomes
 
@@ -54,7 +54,7 @@ def test_entry_of_a_layout_is_judged(
 def test_bare_name_stands_for_no_overload_beside_a_named_one(session: Session) -> None:
     problem = Registry().find("aten/add")
     text = "def add(self, other, alpha=1):\n    return self + other\n\n\nadd_Tensor = add\n"
-    result = session.evaluate(Job(str(problem.path), problem.id, "test", source=text))
+    result = session.evaluate(Job(problem, "test", source=text))
     assert result.outcome is Outcome.COMPILE_ERROR
     assert "defines no function add_Scalar" in result.reason
 
@@ -99,5 +99,5 @@ def test_samples_are_judged_stored_and_averaged(session_of: SessionOf, tmp_path:
 def test_text_nested_too_deep_to_parse_is_the_candidates_failure(session: Session) -> None:
     problem = Registry().find("aten/add")
     text = f"add = {'-' * 200_000}1\n"
-    result = session.evaluate(Job(str(problem.path), problem.id, "test", source=text))
+    result = session.evaluate(Job(problem, "test", source=text))
     assert result.outcome not in (Outcome.PASSED, Outcome.HARNESS_ERROR), result.reason

@@ -9,6 +9,7 @@ import pytest
 
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.session.session import Job, Settings
+from kgbench.problem.registry import load_problem
 from tests.harness.sessions import SessionOf
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
@@ -49,7 +50,7 @@ def test_who_fails_beside_the_library_is_let_go(
     problem = tmp_path / "mine/total.yaml"
     problem.write_text(PROBLEM.replace("LIBRARY", library), encoding="utf-8")
     with session_of(Settings(device="cpu")) as session:
-        result = session.evaluate(Job(str(problem), "mine/total", "test", 0, IN_FLOAT32))
+        result = session.evaluate(Job(load_problem(problem), "test", 0, IN_FLOAT32))
     assert result.outcome is wanted, result.reason
     assert result.library is not None
     assert result.library.name

@@ -26,8 +26,7 @@ def silu(self):
 
 def seen(session: Session, path: Path, *, model: str, sample: int = 0, round: int = 0, practice: bool = False) -> str:
     """Values that a candidate's first call with more than four elements had."""
-    problem = load_problem(path)
-    job = Job(str(path), problem.id, model, sample, TELLS, round=round, practice=practice)
+    job = Job(load_problem(path), model, sample, TELLS, round=round, practice=practice)
     result = session.evaluate(job)
     found = re.search(r"seen (\[.*\])", f"{result.reason}\n{result.log_tail}")
     assert found, result

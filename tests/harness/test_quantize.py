@@ -11,6 +11,7 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.session.session import Job, Session
 from kgbench.problem.mutants import MUTANTS
+from kgbench.problem.registry import load_problem
 from kgbench.selftest import mutants as mutation
 
 pytestmark = pytest.mark.torch
@@ -67,9 +68,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_kernel_in_float32_is_right_and_one_that_cuts_off_is_not(session: Session, path: Path) -> None:
-    right = session.evaluate(Job(str(path), "mine/codes", "test", source=RIGHT))
+    right = session.evaluate(Job(load_problem(path), "test", source=RIGHT))
     assert right.outcome is Outcome.PASSED, right.reason
-    wrong = session.evaluate(Job(str(path), "mine/codes", "test", source=RIGHT.replace(".round()", ".trunc()")))
+    wrong = session.evaluate(Job(load_problem(path), "test", source=RIGHT.replace(".round()", ".trunc()")))
     assert wrong.outcome is Outcome.WRONG_VALUE
     assert "int8" in wrong.reason + str(wrong.cases)
 

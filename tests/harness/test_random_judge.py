@@ -76,7 +76,7 @@ def problem_file(folder: Path, text: str) -> Path:
 
 
 def judged(session: Session, path: Path, **job: Any) -> Result:
-    return session.evaluate(Job(str(path), f"aten/{path.stem}", "test", **job))
+    return session.evaluate(Job(load_problem(path), "test", **job))
 
 
 def kernel(body: str, before: str = "") -> str:

@@ -11,6 +11,7 @@ from kgbench.core.paths import problems_dir  # noqa: E402
 from kgbench.core.types import Result  # noqa: E402
 from kgbench.harness.session.session import Job, Session  # noqa: E402
 from kgbench.harness.verdict import repeat  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -42,7 +43,7 @@ def softmax_int(self, dim, dtype=None):
 
 def judged(session: Session, source: str, problem: str = "aten/softmax") -> Result:
     path = problems_dir() / f"{problem}.yaml"
-    return session.evaluate(Job(str(path), problem, "repeat", source=source))
+    return session.evaluate(Job(load_problem(path), "repeat", source=source))
 
 
 def test_the_same_bits_are_told(session: Session) -> None:
@@ -72,5 +73,5 @@ def test_wrong_the_second_time_is_wrong(session: Session) -> None:
 
 def test_of_chance_nothing_is_said(session: Session) -> None:
     path = problems_dir() / "aten/exponential_.yaml"
-    result = session.evaluate(Job(str(path), "aten/exponential_", "repeat", trusted="baseline"))
+    result = session.evaluate(Job(load_problem(path), "repeat", trusted="baseline"))
     assert (result.outcome, result.deterministic) == (Outcome.PASSED, None)

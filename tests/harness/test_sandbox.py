@@ -23,6 +23,7 @@ from kgbench.harness.machine.settings import SANDBOX_LEVELS
 from kgbench.harness.sandbox import cgroup, landlock, linux, seccomp
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.problem.registry import load_problem
 from tests.harness.sessions import SessionOf
 
 EVERYTHING: Final = Plan(
@@ -66,7 +67,7 @@ _COLUMN: Final = 1 if platform.machine() in ("aarch64", "arm64") else 0
 def answer(session: Session, body: str) -> str:
     """What an attempt in a real worker came to."""
     source = CANDIDATE.format(body=body.replace("\n", "\n    "))
-    result = session.evaluate(Job(str(problems_dir() / "aten/add.yaml"), "aten/add", "test", source=source))
+    result = session.evaluate(Job(load_problem(problems_dir() / "aten/add.yaml"), "test", source=source))
     assert result.outcome is Outcome.RUNTIME_ERROR, f"{result.outcome}: {result.reason}\n{result.log_tail}"
     return result.reason.partition("<")[2].rpartition(">")[0]
 
@@ -215,7 +216,7 @@ return "well"
 
     def test_every_row_has_the_account(self, session: Session) -> None:
         source = CANDIDATE.format(body="return 1")
-        job = Job(str(problems_dir() / "aten/add.yaml"), "aten/add", "test", source=source)
+        job = Job(load_problem(problems_dir() / "aten/add.yaml"), "test", source=source)
         assert session.evaluate(job).sandbox == session.facts["sandbox"]
 
     def test_nothing_of_a_group_is_left(self, session: Session) -> None:

@@ -23,6 +23,7 @@ from kgbench.harness.session.pools import DevicePool
 from kgbench.harness.session.retry import NO_ROOM
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Job, Session, Settings
+from kgbench.problem.registry import load_problem
 from kgbench.store.reader import read_run
 from tests.harness.living import PROBLEM, RIGHT, Field, ended
 from tests.harness.sessions import SessionOf
@@ -42,7 +43,7 @@ HUNGRY_REFERENCE: Final = """ |
 
 
 def job(source: str, sample: int = 0) -> Job:
-    return Job(str(problems_dir() / "aten/t.yaml"), "aten/t", "test", sample, source)
+    return Job(load_problem(problems_dir() / "aten/t.yaml"), "test", sample, source)
 
 
 def test_sick_device_is_set_aside_and_what_was_at_work_there_is_kept(
@@ -141,7 +142,7 @@ def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_
     reference = HUNGRY_REFERENCE.format(lacking=lacking)
     text = PROBLEM.replace(' "torch.mul(self, factor)"', reference).replace("scale(", "hungry(")
     problem.write_text(text, encoding="utf-8")
-    hungry = Job(str(problem), "mine/hungry", "test", 0, RIGHT.replace("scale", "hungry"))
+    hungry = Job(load_problem(problem), "test", 0, RIGHT.replace("scale", "hungry"))
     said: list[str] = []
     events: list[str] = []
     begun, found_out = threading.Event(), threading.Event()

@@ -21,7 +21,7 @@ from kgbench.core.types import Result
 from kgbench.harness.machine.timing_lock import STAYS_BUSY
 from kgbench.harness.session.session import Deadlines, Job, Session, Settings
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
-from kgbench.problem.registry import Registry
+from kgbench.problem.registry import Registry, load_problem
 from tests.harness.living import PROBLEM
 from tests.harness.sessions import SessionOf
 
@@ -122,7 +122,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judge(session: Session, problems: Path, text: str, problem: str = "mine/scale") -> Result:
-    return session.evaluate(Job(str(problems / f"{problem}.yaml"), problem, "test", source=HEAD + text))
+    return session.evaluate(Job(load_problem(problems / f"{problem}.yaml"), "test", source=HEAD + text))
 
 
 def shared(result: Result) -> set[bool]:
@@ -151,7 +151,7 @@ def test_the_library_is_timed_once_for_all_candidates_of_a_problem(timed: Sessio
         results.append(judge(timed, problems, HONEST, "shared/scale"))
     alone, later = ([case.timing for case in result.cases if case.timing] for result in results[-2:])
     results.append(judge(timed, problems, SLOW, "shared/scale"))
-    job = Job(str(problems / "shared/scale.yaml"), "shared/scale", "baseline", trusted="baseline")
+    job = Job(load_problem(problems / "shared/scale.yaml"), "baseline", trusted="baseline")
     results.append(timed.evaluate(job))
     # The library against itself is what the clock is measured with, so it is never shared.
     assert list(map(shared, results)) == [*[{False}] * (len(results) - 3), {True}, {True}, {False}]
@@ -196,7 +196,7 @@ def test_the_whole_deadline_holds_during_timing(session_of: SessionOf, problems:
 
 @pytest.mark.parametrize("problem", random.Random("timing").sample(PROBLEMS, round(SHARE * len(PROBLEMS))))
 def test_the_trusted_reference_passes(session: Session, problem_path: Path, problem: str) -> None:
-    result = session.evaluate(Job(str(problem_path / f"{problem}.yaml"), problem, "reference", trusted="reference"))
+    result = session.evaluate(Job(load_problem(problem_path / f"{problem}.yaml"), "reference", trusted="reference"))
     assert result.outcome is Outcome.PASSED, result.reason
 
 

@@ -13,6 +13,7 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.session.session import Job, Settings
 from kgbench.harness.session.timeline import write_timeline
+from kgbench.problem.registry import load_problem
 from tests.harness.sessions import SessionOf
 
 pytestmark = pytest.mark.torch
@@ -32,7 +33,7 @@ def test_a_timed_evaluation_leaves_a_timeline(session_of: SessionOf, problem_pat
     folder = tmp_path / "spans"
     folder.mkdir()
     path = problem_path / "cublas" / "cublasSscal_v2.yaml"
-    job = Job(problem_path=str(path), problem_id="cublas/cublasSscal_v2", model="baseline", trusted="baseline")
+    job = Job(load_problem(path), "baseline", trusted="baseline")
     with session_of(Settings(device="cpu", jobs=1, seed="trace", trace_dir=folder)) as session:
         result = session.evaluate(job)
     assert result.outcome is Outcome.PASSED, result.reason

@@ -100,7 +100,7 @@ def test_right_kernel_ends_with_0_and_its_speed(tmp_path: Path, session: type[Fa
 
 def test_roofline_share_is_of_the_nearer_roof(tmp_path: Path, session: type[FakeSession]) -> None:
     peaks = {"gb_per_s": 100, "gflop_per_s": {"float32": 1000, "float16": 10_000}}
-    case = session.answer(Job("", "aten/softmax", "m")).cases[0]
+    case = session.answer(Job(load_problem(problems_dir() / "aten/softmax.yaml"), "m")).cases[0]
     assert roofline_share(case, {"gb_per_s": 80.0, "gflop_per_s": 50.0}, peaks) == 0.8
     assert roofline_share(case, {"gb_per_s": 1.0, "gflop_per_s": 500.0}, peaks) == 0.5
     mixed = dataclasses.replace(case, variables={**case.variables, "inputs": "float16"})

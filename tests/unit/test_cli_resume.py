@@ -47,7 +47,7 @@ class Session(FakeSession):
             result(job.problem_id, timing(0.83)),
             model=job.model,
             sample=job.sample,
-            problem_sha256=sha256(Path(job.problem_path).read_text(encoding="utf-8")),
+            problem_sha256=job.problem.sha256,
         )
         self.jobs_seen.append(job.problem_id)
         return answer

@@ -530,11 +530,11 @@ while True:
         for fd in fds:
             os.close(fd)
     for referee in (each for each in referees if each in readable):
-        job = referee.receive(5.0)["job"]
+        referee.receive(5.0)
         if HOW == "sick":
             referee.send({{"event": "sick", "reason": "1 + 1 gave 3"}})
             continue
-        waiting.append((referee, Result(job["problem_id"], "m", 0, Outcome.PASSED)))
+        waiting.append((referee, Result("aten/t", "m", 0, Outcome.PASSED)))
     for referee, answer in waiting if refused else ():
         referee.send({{"event": "result", "result": answer.to_json(), "library_times": {{}}}})
     waiting = [] if refused else waiting
@@ -567,7 +567,7 @@ def _servers_die(ground: Ground) -> str:
     return _session_fails("errors")(ground)
 
 
-JOB = Job("t.yaml", "aten/t", "m", 0, "def t(): ...\n")
+JOB = Job(load_problem(ROOT / "problems" / "aten" / "t.yaml"), "m", 0, "def t(): ...\n")
 
 
 def _closed(ground: Ground) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Self
+
+from kgbench.problem.model import Problem
+from kgbench.problem.sent import packed, unpacked
 
 DEVICE_PROBE: Final = "kgbench.harness.workers.health:probe"
 """Dotted path of the function that finds out, in a worker, whether a device still computes."""
@@ -48,8 +52,8 @@ class Deadlines:
 class Job:
     """One candidate to evaluate."""
 
-    problem_path: str
-    problem_id: str
+    problem: Problem
+    """As it was read when the candidate's run began; its file may be another one by now."""
     model: str
     sample: int = 0
     source: str | None = None
@@ -59,8 +63,8 @@ class Job:
     trusted: str | None = None
     """``baseline``, ``reference`` or ``mutant:NAME``: run this in the candidate's place. Only trusted code sets it."""
 
-    suite: str = ""
-    """File with the calls that are judged in place of the problem's cases; empty where these are."""
+    suite: bool = False
+    """The problem has a suite's calls in place of its own cases."""
     timing: bool = True
     """False leaves timing out where the session has it."""
     round: int = 0
@@ -68,12 +72,25 @@ class Job:
     practice: bool = False
     """Somebody tries a kernel before handing one in: other shapes and values than any verdict's."""
 
+    @property
+    def problem_id(self) -> str:
+        return self.problem.id
+
+    @property
+    def candidate_sha256(self) -> str:
+        """SHA-256 of the candidate's text; empty for a trusted one."""
+        return hashlib.sha256(self.source.encode()).hexdigest() if self.source else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it travels to a referee."""
+        return {**{each.name: getattr(self, each.name) for each in fields(self)}, "problem": packed(self.problem)}
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The job that ``asdict`` wrote. Raises ValueError where it has a field that this class has not."""
+        """The inverse of ``to_json``. Raises ValueError where it has a field that this class has not."""
         if unknown := sorted(set(data) - {each.name for each in fields(cls)}):
             raise ValueError(f"a job has no field {unknown[0]!r}; there are {', '.join(f.name for f in fields(cls))}")
-        return cls(**data)
+        return cls(**{**data, "problem": unpacked(data["problem"])})
 
     @property
     def mutant(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -127,14 +126,14 @@ class Evaluation:
         problem, job = self.problem, self.job
         failed = self._first_failure()
         self.seconds["total"] = self.now() - self.started
-        source = job.source or ""
         return Result(
             problem=problem.id,
             model=job.model,
             sample=job.sample,
+            round=job.round,
             outcome=failed.outcome,
             reason=failed.reason,
-            candidate_sha256=hashlib.sha256(source.encode()).hexdigest() if source else "",
+            candidate_sha256=job.candidate_sha256,
             problem_sha256=problem.sha256,
             source=problem.source,
             kind=problem.kind,

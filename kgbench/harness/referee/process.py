@@ -102,8 +102,9 @@ def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> N
 def _judged(referee: Referee, job: dict[str, Any], report: Report) -> Result:
     """The job's result. What was recorded is written before anybody hears of it, who may end this process then."""
     try:
-        with trace.span("candidate", problem=job["problem_id"], model=job["model"]):
-            return referee.evaluate(referee.job(job), report)
+        wanted = referee.job(job)
+        with trace.span("candidate", problem=wanted.problem_id, model=wanted.model):
+            return referee.evaluate(wanted, report)
     finally:
         trace.flush()
 

@@ -6,9 +6,7 @@ device work side by side and take turns at timing. ``process.py`` is their proce
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from kgbench.baselines.registry import load_function
@@ -27,8 +25,6 @@ from kgbench.harness.verdict.verdicts import Verdict
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
-from kgbench.problem.registry import load_problem
-from kgbench.problem.suites import Suite, with_suite
 
 
 class Referee:
@@ -107,7 +103,7 @@ class Referee:
 
     def _begin(self, job: Job) -> Evaluation:
         """An evaluation of which nothing is known yet."""
-        problem = _problem_of(job)
+        problem = job.problem
         device, now = self.resources.device, self.turns.now
         evaluation = Evaluation(job, problem, self.settings, self.defences, device, now, now())
         evaluation.interpreted = device.type == "cpu" and "triton" in uses_of(job.source or "").mentioned
@@ -130,11 +126,3 @@ def out_of_reach(problem: Problem, capability: int | None) -> dict[str, Verdict]
     """Verdicts on the overloads that ask for more than a device of this compute capability has."""
     found = {o.name: o.needs.lacking(capability) for o in problem.judged if o.needs is not None}
     return {name: Verdict(Outcome.SKIPPED, words) for name, words in found.items() if words}
-
-
-def _problem_of(job: Job) -> Problem:
-    """The job's problem, with the cases that it is judged by."""
-    problem = load_problem(Path(job.problem_path))
-    if not job.suite:
-        return problem
-    return with_suite(problem, Suite.from_json(json.loads(Path(job.suite).read_text(encoding="utf-8"))))

@@ -25,13 +25,19 @@ def perhaps_a_neighbours_doing(result: Result) -> str:
     return "the device stayed busy beside others" if busy else ""
 
 
-def without_evaluation(job: Job, outcome: Outcome, reason: str) -> Result:
+def without_evaluation(job: Job, outcome: Outcome, reason: str, device_kind: str) -> Result:
     """The result of a job that no referee has judged."""
+    problem = job.problem
     return Result(
-        problem=job.problem_id,
+        problem=problem.id,
         model=job.model,
         sample=job.sample,
         outcome=outcome,
         reason=reason,
-        source=job.problem_id.partition("/")[0],
+        candidate_sha256=job.candidate_sha256,
+        problem_sha256=problem.sha256,
+        source=problem.source,
+        kind=problem.kind,
+        device=device_kind,
+        round=job.round,
     )

@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -155,7 +155,7 @@ class Session:
         Raises MachineError when no device is left, SessionClosed when the session is closed meanwhile.
         """
         if job.source is None and job.trusted is None:
-            return without_evaluation(job, Outcome.NO_CANDIDATE, "no candidate was handed in for this problem")
+            return self._unjudged(job, Outcome.NO_CANDIDATE, "no candidate was handed in for this problem")
         result, company = self._evaluate(job, on_event, exclusive=False)
         if company is not None and (words := perhaps_a_neighbours_doing(result)):
             on_event("again", f"alone, since {words}")
@@ -198,7 +198,7 @@ class Session:
                     result = self._judge(slot, job, on_event)
                     return result, slot.pool if had_company or len(slot.pool.busy) > 1 else None
                 except OutOfMemory as error:
-                    result = without_evaluation(job, Outcome.HARNESS_ERROR, f"{NO_ROOM}: {error}")
+                    result = self._unjudged(job, Outcome.HARNESS_ERROR, f"{NO_ROOM}: {error}")
                     return result, slot.pool if had_company or slot.pool.busy else None
                 except RefereeGone:
                     continue
@@ -208,7 +208,7 @@ class Session:
                 except ProcessLost as error:
                     lost = str(error)
                     break
-        return without_evaluation(job, Outcome.HARNESS_ERROR, lost), None
+        return self._unjudged(job, Outcome.HARNESS_ERROR, lost), None
 
     def _judge(self, slot: Slot, job: Job, on_event: OnEvent) -> Result:
         """Raises ProcessLost, OutOfMemory, RefereeGone, DeviceSick; the slot is free again, or gone."""
@@ -216,7 +216,7 @@ class Session:
         if job.source is not None:
             job = replace(job, library_times=slot.pool.known_times(job.problem_id))
         try:
-            slot.referee.channel.send({"job": asdict(job)})
+            slot.referee.channel.send({"job": job.to_json()})
             asked = True
             result = self._await_result(slot, on_event)
         except BaseException as error:
@@ -229,11 +229,14 @@ class Session:
                 raise ProcessLost(f"the referee is gone: {error}{self._logs.tail('referee')}") from None
             raise
         slot.problem_id = job.problem_id
-        result.memory_mb["coordinator"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)
+        memory_mb = {"coordinator": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)}
         if (peak := self._server.peak_bytes()) is not None:
-            result.memory_mb["fork server"] = round(peak / 1e6, 1)
+            memory_mb["fork server"] = round(peak / 1e6, 1)
         self._slots.give_back(slot)
-        return result
+        return replace(result, memory_mb={**result.memory_mb, **memory_mb})
+
+    def _unjudged(self, job: Job, outcome: Outcome, reason: str) -> Result:
+        return without_evaluation(job, outcome, reason, self._found[0].kind)
 
     def _await_result(self, slot: Slot, on_event: OnEvent) -> Result:
         silence_s = self.deadlines.whole_s + self.deadlines.import_s + GRACE_S
