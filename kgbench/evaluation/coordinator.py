@@ -245,7 +245,8 @@ def _begin(work: Work, store: RunStore, shown: Display) -> None:
 
 def _store(work: Work, future: Future[Result], feed: Feed, store: RunStore, shown: Display) -> Result:
     """Keeps one verdict. Raises what its evaluation raised."""
-    result = replace(future.result(), round=work.candidate.round, generation=work.candidate.generation)
+    # What only the run knows; all else is in it already.
+    result = replace(future.result(), generation=work.candidate.generation, seed=store.seed_sha256)
     store.append(result)
     shown.finished(result)
     feed.judged(work, result)

@@ -14,7 +14,7 @@ import errno
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -165,11 +165,15 @@ class RunStore:
         except OSError as error:
             raise self._failure(self.path / SUITE_FILE, error) from error
 
+    @property
+    def seed_sha256(self) -> str:
+        """SHA-256 of the seed that is drawn from now; empty in a run of a version that had no segments."""
+        segments = self._info.get("segments")
+        return str(segments[-1]["seed_sha256"]) if segments else ""
+
     def append(self, result: Result) -> None:
         """Appends one line and waits until it is on disk. Raises WriteError; earlier lines are then still whole."""
-        segments = self._info.get("segments")
-        stamped = replace(result, seed=segments[-1]["seed_sha256"]) if segments else result
-        line = (json_text(stamped.to_json()) + "\n").encode()
+        line = (json_text(result.to_json()) + "\n").encode()
         end = os.fstat(self._results_fd).st_size
         try:
             _write_all(self._results_fd, line)
