@@ -14,7 +14,11 @@ import click
 import numpy as np
 
 from benchmarks.script import Script, shown, smoke_option
-from kgbench.scores.bootstrap import SPEEDUP, Sampled, draws, interval
+from kgbench.scores.bootstrap import Sampled, Statistic, draws, interval
+from kgbench.scores.score import Over
+
+STATISTICS = {"correct": Statistic(0, Over.MEAN), "speedup": Statistic(1, Over.GEOMETRIC_MEAN)}
+TRUTHS = {"correct": 0.5, "speedup": 1.0}
 
 
 def run(rng: np.random.Generator, problems: int, samples: int) -> list[Sampled]:
@@ -22,7 +26,7 @@ def run(rng: np.random.Generator, problems: int, samples: int) -> list[Sampled]:
     for number in range(problems):
         right = rng.random(samples) < rng.beta(0.5, 0.5)
         logs = np.where(right, rng.normal(0, 0.5) + rng.normal(0, 0.2, samples), np.nan)
-        made.append(Sampled(str(number), right[:, None].astype(float), logs, np.zeros(samples)))
+        made.append(Sampled(str(number), np.stack([right.astype(float), logs])))
     return made
 
 
@@ -35,10 +39,10 @@ def main(runs: int) -> None:
     print("| problems | samples | right | geometric mean |\n|---|---|---|---|")
     for problems in (50, 110, 210):
         for samples in (1, 10):
-            held = {"correct": 0, SPEEDUP: 0}
+            held = dict.fromkeys(TRUTHS, 0)
             for number in shown(range(runs), runs, f"runs of {problems} problems"):
-                drawn = draws(run(rng, problems, samples), ["correct"], f"{problems} {samples} {number}")
-                for name, truth in (("correct", 0.5), (SPEEDUP, 1.0)):
+                drawn = draws(run(rng, problems, samples), STATISTICS, f"{problems} {samples} {number}")
+                for name, truth in TRUTHS.items():
                     ends = interval(drawn[name])
                     held[name] += ends is not None and ends[0] <= truth <= ends[1]
             shares = (f"{held[name] / runs:.1%}" for name in held)

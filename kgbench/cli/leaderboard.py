@@ -69,10 +69,10 @@ def table(board: Board) -> Table:
 
     from kgbench.core.figures import ABSENT
     from kgbench.core.text import plain
-    from kgbench.reports.score_tables import headline_cells
+    from kgbench.reports.score_tables import ranking_cells, ranking_heads
 
     made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for head in ("#", "model", "problems", "fast_1", "correct", "speedup", "begun"):
+    for head in ("#", "model", "problems", *ranking_heads(), "begun"):
         made.add_column(head, justify="left" if head in ("model", "begun") else "right", no_wrap=head != "model")
     for entry in board.entries:
         problems = str(entry.row.problems)
@@ -81,7 +81,7 @@ def table(board: Board) -> Table:
             problems += f"\nof {row.declared}"
         # The policy is said where it is not the default.
         model = entry.model + (f", policy {entry.policy}" if entry.policy not in ("", "strict") else "")
-        cells = headline_cells(row, ("fast_1", "correct", "speedup"))
+        cells = ranking_cells(row)
         when = f"{entry.date}\n{entry.run.rpartition('-')[2]}{f', {entry.unfinished}' if entry.unfinished else ''}"
         made.add_row(str(entry.rank or ABSENT), plain(model), problems, *cells, when)
     return made

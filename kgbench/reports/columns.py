@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from kgbench.core.figures import ABSENT, dollars, percent, ratio_text
 from kgbench.reports.model import Report
-from kgbench.scores.per_problem import ProblemScores, roofline_by
+from kgbench.scores.per_problem import ProblemScores
 from kgbench.scores.rows import Row
+from kgbench.scores.score import Place, Score, Unit
+from kgbench.scores.table import all_scores, scores_in
 
 _T = TypeVar("_T")
 Number = float | int | str | None
 Ends = tuple[float, float] | None
-ByRow = Mapping[tuple[str, str], float]
-"""A number by name and kinds of a row."""
 
 
 @dataclass(frozen=True)
@@ -32,73 +32,64 @@ class Column(Generic[_T]):
 
     def cell(self, row: _T) -> str:
         """``57.1 % [41.2 %, 60.0 %]``"""
+        value, ends = self.point(row), self.ends(row) if self.ends else None
+        return f"{value} [{self.words(ends[0])}, {self.words(ends[1])}]" if self.words and ends else value
+
+    def point(self, row: _T) -> str:
+        """``57.1 %``"""
         value = self.value(row)
         if value is None:
             return ABSENT
-        if self.words is None or isinstance(value, str):
-            return str(value)
-        ends = self.ends(row) if self.ends else None
-        return f"{self.words(value)} [{self.words(ends[0])}, {self.words(ends[1])}]" if ends else self.words(value)
+        return str(value) if self.words is None or isinstance(value, str) else self.words(value)
 
 
 def times(ratio: float) -> str:
     return f"{ratio_text(ratio)}x"
 
 
-def _by_row(name: str, head: str, value: Callable[[Row], Number], words: Callable[[float], str]) -> Column[Row]:
-    """A column whose interval is the bootstrap's of the same name."""
-    return Column(name, head, value, words, lambda row: row.intervals.get(name))
+UNIT_WORDS: Final[dict[Unit, Callable[[float], str]]] = {
+    Unit.SHARE: percent,
+    Unit.RATIO: times,
+    Unit.USD: dollars,
+}
+"""How one number of a score is written."""
 
 
-def usd_per_solved(row: Row) -> float | None:
-    return row.cost.usd / row.cost.solved if row.cost and row.cost.usd is not None and row.cost.solved else None
+def score_column(score: Score, head: str) -> Column[Row]:
+    """A score's, with the bootstrap's interval where it has one."""
+    ends = (lambda row: row.intervals.get(score.name)) if score.resample is not None else None
+    return Column(score.name, head, lambda row: row.values.get(score.name), UNIT_WORDS[score.unit], ends)
 
 
-_CORRECT: Final = _by_row("correct", "correct", Row.share_correct, percent)
-_MEAN: Final = _by_row("speedup", "speedup", lambda row: row.speedup.point if row.speedup else None, times)
-_OVER_ALL: Final = _by_row("speedup over all", "over all", lambda row: row.speedup_over_all, times)
-_COMPILED: Final = _by_row("compiled", "compiled", lambda row: row.compiled / row.problems, percent)
-_REJECTED: Final = _by_row("rejected", "rejected", lambda row: row.rejected / row.problems, percent)
-
-
-def _fast(p: float, *, by_point: bool = False) -> Column[Row]:
-    name = f"fast_{p:g}{' (point)' if by_point else ''}"
-
-    def value(row: Row) -> float | None:
-        fast = row.fast_at(p)
-        return (fast.point if by_point else fast.interval) if fast else None
-
-    return _by_row(name, name, value, percent)
-
-
-def _at_k(name: str, k: int) -> Column[Row]:
-    def value(row: Row) -> float | None:
-        found = next((each for each in row.at_k if each.k == k), None)
-        if found is None or name == "pass":
-            return found.correct if found else None
-        return next((fast.interval for fast in found.fast if fast.p == 1.0), None)
-
-    return _by_row(f"{name}@{k}", f"{name}@{k}", value, percent)
-
-
-def columns(rows: Sequence[Row], by: str = "source", roofline: ByRow | None = None) -> list[Column[Row]]:
-    """Of md and LaTeX; a score that no row has is left out."""
+def most_samples(rows: Iterable[Row]) -> tuple[int, ...]:
+    """The k of pass@k in tables that have one: the most samples that a row has, if there are several."""
     most = max((row.samples for row in rows), default=1)
-    asked = [_at_k("pass", most), _at_k("fast_1", most)] if most > 1 else []
-    cost = [Column[Row]("usd per solved", "$ per solved", usd_per_solved, dollars)]
-    scores = [
-        _CORRECT,
-        _fast(1.0),
-        _fast(1.0, by_point=True),
-        _MEAN,
-        _OVER_ALL,
-        _COMPILED,
-        _REJECTED,
-        *asked,
-        _roofline(roofline),
-        *cost,
-    ]
-    return [*_heads(by), *(each for each in scores if any(each.value(row) is not None for row in rows))]
+    return (most,) if most > 1 else ()
+
+
+def scores_shown(place: Place, rows: Sequence[Row]) -> list[Score]:
+    """The scores of a table; of those that are optional, the ones that a row has."""
+    known = {name for row in rows for name in row.values}
+    return [score for score in scores_in(place, most_samples(rows)) if not score.optional or score.name in known]
+
+
+def columns_in(place: Place, rows: Sequence[Row]) -> list[Column[Row]]:
+    return [score_column(score, score.head_in(place)) for score in scores_shown(place, rows)]
+
+
+def by_the_clock(score: Score, row: Row) -> list[str]:
+    """The value and, of a score that has one, the interval that the clock's noise leaves of it."""
+    value, ends = row.values.get(score.name), row.clock.get(score.name)
+    if value is None:
+        return [ABSENT]
+    words = [f"[{ratio_text(ends[0])}, {ratio_text(ends[1])}]"] if ends else []
+    return [UNIT_WORDS[score.unit](value), *words]
+
+
+def columns(rows: Sequence[Row], by: str = "source") -> list[Column[Row]]:
+    """Of md and LaTeX; a score that no row has is left out."""
+    known = [each for each in columns_in(Place.TEXT, rows) if any(each.value(row) is not None for row in rows)]
+    return [*_heads(by), *known]
 
 
 def _heads(by: str) -> list[Column[Row]]:
@@ -109,15 +100,11 @@ def _heads(by: str) -> list[Column[Row]]:
     ]
 
 
-def _roofline(shares: ByRow | None) -> Column[Row]:
-    return Column("roofline share", "roofline", lambda row: (shares or {}).get((row.source, row.kinds)), percent)
-
-
-def all_columns(rows: Sequence[Row], by: str, roofline: ByRow | None = None) -> list[Column[Row]]:
+def all_columns(rows: Sequence[Row], by: str) -> list[Column[Row]]:
     """Of CSV: every score, for every p and k."""
     first, second, _ = _heads(by)
-    thresholds = [fast.p for fast in rows[0].fast] if rows else []
-    ks = sorted({at.k for row in rows for at in row.at_k})
+    thresholds = tuple(fast.p for fast in rows[0].fast) if rows else ()
+    ks = tuple(sorted({at.k for row in rows for at in row.at_k}))
     return [
         first,
         second,
@@ -126,21 +113,12 @@ def all_columns(rows: Sequence[Row], by: str, roofline: ByRow | None = None) -> 
         Column("samples", "samples", lambda row: row.samples),
         Column("missing samples", "missing", lambda row: row.missing_samples),
         Column("submitted", "submitted", lambda row: row.submitted),
-        *(_CORRECT, _COMPILED, _REJECTED),
-        *(_fast(p, by_point=by_point) for p in thresholds for by_point in (False, True)),
-        *(_MEAN, _OVER_ALL),
-        Column("speedup clock low", "", lambda row: row.speedup.low if row.speedup else None),
-        Column("speedup clock high", "", lambda row: row.speedup.high if row.speedup else None),
-        *(_at_k(name, k) for name in ("pass", "fast_1") for k in ks),
-        _roofline(roofline),
-        Column("usd", "$", lambda row: row.cost.usd if row.cost else None),
-        Column("usd per solved", "$ per solved", usd_per_solved),
+        *(score_column(score, score.head) for score in all_scores(thresholds, ks) if score.in_data),
     ]
 
 
 def report_columns(report: Report) -> list[Column[Row]]:
-    by = report.by or "source"
-    return all_columns(rows_of(report), by, roofline_by(by, report.per_problem))
+    return all_columns(rows_of(report), report.by or "source")
 
 
 def _ends_of_best(row: ProblemScores) -> Ends:
@@ -169,7 +147,7 @@ def grid(report: Report) -> tuple[list[str], list[list[str]]]:
         shown = [each for each in shown if any(each.value(row) not in (None, "") for row in report.per_problem)]
         return [each.head for each in shown], [[each.cell(row) for each in shown] for row in report.per_problem]
     rows = rows_of(report)
-    of_rows = columns(rows, report.by or "source", roofline_by(report.by or "source", report.per_problem))
+    of_rows = columns(rows, report.by or "source")
     return [each.head for each in of_rows], [[each.cell(row) for each in of_rows] for row in rows]
 
 
@@ -179,6 +157,5 @@ def rows_of(report: Report) -> tuple[Row, ...]:
 
 
 def headline_columns(rows: Sequence[Row]) -> list[Column[Row]]:
-    most = max((row.samples for row in rows), default=1)
-    best = [_at_k("pass", most)] if most > 1 else [_COMPILED]
-    return [_CORRECT, _fast(1.0), _MEAN, _OVER_ALL, *best, _REJECTED]
+    """Of a terminal's table with bootstrap intervals."""
+    return columns_in(Place.TERMINAL_SAMPLES if most_samples(rows) else Place.TERMINAL, rows)

@@ -8,7 +8,7 @@ be alike for the comparison to mean anything, and is not, stands in ``Difference
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -17,12 +17,14 @@ from kgbench.core.types import Result
 from kgbench.problem.problem_set import ProblemSet
 from kgbench.reports.model import is_stale, seed_of, selected_in
 from kgbench.scores import bootstrap, intervals
-from kgbench.scores.bootstrap import OVER_ALL, SPEEDUP
-from kgbench.scores.samples import OfProblem, Selected, library_ran, newest, over_all, scored_problems
-from kgbench.scores.speedups import geometric_mean, mean_estimate
+from kgbench.scores.samples import OfProblem, Selected, library_ran, newest, scored_problems
+from kgbench.scores.score import Basis, Place, Score, Unit
+from kgbench.scores.speedups import mean_estimate
+from kgbench.scores.table import CORRECT, count, score_of, scores_in
 from kgbench.store.reader import StoredRun
 
-RATIOS: Final = (SPEEDUP, OVER_ALL)
+BOTH: Final = " where both are correct"
+"""End of the name of a score that is compared over the problems that both runs have correct."""
 _LISTED: Final = 8
 
 
@@ -79,7 +81,7 @@ class Change:
 
     @property
     def is_ratio(self) -> bool:
-        return self.score.startswith("speedup")
+        return score_of(self.score.removesuffix(BOTH)).unit is Unit.RATIO
 
     @property
     def certain(self) -> bool:
@@ -214,64 +216,52 @@ def _changes(first: Side, second: Side, common: Sequence[Selected]) -> Iterable[
     groups = {source: [p for p in common if p.source == source] for source in dict.fromkeys(p.source for p in common)}
     if len(groups) > 1:
         groups["micro average"] = list(common)
-    seed = f"{seed_of(first.run)} {seed_of(second.run)}"
     for name, problems in groups.items():
-        compute = [problem for problem in problems if problem.kind == "compute"]
-        yield from _changes_of(name, ("correct",), problems, first, second, seed)
-        if compute:
-            yield from _changes_of(name, ("fast_1", "fast_1 (point)", OVER_ALL), compute, first, second, seed)
-            pairs = zip(_scored(first, compute), _scored(second, compute), compute, strict=True)
-            both = [problem for one, other, problem in pairs if _mean(one) and _mean(other)]
-            if both:
-                changes = _changes_of(name, (SPEEDUP,), both, first, second, seed)
-                yield from (replace(each, score="speedup where both are correct") for each in changes)
+        for score in scores_in(Place.COMPARED):
+            change = _change(name, score, _problems_of(score, problems, first, second), first, second)
+            if change is not None:
+                yield change
 
 
-def _scored(side: Side, problems: Sequence[Selected]) -> list[OfProblem]:
+def _problems_of(score: Score, problems: Sequence[Selected], first: Side, second: Side) -> list[Selected]:
+    """The problems over which a score of two runs is compared."""
+    if not score.timed:
+        return list(problems)
+    compute = [problem for problem in problems if problem.kind == "compute"]
+    if not score.of_correct:
+        return compute
+    sides = (first, second)
+    return [each for each in compute if all(score.value(_basis(side, [each])) is not None for side in sides)]
+
+
+def _basis(side: Side, problems: Sequence[Selected]) -> Basis:
     """With as many samples asked for as this run did."""
     own = {problem.id: problem for problem in side.selected}
-    return scored_problems([own[problem.id] for problem in problems], side.attempts)
+    return Basis(problems, scored_problems([own[problem.id] for problem in problems], side.attempts))
 
 
-def _changes_of(
-    group: str, names: Sequence[str], problems: Sequence[Selected], first: Side, second: Side, seed: str
-) -> Iterable[Change]:
+def _change(group: str, score: Score, problems: Sequence[Selected], first: Side, second: Side) -> Change | None:
+    """None where one of the runs has no such score."""
+    if not problems:
+        return None
+    bases = [_basis(side, problems) for side in (first, second)]
+    before, after = (score.value(basis) for basis in bases)
+    if before is None or after is None:
+        return None
+    seed = f"{seed_of(first.run)} {seed_of(second.run)}"
     pick = bootstrap.picks(len(problems), f"{seed} {' '.join(problem.id for problem in problems)}")
     one, other = (
-        intervals.draws(problems, _scored(side, problems), (1.0,), f"{seed} {number}", pick)
-        for number, side in enumerate((first, second))
+        intervals.draws(basis, [score], f"{seed} {number}", pick)[score.name] for number, basis in enumerate(bases)
     )
-    for name in names:
-        if name not in one or name not in other:
-            continue
-        drawn = other[name] / one[name] if name in RATIOS else other[name] - one[name]
-        before, after = (_value(name, problems, _scored(side, problems)) for side in (first, second))
-        change = None
-        if before is not None and after is not None:
-            change = after / before if name in RATIOS else after - before
-        ends = bootstrap.interval(np.asarray(drawn)) if len(problems) > 1 else None
-        yield Change(group, len(problems), name, before, after, change, ends if change is not None else None)
-
-
-def _value(name: str, problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float | None:
-    if name == OVER_ALL:
-        return over_all(problems, scored)
-    if name == SPEEDUP:
-        means = [mean for each in scored if (mean := _mean(each))]
-        return geometric_mean(means) if means else None
-    p = 0.0 if name == "correct" else 1.0
-    return sum(each.share(p, by_point=name.endswith("(point)")) for each in scored) / len(scored)
-
-
-def _mean(of_problem: OfProblem) -> float | None:
-    """Geometric mean of its right samples' speedups."""
-    points = [each.library.point for each in of_problem.samples if each.library and not each.interpreted]
-    return geometric_mean(points) if points else None
+    ratio = score.unit is Unit.RATIO
+    ends = bootstrap.interval(np.asarray(other / one if ratio else other - one)) if len(problems) > 1 else None
+    name = f"{score.name}{BOTH * score.of_correct}"
+    return Change(group, len(problems), name, before, after, after / before if ratio else after - before, ends)
 
 
 def _duels(first: Side, second: Side, common: Sequence[Selected]) -> Iterable[Duel]:
-    for one, other in zip(_scored(first, common), _scored(second, common), strict=True):
-        shares = one.share(0), other.share(0)
+    for one, other in zip(*(_basis(side, common).scored for side in (first, second)), strict=True):
+        shares = count(CORRECT, [one]), count(CORRECT, [other])
         if shares[0] != shares[1]:
             words = f"correct {shares[0]:.0%} and {shares[1]:.0%} of its samples" if one.asked + other.asked > 2 else ""
             winner = "first" if shares[0] > shares[1] else "second"

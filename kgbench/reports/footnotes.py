@@ -15,6 +15,7 @@ from kgbench.reports.words import device_words, problem_set_words, versions_word
 from kgbench.scores.costs import NOT_CONFINED
 from kgbench.scores.rows import Row
 from kgbench.scores.speedups import FLAG_ABOVE
+from kgbench.scores.table import SCORES
 from kgbench.scores.wall_time import wall_time
 from kgbench.store import verification
 
@@ -77,8 +78,9 @@ def run_lines(report: Report) -> Iterable[str]:
         yield "All kinds: problems that are not kind compute (views, creation, sync) may be judged without being timed."
     if report.by != "problem" and any(row.intervals for row in (*report.rows, *report.groups)):
         yield "95 % over problems: bootstrap over problems and samples. Other brackets: the clock's noise."
-    if report.by != "problem" and any(row.speedup_over_all is not None for row in report.rows):
-        yield "Over all: the geometric mean where a failure counts as 1/1000."
+    if report.by != "problem":
+        known = {name for row in report.rows for name in row.values}
+        yield from (score.footnote for score in SCORES if score.footnote and score.name in known)
     if any(row.is_subset() for row in report.rows):
         yield "A subset's shares are of the problems selected; do not rank them beside a full run."
     samples = max((row.samples for row in report.rows), default=1)

@@ -11,6 +11,7 @@ from kgbench.core.figures import ABSENT
 from kgbench.reports.columns import PROBLEM_COLUMNS, Column, Number, grid, report_columns, rows_of
 from kgbench.reports.model import Report
 from kgbench.reports.words import problem_set_words
+from kgbench.scores.table import SCORES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +86,7 @@ def legend(report: Report) -> Iterable[str]:
         yield "[ ]: the clock's 95 % interval of a speedup. Roofline: share of the device's measured peak."
     else:
         yield "[ ]: 95 % bootstrap interval over problems and samples."
-        yield "speedup: geometric mean of the correct ones; over all: a failure counts as 1/1000."
+        yield f"{'; '.join(f'{score.head}: {score.legend}' for score in SCORES if score.legend)}."
     driver = f", driver {device['driver']}" if device.get("driver") else ""
     yield f"Run {info.get('id')} of {info.get('model')} on {device.get('name') or 'unknown'}{driver}."
     yield problem_set_words(report.info)

@@ -58,8 +58,8 @@ def round_by_round(
 def samples_table(rows: Sequence[Row]) -> Table:
     """pass@k and fast_1@k over k."""
     sampled = [row for row in rows if row.at_k]
-    ks = _side_by_side(sorted({each.k for row in sampled for each in row.at_k}))
-    table = _table("best of k samples, k =", *map(str, ks))
+    ks = side_by_side(sorted({each.k for row in sampled for each in row.at_k}))
+    table = bare_table("best of k samples, k =", *map(str, ks))
     for row in sampled:
         at_k = {each.k: each for each in row.at_k}
         right = {k: each.correct for k, each in at_k.items()}
@@ -71,21 +71,9 @@ def samples_table(rows: Sequence[Row]) -> Table:
     return table
 
 
-def rounds_table(after: Sequence[AfterRounds]) -> Table:
-    """Shares that are correct and fast_1, over rounds."""
-    shown = _side_by_side(after)
-    table = _table("after rounds", *(str(each.rounds) for each in shown))
-    for rows in zip(*(each.rows for each in shown), strict=True):
-        shares = {"correct": [row.share_correct() for row in rows], "fast_1": [_fast_1(row.fast) for row in rows]}
-        for name, over in shares.items():
-            if any(share is not None for share in over):
-                table.add_row(f"{rows[0].source} {rows[0].kinds} {name}", *map(percent, over))
-    return table
-
-
 def cost_table(rows: Sequence[Row], whole: Cost | None) -> Table:
     """Per source, and where there are several of all: the sum, and its mean per sample, problem and solved problem."""
-    table = _table("asked", "requests", "tokens in", "cached", "out", "time", "cost")
+    table = bare_table("asked", "requests", "tokens in", "cached", "out", "time", "cost")
     of_source = {row.source: row.cost for row in rows if row.cost}  # the row of all kinds comes last
     if len(of_source) > 1 and whole is not None:
         of_source["all sources"] = whole
@@ -130,12 +118,13 @@ def _fast_1(fast: Sequence[FastP]) -> float | None:
     return next((each.interval for each in fast if each.p == 1), None)
 
 
-def _side_by_side(values: Sequence[_T]) -> Sequence[_T]:
+def side_by_side(values: Sequence[_T]) -> Sequence[_T]:
     """All, or the first ones and the last."""
     return values if len(values) <= _MOST_COLUMNS else [*values[: _MOST_COLUMNS - 1], values[-1]]
 
 
-def _table(first: str, *others: str) -> Table:
+def bare_table(first: str, *others: str) -> Table:
+    """A table without rows; all columns but the first hold numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column(first, no_wrap=True)
     for name in others:

@@ -15,6 +15,8 @@ from kgbench.core.errors import KgbenchError, numbered
 from kgbench.problem.problem_set import ProblemSet, sha256_of
 from kgbench.reports.model import Report, report_of
 from kgbench.scores.rows import Row
+from kgbench.scores.score import Place
+from kgbench.scores.table import scores_in
 from kgbench.store.layout import RUN_FILE
 from kgbench.store.reader import read_run
 
@@ -115,10 +117,9 @@ def _ranked(found: Sequence[tuple[Report, Row]]) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _order(row: Row) -> tuple[float, float, float]:
+def _order(row: Row) -> tuple[float, ...]:
     """fast_1, then correct, then the geometric mean over all; the highest first."""
-    fast = row.fast_at(1.0)
-    return -(fast.interval or 0.0 if fast else 0.0), -row.share_correct(), -(row.speedup_over_all or 0.0)
+    return tuple(-row.values.get(score.name, 0.0) for score in scores_in(Place.RANK))
 
 
 def _entry(rank: int | None, report: Report, row: Row) -> Entry:

@@ -61,7 +61,12 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: s
     results = tuple(latest(attempts))
     shown = sorted({1.0, *thresholds})
     seed = seed_of(run)
-    rows = tuple(scores.rows(selected, attempts, shown, seed=seed, declared=declared_in(run.info)))
+    per_problem = problem_scores(run.info, selected, attempts) if by else ()
+    rooflines = {each.problem: each.roofline for each in per_problem if each.roofline}
+    declared = declared_in(run.info)
+    rows = tuple(scores.rows(selected, attempts, shown, seed=seed, declared=declared, rooflines=rooflines))
+    # A problem's roofline is that of its best sample, whichever model wrote it.
+    of_groups = rooflines if by != "model" else None
     stale = len(run.results) - len(fresh)
     notes = run.notes
     if stale:
@@ -86,8 +91,8 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: s
         verified=tuple(verification.verified(results, again)),
         overall=overall(selected, attempts, shown, seed=seed),
         by=by,
-        groups=tuple(scores.rows(selected, attempts, shown, by=by, seed=seed)) if by else (),
-        per_problem=problem_scores(run.info, selected, attempts) if by else (),
+        groups=tuple(scores.rows(selected, attempts, shown, by=by, seed=seed, rooflines=of_groups)) if by else (),
+        per_problem=per_problem,
     )
 
 

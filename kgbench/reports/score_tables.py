@@ -7,38 +7,33 @@ from collections.abc import Iterable, Sequence
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from kgbench.core.figures import ABSENT, count_text, percent, ratio_text
-from kgbench.reports.columns import Column, grid, headline_columns
+from kgbench.core.figures import count_text, percent, ratio_text
+from kgbench.reports.columns import Column, by_the_clock, columns_in, grid, headline_columns, scores_shown
+from kgbench.reports.generated import AfterRounds, bare_table, side_by_side
 from kgbench.reports.model import Report
 from kgbench.scores.costs import NOT_CONFINED
 from kgbench.scores.rows import Row
-from kgbench.scores.speedups import Estimate
+from kgbench.scores.score import Place, Score
+from kgbench.scores.table import scores_in
 
 
 def score_table(rows: Sequence[Row]) -> Table:
-    """One line per row; the column for the fallback (its interval is in the JSON) only where a row has one."""
-    with_fallback = any(row.fallback_speedup for row in rows)
-    gap = 0 if with_fallback else 1  # 80 columns, all of them
+    """One line per row, with the clock's intervals; what no row has (the fallback) has no column."""
+    shown = scores_shown(Place.COUNTED, rows)
+    gap = 0 if any(score.optional for score in shown) else 1  # 80 columns, all of them
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, gap, 0, 0), show_edge=False)
     table.add_column("source", no_wrap=True)
-    table.add_column("problems", justify="right", no_wrap=True)
-    for name in ("sub-\nmitted", "correct\n= fast_0", "fast_1", "fast_1\n(point)", "geometric\nmean"):
-        table.add_column(name, justify="right", no_wrap=True)
-    if with_fallback:
-        table.add_column("against\nfallback", justify="right", no_wrap=True)
+    for head in ("problems", "sub-\nmitted", *(score.head_in(Place.COUNTED) for score in shown)):
+        table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        fast = row.fast_at(1.0)
-        cells = [
-            _label(row),
-            str(row.problems),
-            str(row.submitted),
-            f"{count_text(row.correct)}\n{percent(row.share_correct())}",
-            percent(fast.interval if fast else None),
-            percent(fast.point if fast else None),
-            _estimate_cell(row.speedup),
-        ]
-        table.add_row(*cells, *([_point(row.fallback_speedup)] if with_fallback else []))
+        cells = ("\n".join(_counted(score, row) + by_the_clock(score, row)) for score in shown)
+        table.add_row(_label(row), str(row.problems), str(row.submitted), *cells)
     return table
+
+
+def _counted(score: Score, row: Row) -> list[str]:
+    """How many problems a share is, of those that are counted."""
+    return [count_text(getattr(row, score.name))] if score.counted else []
 
 
 def threshold_table(rows: Sequence[Row]) -> Table:
@@ -63,16 +58,6 @@ def _label(row: Row) -> str:
     return "\n".join(lines)
 
 
-def _estimate_cell(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return ABSENT
-    return f"{ratio_text(estimate.point)}x\n[{ratio_text(estimate.low)}, {ratio_text(estimate.high)}]"
-
-
-def _point(estimate: Estimate | None) -> str:
-    return f"{ratio_text(estimate.point)}x" if estimate else ABSENT
-
-
 def intervals_table(rows: Sequence[Row], overall: Sequence[Row] = (), by: str = "source") -> Table:
     """Value above, interval below: six headline scores fit 80 columns. Rows over all sources are of kind compute."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
@@ -91,10 +76,14 @@ def intervals_table(rows: Sequence[Row], overall: Sequence[Row] = (), by: str = 
     return table
 
 
-def headline_cells(row: Row, names: Sequence[str]) -> Iterable[str]:
-    """Value above, interval below, of headline scores by name."""
-    by_name = {each.name: each for each in headline_columns([row])}
-    return (_two_lines(by_name[name], row) for name in names)
+def ranking_heads() -> list[str]:
+    """The scores of a leaderboard."""
+    return [score.head_in(Place.RANKING) for score in scores_in(Place.RANKING)]
+
+
+def ranking_cells(row: Row) -> Iterable[str]:
+    """Value above, interval below, of each of them."""
+    return (_two_lines(column, row) for column in columns_in(Place.RANKING, [row]))
 
 
 def _two_lines(column: Column[Row], row: Row) -> str:
@@ -105,6 +94,17 @@ def _two_lines(column: Column[Row], row: Row) -> str:
         return column.cell(row)
     words = [f"{100 * end:.0f}" if column.words is percent else ratio_text(end) for end in ends]
     return f"{column.words(value)}\n{'–'.join(words)}"
+
+
+def rounds_table(after: Sequence[AfterRounds]) -> Table:
+    """Scores over rounds."""
+    shown = side_by_side(after)
+    table = bare_table("after rounds", *(str(each.rounds) for each in shown))
+    for rows in zip(*(each.rows for each in shown), strict=True):
+        for column in columns_in(Place.ROUNDS, rows):
+            if any(column.value(row) is not None for row in rows):
+                table.add_row(f"{rows[0].source} {rows[0].kinds} {column.head}", *map(column.point, rows))
+    return table
 
 
 def _problems_table(report: Report) -> Table:

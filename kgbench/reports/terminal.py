@@ -19,9 +19,9 @@ from kgbench.core.outcomes import Blame, Listed, Outcome
 from kgbench.core.text import plain, shortened
 from kgbench.core.types import Result
 from kgbench.reports.footnotes import closing_lines, run_lines
-from kgbench.reports.generated import cost_table, rounds_table, samples_table
+from kgbench.reports.generated import cost_table, samples_table
 from kgbench.reports.model import Report
-from kgbench.reports.score_tables import terminal_tables, threshold_table
+from kgbench.reports.score_tables import rounds_table, terminal_tables, threshold_table
 from kgbench.reports.suite import suite_lines, suite_table
 from kgbench.reports.words import failure_words, last_words, no_candidate_words, numbered_as
 

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kgbench.scores.samples import pass_at_k
+from kgbench.scores.score import Over
 
 Array = npt.NDArray[np.float64]
 Picks = npt.NDArray[np.int64]
@@ -28,55 +29,45 @@ DRAWS: Final = 2000
 """Draws of the bootstrap of one score."""
 AGAIN: Final = 500
 """How often a problem's samples are drawn. Each time that a draw has the problem it takes one of these at random."""
-SPEEDUP: Final = "speedup"
-OVER_ALL: Final = "speedup over all"
 _INSIDE: Final = 0.95
 """Share of the draws that lie inside an interval."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """A problem's samples as numbers; one that was asked for and has no result is a failure and has its line."""
+    """A problem's samples as numbers; one that was asked for and has no result has its place."""
 
     id: str
-    shares: Array
-    """(samples, names): 1 where a sample counts, else 0."""
-    logs: Array
-    """(samples,) logarithm of the speedup; NaN where there is none."""
-    logs_over_all: Array
-    """(samples,) the same, a failure's as low as can be."""
+    numbers: Array
+    """(columns, samples); NaN where a sample has no such number."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """What becomes of a column: the mean over samples, or the best of k, and then over problems."""
+
+    column: int
+    over: Over
+    best_of: int | None = None
 
 
 def draws(
-    problems: Sequence[Sampled],
-    names: Sequence[str],
-    seed: str,
-    *,
-    at_k: Mapping[str, tuple[str, int]] | None = None,
-    pick: Picks | None = None,
+    problems: Sequence[Sampled], statistics: Mapping[str, Statistic], seed: str, *, pick: Picks | None = None
 ) -> dict[str, Array]:
-    """(DRAWS,) values of each score: the shares ``names``, ``SPEEDUP`` (NaN in a draw without any), ``OVER_ALL``.
+    """(DRAWS,) values of each statistic by its name; NaN in a draw that has no number of it.
 
-    ``at_k`` are further shares, the best of k: a name to that of a share and k. ``pick`` (DRAWS, problems) says which
-    problems each draw takes, for comparing two groups of the same problems pairwise.
+    ``pick`` (DRAWS, problems) says which problems each draw takes, for comparing two groups of the same problems
+    pairwise.
     """
     pick = picks(len(problems), seed) if pick is None else pick
-    at_k = at_k or {}
-    tables = [_of_problem(each, names, at_k, f"{seed} {each.id}") for each in problems]
+    tables = [_of_problem(each, list(statistics.values()), f"{seed} {each.id}") for each in problems]
     again = max(len(table[0]) for table in tables)
     stacked = np.stack([np.broadcast_to(table, (len(table), again)) for table in tables], axis=1)
     which = pick * again
     if again > 1:
         which = which + _whole(_random(f"{seed} samples", pick.shape), again)
-    sums = {
-        name: np.take(column.reshape(-1), which).sum(axis=1)
-        for name, column in zip((*names, *at_k, "compared", "log", "log over all"), stacked, strict=True)
-    }
-    count = len(problems)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        speedup = np.exp(sums["log"] / sums["compared"])
-    found = {name: sums[name] / count for name in (*names, *at_k)}
-    return {**found, SPEEDUP: speedup, OVER_ALL: np.exp(sums["log over all"] / count)}
+    pairs = zip(statistics.items(), stacked, strict=True)
+    return {name: _over(each.over, np.take(table.reshape(-1), which)) for (name, each), table in pairs}
 
 
 def picks(problems: int, seed: str) -> Picks:
@@ -93,18 +84,31 @@ def interval(values: Array) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def _of_problem(problem: Sampled, names: Sequence[str], at_k: Mapping[str, tuple[str, int]], seed: str) -> Array:
-    """(columns, draws) of one problem alone: its samples drawn again; one draw where it has one sample."""
-    count = len(problem.logs)
-    compared = ~np.isnan(problem.logs)
-    columns = (*problem.shares.T, compared, np.where(compared, problem.logs, 0.0), problem.logs_over_all)
-    sums = np.stack(columns) @ _times(count, seed).T
-    shares, (fast, log, over_all) = sums[: len(names)], sums[len(names) :]
-    best = [
-        _of_counts(count, k)[np.rint(shares[list(names).index(name)]).astype(np.int64)] for name, k in at_k.values()
-    ]
-    means = (*(shares / count), *best, fast > 0, log / np.maximum(fast, 1), over_all / count)
-    return np.stack([np.asarray(mean, dtype=np.float64) for mean in means])
+def _of_problem(problem: Sampled, statistics: Sequence[Statistic], seed: str) -> Array:
+    """(statistics, draws) of one problem alone: its samples drawn again; one draw where it has one sample."""
+    there = ~np.isnan(problem.numbers)
+    times = _times(problem.numbers.shape[1], seed).T
+    sums, counts = np.where(there, problem.numbers, 0.0) @ times, there @ times
+    with np.errstate(invalid="ignore"):
+        means = sums / counts
+    samples = problem.numbers.shape[1]
+    return np.stack(
+        [
+            _of_counts(samples, each.best_of)[np.rint(sums[each.column]).astype(np.int64)]
+            if each.best_of
+            else means[each.column]
+            for each in statistics
+        ]
+    )
+
+
+def _over(over: Over, numbers: Array) -> Array:
+    """(draws,) from (draws, problems). A problem that has no number in a draw, NaN, is left out of it."""
+    there = ~np.isnan(numbers)
+    count = there.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        means: Array = np.where(there, numbers, 0.0).sum(axis=1) / count
+    return means if over is Over.MEAN else np.exp(means)
 
 
 def _times(samples: int, seed: str) -> Array:

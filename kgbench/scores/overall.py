@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import Final
 
 from kgbench.core.types import Result
-from kgbench.scores import rows as scores
-from kgbench.scores.rows import AtK, FastP, Row
+from kgbench.scores.rows import AtK, FastP, Row, fast_of, rows
 from kgbench.scores.samples import Selected, ks, scored_problems
-from kgbench.scores.speedups import geometric_mean, mean_estimate
+from kgbench.scores.score import Basis, Score, Unit
+from kgbench.scores.speedups import mean_estimate
+from kgbench.scores.table import COMPILED, CORRECT, OVER_ALL, REJECTED, all_scores
 
 MICRO_AVERAGE: Final = "micro average"
 MACRO_AVERAGE: Final = "macro average"
@@ -26,32 +27,41 @@ def overall(
     """The row by problem and the one by source; none where there is only one source."""
     compute = [problem for problem in selected if problem.kind == "compute"]
     known = list(results)
-    of_source = scores.rows(compute, known, thresholds)
+    of_source = rows(compute, known, thresholds)
     if len(of_source) < 2:
         return ()
-    (by_problem,) = scores.rows(compute, known, thresholds, by="all", seed=seed)
-    intervals = _intervals(compute, known, thresholds, seed) if seed is not None else {}
-    return replace(by_problem, source=MICRO_AVERAGE), replace(_alike(of_source, by_problem), intervals=intervals)
+    (by_problem,) = rows(compute, known, thresholds, by="all", seed=seed)
+    table = all_scores(tuple(thresholds), ks(min(row.samples for row in of_source)))
+    macro = _macro(of_source, by_problem, table)
+    drawn = [score for score in table if score.name in macro.values]
+    intervals = _intervals(compute, known, drawn, seed) if seed is not None else {}
+    return replace(by_problem, source=MICRO_AVERAGE), replace(macro, intervals=intervals)
 
 
-def _alike(rows: Sequence[Row], by_problem: Row) -> Row:
+def _macro(rows: Sequence[Row], by_problem: Row, table: Sequence[Score]) -> Row:
     """Counts as of all problems; shares and speedups each source weighing the same."""
-    problems = by_problem.problems
-    samples = min(row.samples for row in rows)
+    values = {}
+    for score in table:
+        of_sources = [row.values.get(score.name) for row in rows]
+        value = score.over_the_sources(of_sources, by_problem.values.get(score.name))
+        if value is not None:
+            values[score.name] = value
     speedups = [row.speedup for row in rows if row.speedup]
-    over_all = [row.speedup_over_all for row in rows if row.speedup_over_all is not None]
+    samples = min(row.samples for row in rows)
     return replace(
         by_problem,
         source=MACRO_AVERAGE,
-        correct=problems * _mean([row.share_correct() for row in rows]),
-        compiled=problems * _mean([row.compiled / row.problems for row in rows]),
-        rejected=problems * _mean([row.rejected / row.problems for row in rows]),
-        fast=_fast([row.fast for row in rows]),
+        correct=by_problem.problems * values[CORRECT.name],
+        compiled=by_problem.problems * values[COMPILED.name],
+        rejected=by_problem.problems * values[REJECTED.name],
+        fast=fast_of(values, [fast.p for fast in by_problem.fast]),
         speedup=mean_estimate(speedups) if speedups and by_problem.speedup else None,
-        speedup_over_all=geometric_mean(over_all) if len(over_all) == len(rows) else None,
+        speedup_over_all=values.get(OVER_ALL.name),
         fallback_speedup=None,
         samples=samples,
         at_k=tuple(_at_k(k, rows) for k in ks(samples) if all(k in {at.k for at in row.at_k} for row in rows)),
+        values=values,
+        clock={},
     )
 
 
@@ -78,7 +88,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _intervals(
-    compute: Sequence[Selected], results: Sequence[Result], thresholds: Sequence[float], seed: str
+    compute: Sequence[Selected], results: Sequence[Result], table: Sequence[Score], seed: str
 ) -> dict[str, tuple[float, float]]:
     """Each source drawn by itself, so that none is larger in a draw than it is."""
     import numpy as np
@@ -88,11 +98,11 @@ def _intervals(
     drawn = []
     for source in dict.fromkeys(problem.source for problem in compute):
         problems = [problem for problem in compute if problem.source == source]
-        drawn.append(intervals.draws(problems, scored_problems(problems, results), thresholds, seed))
+        drawn.append(intervals.draws(Basis(problems, scored_problems(problems, results)), table, seed))
     ends = {}
-    for name in drawn[0]:
-        if all(name in each for each in drawn):
-            values = np.stack([each[name] for each in drawn])
-            ratio = name in (bootstrap.SPEEDUP, bootstrap.OVER_ALL)
-            ends[name] = bootstrap.interval(np.exp(np.log(values).mean(axis=0)) if ratio else values.mean(axis=0))
+    for score in table:
+        if all(score.name in each for each in drawn):
+            values = np.stack([each[score.name] for each in drawn])
+            ratio = score.unit is Unit.RATIO
+            ends[score.name] = bootstrap.interval(np.exp(np.log(values).mean(axis=0)) if ratio else values.mean(axis=0))
     return {name: end for name, end in ends.items() if end}

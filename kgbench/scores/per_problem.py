@@ -59,17 +59,6 @@ def problem_scores(
     )
 
 
-def roofline_by(by: str, of_problems: Iterable[ProblemScores]) -> dict[tuple[str, str], float]:
-    """Geometric mean of the roofline shares by name and kinds of a table's row; none without any, and none by model."""
-    groups: dict[tuple[str, str], list[float]] = {}
-    for each in of_problems:
-        names = {"source": each.problem.partition("/")[0], "category": each.category, "kind": each.kind}
-        if each.roofline and by in names:
-            for kinds in ("all kinds", *["compute"] * (each.kind == "compute")):
-                groups.setdefault((names[by], kinds), []).append(each.roofline)
-    return {name: geometric_mean(shares) for name, shares in groups.items()}
-
-
 def roofline_of(result: Result, problem: Problem | None, peaks: Mapping[str, Any] | None) -> float | None:
     """Geometric mean over the bench cases of the share of the measured peak; None where one is not known."""
     if result.interpreted or result.outcome is not Outcome.PASSED:

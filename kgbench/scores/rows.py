@@ -22,18 +22,18 @@ from kgbench.scores.costs import Cost, cost_of, unconfined
 from kgbench.scores.samples import (
     OfProblem,
     Selected,
-    any_interpreted,
     by_problem,
     is_submitted,
     ks,
     latest,
     library_ran,
     newest,
-    over_all,
     samples_of,
     scored_problems,
 )
-from kgbench.scores.speedups import Estimate, mean_estimate, timed_cases
+from kgbench.scores.score import Basis, Score
+from kgbench.scores.speedups import Estimate, timed_cases
+from kgbench.scores.table import COMPILED, CORRECT, OVER_ALL, REJECTED, all_scores, best_of, count, fast
 
 THRESHOLDS: Final = (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)
 
@@ -122,9 +122,13 @@ class Row:
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Bootstrap intervals over problems and samples by the score's name, such as ``correct`` and ``fast_1``
     (``intervals.py``); shares from 0 to 1. Empty where none were asked for."""
+    values: dict[str, float] = field(default_factory=dict)
+    """Every score of ``table.py`` that is known, by its name."""
+    clock: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """The ends that the clock's noise alone leaves of a score, by its name."""
 
     def share_correct(self) -> float:
-        return self.correct / self.problems if self.problems else 0.0
+        return self.values[CORRECT.name]
 
     def is_subset(self) -> bool:
         return self.declared is not None and self.selected < self.declared
@@ -138,8 +142,7 @@ def share_fast(selected: Sequence[Selected], results: Iterable[Result], p: float
 
     None where none is selected, or where speed means nothing on this device.
     """
-    scored = scored_problems(selected, results)
-    return _fast_p(scored, p, meaningful=not any_interpreted(scored)).interval if scored else None
+    return fast(p).value(Basis(selected, scored_problems(selected, results))) if selected else None
 
 
 def rows(
@@ -150,24 +153,25 @@ def rows(
     by: str = "source",
     seed: str | None = None,
     declared: Mapping[str, int] | None = None,
+    rooflines: Mapping[str, float] | None = None,
 ) -> list[Row]:
     """The table: per source a row for kind compute and, where it has others, one for all kinds. Or by one of ``BY``.
 
     The denominator is ``selected``; a result of a problem that was not selected is ignored. All rounds of a sample go
     in: what they cost is counted, and the best one scored. Rows have bootstrap intervals where there is a ``seed``:
     the run's id. ``declared`` are the problems of each source when the run was begun: where fewer are selected the
-    source's row is a subset.
+    source's row is a subset. ``rooflines``: share of the device's measured peak by problem, where it is known.
     """
     attempts = newest(results)
     sizes = declared if declared is not None and by == "source" else {}
+    asked = _Asked(tuple(thresholds), seed, sizes, rooflines or {})
     table = []
     for name, problems, found in _groups(selected, attempts, by):
         compute = [problem for problem in problems if problem.kind == "compute"]
-        size = sizes.get(name)
         if compute:
-            table.append(_row(name, "compute", compute, problems, found, thresholds, seed, size))
+            table.append(_row(name, "compute", compute, problems, found, asked))
         if len(compute) < len(problems):
-            table.append(_row(name, "all kinds", problems, problems, found, thresholds, seed, size))
+            table.append(_row(name, "all kinds", problems, problems, found, asked))
     return table
 
 
@@ -210,55 +214,67 @@ class _Found:
         return cls(by_problem(attempts), by_problem(latest(attempts)))
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What rows are asked to have; as for ``rows``."""
+
+    thresholds: tuple[float, ...]
+    seed: str | None
+    declared: Mapping[str, int]
+    rooflines: Mapping[str, float]
+
+
 def _row(
     source: str,
     kinds: str,
     problems: Sequence[Selected],
     of_source: Sequence[Selected],
     found: _Found,
-    thresholds: Sequence[float],
-    seed: str | None,
-    declared: int | None,
+    asked: _Asked,
 ) -> Row:
     samples = [found.best.get(problem.id, []) for problem in problems]
     attempts = [result for problem in problems for result in found.attempts.get(problem.id, [])]
     results = [result for of_problem in samples for result in of_problem]
     right = [result for result in results if result.outcome is Outcome.PASSED]
-    interpreted = sum(result.interpreted for result in right)
     counts = Counter(result.outcome for result in results)
     own = sum(problem.own for problem in of_source)
     scored = list(map(samples_of, problems, samples))
     fewest = min(each.asked for each in scored)
+    basis = Basis(problems, scored, cost_of(attempts), asked.rooflines)
+    table = all_scores(asked.thresholds, ks(fewest))
+    values = {score.name: value for score in table if (value := score.value(basis)) is not None}
     return Row(
         source=source,
         kinds=kinds,
         problems=len(problems),
-        declared=declared,
+        declared=asked.declared.get(source),
         selected=len(of_source) - own,
         own=own,
         submitted=sum(any(map(is_submitted, of_problem)) for of_problem in samples),
-        correct=sum(of_problem.share(0) for of_problem in scored),
-        fast=tuple(_fast_p(scored, p, meaningful=not interpreted) for p in thresholds),
-        speedup=None if interpreted else _over_problems(scored, "library"),
-        fallback_speedup=None if interpreted else _over_problems(scored, "fallback"),
+        correct=count(CORRECT, scored),
+        fast=fast_of(values, asked.thresholds),
+        speedup=basis.speedup,
+        fallback_speedup=basis.fallback_speedup,
         against_library=sum(any(map(library_ran, of_problem)) for of_problem in samples),
         no_library=_no_library(samples),
         outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
         not_evaluated=sum(not of_problem for of_problem in samples),
         overloads_correct=sum(map(_overloads_right, problems, samples)),
         overloads=sum(len(problem.overloads) for problem in problems),
-        interpreted=interpreted,
+        interpreted=sum(result.interpreted for result in right),
         **_remarkable(scored),
         untimed={result.problem: missing for result in right if (missing := _untimed(result))},
         samples=fewest,
         missing_samples=sum(each.asked - len(each.samples) for each in scored),
-        at_k=tuple(_at_k(scored, k, thresholds, meaningful=not interpreted) for k in ks(fewest)),
-        cost=cost_of(attempts),
+        at_k=tuple(_at_k(basis, k, asked.thresholds) for k in ks(fewest)),
+        cost=basis.cost,
         unconfined=unconfined(attempts),
-        compiled=sum(each.mean("compiled") for each in scored),
-        rejected=sum(each.mean("rejected") for each in scored),
-        speedup_over_all=over_all(problems, scored),
-        intervals=_intervals(problems, scored, thresholds, seed) if seed is not None else {},
+        compiled=count(COMPILED, scored),
+        rejected=count(REJECTED, scored),
+        speedup_over_all=values.get(OVER_ALL.name),
+        intervals=_intervals(basis, table, asked.seed) if asked.seed is not None else {},
+        values=values,
+        clock={score.name: ends for score in table if score.clock and (ends := score.clock(basis))},
     )
 
 
@@ -272,41 +288,25 @@ def _remarkable(scored: Sequence[OfProblem]) -> dict[str, Any]:
     }
 
 
-def _intervals(
-    problems: Sequence[Selected], scored: Sequence[OfProblem], thresholds: Sequence[float], seed: str
-) -> dict[str, tuple[float, float]]:
+def _intervals(basis: Basis, table: Sequence[Score], seed: str) -> dict[str, tuple[float, float]]:
     # numpy takes longer to import than a table without intervals to compute
     from kgbench.scores.intervals import intervals
 
-    return intervals(problems, scored, thresholds, seed)
+    return intervals(basis, table, seed)
 
 
-def _at_k(scored: Sequence[OfProblem], k: int, thresholds: Sequence[float], *, meaningful: bool) -> AtK:
-    fast = tuple(_fast_p(scored, p, k, meaningful=meaningful) for p in thresholds)
-    return AtK(k, sum(each.share(0, k) for each in scored) / len(scored), fast)
+def fast_of(values: Mapping[str, float], thresholds: Sequence[float]) -> tuple[FastP, ...]:
+    """fast_p at each p, from the values of scores by name."""
+    both = ((p, values.get(fast(p).name), values.get(fast(p, by_point=True).name)) for p in thresholds)
+    return tuple(FastP(p, interval, point) for p, interval, point in both)
 
 
-def _fast_p(scored: Sequence[OfProblem], p: float, k: int = 1, *, meaningful: bool) -> FastP:
-    if p > 0 and not meaningful:
-        return FastP(p, None, None)
-    by_interval, by_point = (
-        sum(of_problem.share(p, k, by_point=by_point) for of_problem in scored) / len(scored)
-        for by_point in (False, True)
+def _at_k(basis: Basis, k: int, thresholds: Sequence[float]) -> AtK:
+    shares = (
+        FastP(p, *(best_of(k, fast(p, by_point=by_point)).value(basis) for by_point in (False, True)))
+        for p in thresholds
     )
-    return FastP(p, by_interval, by_point)
-
-
-def _over_problems(scored: Sequence[OfProblem], against: str) -> Estimate | None:
-    """Geometric mean over problems, each of equal weight: a problem's right samples are averaged first.
-
-    ``against`` is ``library`` or ``fallback``.
-    """
-    per_problem = []
-    for of_problem in scored:
-        estimates = [estimate for each in of_problem.samples if (estimate := getattr(each, against))]
-        if estimates:
-            per_problem.append(mean_estimate(estimates))
-    return mean_estimate(per_problem) if per_problem else None
+    return AtK(k, best_of(k, CORRECT).value(basis) or 0.0, tuple(shares))
 
 
 def _overloads_right(problem: Selected, of_problem: Sequence[Result]) -> float:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kgbench.core.outcomes import Outcome
@@ -76,19 +76,14 @@ class OfProblem:
     id: str
     asked: int
     samples: tuple[Scored, ...]
-    counts: dict[tuple[float, bool], int] = field(default_factory=dict, compare=False)
-    """How many are fast, by p and whether the point estimate counts; filled as it is asked for."""
+    counts: dict[Callable[[Scored], float | None], int] = field(default_factory=dict, compare=False)
+    """How many samples count, by what is asked of them; filled as it is asked for."""
 
-    def share(self, p: float, k: int = 1, *, by_point: bool = False) -> float:
-        """fast_p@k of this problem alone; p = 0 is pass@k."""
-        key = (p, by_point)
-        if key not in self.counts:
-            self.counts[key] = sum(each.is_fast(p, by_point=by_point) for each in self.samples)
-        return self.counts[key] / self.asked if k == 1 else pass_at_k(self.asked, self.counts[key], k)
-
-    def mean(self, name: str) -> float:
-        """Of ``correct``, ``compiled`` or ``rejected``."""
-        return sum(bool(getattr(each, name)) for each in self.samples) / self.asked
+    def count(self, counts: Callable[[Scored], float | None]) -> int:
+        """How many samples there are of which ``counts`` is true."""
+        if counts not in self.counts:
+            self.counts[counts] = sum(bool(counts(each)) for each in self.samples)
+        return self.counts[counts]
 
     def logs_over_all(self) -> list[float]:
         """Of every sample asked for; one without a result is a failure."""
@@ -182,7 +177,7 @@ def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float
 
 def pass_at_k(n: int, c: int, k: int) -> float:
     """Chance that k of n samples, drawn without replacement, hold one of the c right ones."""
-    return 1 - math.comb(n - c, k) / math.comb(n, k)
+    return c / n if k == 1 else 1 - math.comb(n - c, k) / math.comb(n, k)
 
 
 def ks(samples: int) -> tuple[int, ...]:

@@ -17,10 +17,11 @@ from kgbench.core.types import Result
 from kgbench.problem.registry import load_problem
 from kgbench.scores import bootstrap
 from kgbench.scores import rows as scores
-from kgbench.scores.bootstrap import DRAWS, Sampled
+from kgbench.scores.bootstrap import DRAWS, Sampled, Statistic
 from kgbench.scores.overall import MACRO_AVERAGE, MICRO_AVERAGE, overall
-from kgbench.scores.per_problem import problem_scores, roofline_by, roofline_of
+from kgbench.scores.per_problem import problem_scores, roofline_of
 from kgbench.scores.samples import Selected, is_compiled
+from kgbench.scores.score import Over
 from tests.unit.made_results import bench, result, timing
 
 RIGHT_HALF = [result("aten/a", timing(2.0)), result("aten/b", outcome=Outcome.WRONG_VALUE)]
@@ -141,19 +142,17 @@ class TestInterval:
 class TestDraws:
     def test_means_of_draws_are_the_scores(self) -> None:
         """Of a share the bootstrap has no bias."""
-        shares = np.array([[1.0], [0.0], [0.0], [0.0]])
-        one = Sampled("a", shares, np.array([0.0, np.nan, np.nan, np.nan]), np.zeros(4))
-        other = Sampled("b", 1 - shares, np.full(4, np.nan), np.zeros(4))
-        drawn = bootstrap.draws([one, other], ["correct"], "seed", at_k={"pass@2": ("correct", 2)})
+        shares = np.array([[1.0, 0.0, 0.0, 0.0]])
+        statistics = {"correct": Statistic(0, Over.MEAN), "pass@2": Statistic(0, Over.MEAN, best_of=2)}
+        drawn = bootstrap.draws([Sampled("a", shares), Sampled("b", 1 - shares)], statistics, "seed")
         assert drawn["correct"].shape == (DRAWS,)
         assert drawn["correct"].mean() == pytest.approx(0.5, abs=0.02)
         assert drawn["pass@2"].min() >= 0
         assert drawn["pass@2"].max() <= 1
 
     def test_speedup_is_unknown_in_a_draw_without_any(self) -> None:
-        one = Sampled("a", np.ones((1, 1)), np.zeros(1), np.zeros(1))
-        other = Sampled("b", np.zeros((1, 1)), np.full(1, np.nan), np.zeros(1))
-        drawn = bootstrap.draws([one, other], ["correct"], "seed")
+        one, other = Sampled("a", np.zeros((1, 1))), Sampled("b", np.full((1, 1), np.nan))
+        drawn = bootstrap.draws([one, other], {"speedup": Statistic(0, Over.GEOMETRIC_MEAN)}, "seed")
         assert np.isnan(drawn["speedup"]).mean() == pytest.approx(0.25, abs=0.05)
 
     def test_interval_needs_a_value_in_half_of_the_draws(self) -> None:
@@ -277,14 +276,15 @@ class TestPerProblem:
         assert (other.best, other.median, other.correct) == (None, None, 0)
 
     def test_roofline_of_a_group_is_a_geometric_mean_of_those_known(self) -> None:
-        found = problem_scores({}, chosen("aten/a", "aten/b", "vllm/c", "vllm/d"), [])
-        shares = (0.1, 0.4, 0.3, None)
-        found = tuple(dataclasses.replace(each, roofline=share) for each, share in zip(found, shares, strict=True))
-        found = (*found, dataclasses.replace(found[2], kind="creation", roofline=0.6))
-        both = {("aten", kinds): pytest.approx(0.2) for kinds in ("compute", "all kinds")}
-        vllm = {("vllm", "compute"): pytest.approx(0.3), ("vllm", "all kinds"): pytest.approx(0.18**0.5)}
-        assert roofline_by("source", found) == both | vllm
-        assert roofline_by("model", found) == {}
+        picked = [*chosen("aten/a", "aten/b", "vllm/c", "vllm/d", "cublas/f"), *chosen("vllm/e", kind="creation")]
+        rooflines = {"aten/a": 0.1, "aten/b": 0.4, "vllm/c": 0.3, "vllm/e": 0.6}
+        found = scores.rows(picked, [], rooflines=rooflines)
+        assert {(row.source, row.kinds): row.values.get("roofline share") for row in found} == {
+            ("aten", "compute"): pytest.approx(0.2),
+            ("vllm", "compute"): pytest.approx(0.3),
+            ("vllm", "all kinds"): pytest.approx(0.18**0.5),
+            ("cublas", "compute"): None,
+        }
 
     def test_roofline_of_a_right_kernel(self) -> None:
         """Reads and writes a million float32 in 100 µs: 80 of 1000 GB/s; of two cases the geometric mean counts."""

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from kgbench.core.errors import UsageError
-from kgbench.core.figures import percent
 from kgbench.core.outcomes import CiState, Outcome
 from kgbench.core.text import plain
+from kgbench.reports.columns import by_the_clock, scores_shown
 from kgbench.reports.export.folder import why
 from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
 from kgbench.reports.model import Report
-from kgbench.reports.words import device_words, estimate_text, problem_set_words, result_line
+from kgbench.reports.words import device_words, problem_set_words, result_line
+from kgbench.scores.score import Place
 
 SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 """The variable that names the file which GitHub shows as a step's summary."""
@@ -93,15 +94,14 @@ def _hash(path: Path) -> str:
 def summary(report: Report) -> str:
     """Markdown: shares by source, then each sample that is not right, then the speed of the right ones."""
     lines = [f"## kgbench {_cell(str(report.info.get('id') or ''))}", ""]
-    lines += ["| source | problems | correct | fast_1 | geometric mean |", "|---|---:|---:|---:|---:|"]
+    shown = scores_shown(Place.SUMMARY, report.rows)
+    lines += [f"| {' | '.join(['source', 'problems', *(score.head_in(Place.SUMMARY) for score in shown)])} |"]
+    lines += [f"|---|{'---:|' * (1 + len(shown))}"]
     for row in report.rows:
-        fast = row.fast_at(1.0)
         cells = (
             f"{row.source} {row.kinds}",
             str(row.problems),
-            percent(row.share_correct()),
-            percent(fast.interval if fast else None),
-            estimate_text(row.speedup) if row.speedup else "–",
+            *(" ".join(by_the_clock(score, row)) for score in shown),
         )
         lines.append(f"| {' | '.join(map(_cell, cells))} |")
     rows = list(one_per_sample(report))

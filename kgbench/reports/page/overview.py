@@ -6,17 +6,17 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kgbench.core.figures import ABSENT, dollars, percent, ratio_text
+from kgbench.core.figures import ABSENT, percent, ratio_text
 from kgbench.core.outcomes import Group, Outcome
-from kgbench.reports.columns import usd_per_solved
+from kgbench.reports.columns import Column, columns_in
 from kgbench.reports.footnotes import closing_lines
 from kgbench.reports.page import charts
 from kgbench.reports.page.source import PageSource, shown
 from kgbench.reports.words import device_words, problem_set_words
-from kgbench.scores.bootstrap import OVER_ALL, SPEEDUP
 from kgbench.scores.per_problem import ProblemScores, problem_scores
 from kgbench.scores.rows import Row
 from kgbench.scores.samples import Selected
+from kgbench.scores.score import Place
 from kgbench.scores.speedups import Estimate, speedup
 
 NOT_EVALUATED: Final = "not evaluated"
@@ -64,43 +64,21 @@ def _peaks(peaks: dict[str, Any]) -> str:
 
 
 def _headline(row: Row) -> dict[str, Any]:
-    fast = row.fast_at(1.0)
     notes = [f"subset {row.selected} of {row.declared}"] * row.is_subset() + ["agent not confined"] * bool(
         row.unconfined
     )
-    point = row.speedup.point if row.speedup else None
-    figures = [
-        ["correct", percent(row.share_correct()), _shares(row, "correct")],
-        ["fast_1", percent(fast.interval if fast else None), _shares(row, "fast_1")],
-        ["fast_1 (point)", percent(fast.point if fast else None), _shares(row, "fast_1 (point)")],
-        ["geometric mean", _ratio(point), _ratios(row, SPEEDUP)],
-        ["over all", _ratio(row.speedup_over_all), _ratios(row, OVER_ALL)],
-    ]
-    if row.at_k:
-        most = row.at_k[-1]
-        figures.append([f"pass@{most.k}", percent(most.correct), _shares(row, f"pass@{most.k}")])
-    usd = usd_per_solved(row)
-    if usd is not None:
-        figures.append(["per solved problem", dollars(usd), ""])
-    if row.fallback_speedup:
-        figures.append(["against fallback", _ratio(row.fallback_speedup.point), ""])
+    figures = [[column.head, column.point(row), _interval(column, row)] for column in columns_in(Place.PAGE, [row])]
     title = f"{row.source}, {row.kinds}"
     return {"title": title, "note": ", ".join(notes), "problems": row.problems, "figures": figures}
 
 
-def _shares(row: Row, name: str) -> str:
-    """The bootstrap interval of a share; empty where there is none."""
-    ends = row.intervals.get(name)
-    return f"[{100 * ends[0]:.1f}, {100 * ends[1]:.1f}]" if ends else ""
-
-
-def _ratios(row: Row, name: str) -> str:
-    ends = row.intervals.get(name)
-    return f"[{ratio_text(ends[0])}, {ratio_text(ends[1])}]" if ends else ""
-
-
-def _ratio(value: float | None) -> str:
-    return ABSENT if value is None else f"{ratio_text(value)}x"
+def _interval(column: Column[Row], row: Row) -> str:
+    """The bootstrap interval, of a share in percents; empty where there is none."""
+    ends = column.ends(row) if column.ends else None
+    if ends is None:
+        return ""
+    low, high = (f"{100 * end:.1f}" if column.words is percent else ratio_text(end) for end in ends)
+    return f"[{low}, {high}]"
 
 
 def _charts(source: PageSource) -> Iterator[dict[str, Any] | None]:

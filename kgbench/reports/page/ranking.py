@@ -12,23 +12,23 @@ from kgbench.core.figures import ABSENT
 from kgbench.reports.leaderboard import Board, Entry
 from kgbench.reports.page.document import asset, hash_of, write_files
 from kgbench.reports.page.source import shown
-from kgbench.reports.score_tables import headline_cells
+from kgbench.reports.score_tables import ranking_cells, ranking_heads
 
-_SCORES: Final = ("fast_1", "correct", "speedup")
-_HEADS: Final = ("#", "model", "problems", *_SCORES, "begun", "policy", "run")
-_TEXTS: Final = (1, 6, 7, 8)
+_BEFORE: Final = ("#", "model", "problems")
+_BEHIND: Final = ("begun", "policy", "run")
+_TEXTS: Final = ("model", *_BEHIND)
 """Columns of text."""
 
 
 def write_leaderboard(boards: Iterable[Board], path: Path) -> int:
     """Bytes of the file that it writes. Raises UsageError."""
-    style = asset("page.css")
+    style, heads = asset("page.css"), (*_BEFORE, *ranking_heads(), *_BEHIND)
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     text = environment.from_string(asset("leaderboard.html.j2")).render(
         policy=f"default-src 'none'; style-src {hash_of(style)}; base-uri 'none'; form-action 'none'",
         style=style,
-        heads=_HEADS,
-        texts=_TEXTS,
+        heads=heads,
+        texts=[number for number, head in enumerate(heads) if head in _TEXTS],
         boards=[_board(board) for board in boards],
     )
     return write_files({path: text.encode()}, path)
@@ -48,7 +48,7 @@ def _row(entry: Entry) -> Sequence[Sequence[str]]:
     """Cells, each as lines."""
     row = entry.row
     problems = [str(row.problems), *[f"of {row.declared}"] * row.is_subset()]
-    scores = [cell.split("\n") for cell in headline_cells(row, _SCORES)]
+    scores = [cell.split("\n") for cell in ranking_cells(row)]
     run = [shown(entry.run), *[entry.unfinished] * bool(entry.unfinished)]
     rest = ([entry.date], [entry.policy or ABSENT], run)
     return [[str(entry.rank or ABSENT)], [shown(entry.model)], problems, *scores, *rest]
