@@ -34,9 +34,7 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    data = asdict(row)
-    del data["values"], data["clock"]
-    return {**data, "subset": row.is_subset(), "cost": row.cost.to_json() if row.cost else None}
+    return {**asdict(row), "subset": row.is_subset(), "cost": row.cost.to_json() if row.cost else None}
 
 
 def print_json(report: Report, stream: TextIO) -> None:

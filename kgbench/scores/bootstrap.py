@@ -106,6 +106,11 @@ def _over(over: Over, numbers: Array) -> Array:
     """(draws,) from (draws, problems). A problem that has no number in a draw, NaN, is left out of it."""
     there = ~np.isnan(numbers)
     count = there.sum(axis=1)
+    if over is Over.MEDIAN:
+        ordered = np.sort(numbers, axis=1)  # NaN comes last
+        middle = np.stack([np.maximum(count - 1, 0) // 2, count // 2], axis=1)
+        medians: Array = np.exp(np.take_along_axis(ordered, middle, axis=1).mean(axis=1))
+        return medians
     with np.errstate(invalid="ignore"):
         means: Array = np.where(there, numbers, 0.0).sum(axis=1) / count
     return means if over is Over.MEAN else np.exp(means)

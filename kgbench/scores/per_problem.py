@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from kgbench.problem.registry import Registry, load_problem
 from kgbench.scores.costs import cost_of as cost_of_asking
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.samples import Selected, latest
-from kgbench.scores.speedups import Estimate, geometric_mean, speedup, timed_cases
+from kgbench.scores.speedups import Estimate, geometric_mean, median, speedup, timed_cases
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def _scores(
         correct=len(right),
         outcomes=outcomes | missing,
         best=best,
-        median=statistics.median(points) if points else None,
+        median=median(points) if points else None,
         spread=max(points) / min(points) if len(points) > 1 else None,
         roofline=roofline_of(winner, problem_file(winner), peaks) if winner and peaks else None,
         usd=usd,

@@ -29,6 +29,8 @@ class Over(StrEnum):
     MEAN = "mean"
     GEOMETRIC_MEAN = "geometric mean"
     """Of numbers that are logarithms."""
+    MEDIAN = "median"
+    """The same; of two in the middle the geometric mean."""
 
 
 class Place(StrEnum):
@@ -73,19 +75,24 @@ class Basis:
         return any_interpreted(self.scored)
 
     @cached_property
+    def speedups(self) -> list[Estimate]:
+        """Of each problem that has one the geometric mean of its correct samples; none where speed means nothing."""
+        return self._means([[each.library for each in of_problem.samples] for of_problem in self.scored])
+
+    @cached_property
     def speedup(self) -> Estimate | None:
-        """Geometric mean over problems, each of equal weight: a problem's correct samples are averaged first."""
-        return self._over_problems([[each.library for each in of_problem.samples] for of_problem in self.scored])
+        """Their geometric mean: each problem has equal weight."""
+        return mean_estimate(self.speedups) if self.speedups else None
 
     @cached_property
     def fallback_speedup(self) -> Estimate | None:
         """The same against the fallback."""
-        return self._over_problems([[each.fallback for each in of_problem.samples] for of_problem in self.scored])
+        means = self._means([[each.fallback for each in of_problem.samples] for of_problem in self.scored])
+        return mean_estimate(means) if means else None
 
-    def _over_problems(self, estimates: Iterable[Sequence[Estimate | None]]) -> Estimate | None:
+    def _means(self, estimates: Iterable[Sequence[Estimate | None]]) -> list[Estimate]:
         known = ([each for each in of_problem if each] for of_problem in estimates)
-        means = [mean_estimate(of_problem) for of_problem in known if of_problem]
-        return mean_estimate(means) if means and not self.interpreted else None
+        return [] if self.interpreted else [mean_estimate(of_problem) for of_problem in known if of_problem]
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,6 +87,13 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
+def median(ratios: Sequence[float]) -> float:
+    """The middle one; of two in the middle the geometric mean."""
+    ordered = sorted(ratios)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return low if low == high else geometric_mean([low, high])
+
+
 def _clamped(timing: Timing) -> tuple[float, float, float]:
     """(ratio, low, high) inside ``CLAMP``; an end that is not a number is as wide as can be."""
     low = timing.low if math.isfinite(timing.low) else CLAMP[0]

@@ -12,7 +12,7 @@ from typing import Final
 
 from kgbench.scores.samples import OfProblem, Scored, over_all, pass_at_k
 from kgbench.scores.score import Basis, Number, Over, Place, Resample, Score, Unit
-from kgbench.scores.speedups import CLAMP, geometric_mean
+from kgbench.scores.speedups import CLAMP, geometric_mean, median
 
 
 def count(score: Score, problems: Sequence[OfProblem]) -> float:
@@ -151,6 +151,17 @@ SPEEDUP: Final = Score(
     of_correct=True,
     legend="geometric mean of the correct ones",
 )
+MEDIAN: Final = Score(
+    "median speedup",
+    "median",
+    Unit.RATIO,
+    lambda basis: median([each.point for each in basis.speedups]) if basis.speedups else None,
+    Resample(LOG_SPEEDUP, Over.MEDIAN),
+    places={Place.TEXT: 4, Place.PAGE: 4, Place.COMPARED: 6},
+    heads={Place.PAGE: "median speedup"},
+    of_correct=True,
+    legend="the middle one of them",
+)
 OVER_ALL: Final = Score(
     "speedup over all",
     "over all",
@@ -214,7 +225,7 @@ def all_scores(thresholds: tuple[float, ...] = (1.0,), ks: tuple[int, ...] = ())
     return (
         *(CORRECT, COMPILED, REJECTED),
         *(fast(p, by_point=by_point) for p in thresholds for by_point in (False, True)),
-        *(SPEEDUP, OVER_ALL, CLOCK_LOW, CLOCK_HIGH),
+        *(SPEEDUP, MEDIAN, OVER_ALL, CLOCK_LOW, CLOCK_HIGH),
         *(best_of(k, CORRECT) for k in ks),
         *(best_of(k, fast(1.0)) for k in ks if 1.0 in thresholds),
         *(FALLBACK, ROOFLINE, USD, USD_PER_SOLVED),
