@@ -115,6 +115,8 @@ def table(changes: Sequence[Change]) -> Table:
 
 def lines(found: Comparison) -> Iterable[str]:
     """What the table does not say."""
+    from kgbench.core.text import number_of
+
     yield "* the interval leaves out that there is no difference. Shares change by points, speedups by a factor."
     timed = {each.group for each in found.changes if each.score != "correct"}
     untimed = dict.fromkeys(each.group for each in found.changes if each.group not in timed)
@@ -123,6 +125,8 @@ def lines(found: Comparison) -> Iterable[str]:
     if found.only_first or found.only_second:
         left_out = f"{found.only_first} only in the first, {found.only_second} only in the second"
         yield f"Left out, since not in both: {left_out}."
+    if found.not_counted:
+        yield f"Left out, since one of the runs could not judge them: {number_of(found.not_counted, 'problem')}."
     for name, words in zip(("first", "second"), found.problem_sets, strict=True):
         yield f"{name}: {words}"
     wins = {who: [each for each in found.duels if each.winner == who] for who in ("first", "second", "neither")}

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from kgbench.store.writer import RunStore
 
 
-
 @dataclass(frozen=True)
 class Shown:
     """How a run's results are printed, and when its exit code is 1."""
@@ -140,7 +139,9 @@ def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
     if ending.interrupted:
         return INTERRUPTED
     broken = any(row.outcomes.get(Outcome.HARNESS_ERROR) for row in report.rows)
-    wrong = any(row.correct < row.problems for row in report.rows)
+    wrong = any(row.correct < row.problems for row in report.rows) or any(
+        not result.outcome.facts.counts for result in report.results
+    )
     return int(broken or (fail and wrong))
 
 

@@ -22,12 +22,13 @@ class Group(StrEnum):
     LIMIT = "limit"
     REJECTED = "rejected"
     NONE = "none"
+    UNJUDGED = "unjudged"
     OURS = "ours"
 
     @property
     def style(self) -> str:
         """Its colour on a terminal, in rich's words; on a page the class ``o-GROUP`` of page.css has it."""
-        return {Group.RIGHT: "green", Group.NONE: "yellow"}.get(self, "red")
+        return {Group.RIGHT: "green", Group.NONE: "yellow", Group.UNJUDGED: "yellow"}.get(self, "red")
 
 
 class Blame(StrEnum):
@@ -80,6 +81,8 @@ class Facts:
     """What happened, as the end of a sentence about the kernel; authors are told these words."""
     listed: Listed = Listed.EACH
     ci: CiState = CiState.FAILURE
+    counts: bool = True
+    """It stands in the denominators of scores. What does not is told apart, below the table."""
     has_code: bool = True
     """There was code to judge, so the problem counts as submitted."""
     called: bool = True
@@ -253,6 +256,19 @@ class Outcome(StrEnum):
             ends_suite=True,
         ),
     )
+    NOT_INTERPRETABLE = (
+        "not interpretable",
+        Facts(
+            group=Group.UNJUDGED,
+            blames=Blame.NOBODY,
+            meaning="it asks for what Triton's interpreter, which runs it where there is no GPU, does not have",
+            listed=Listed.BY_REASON,
+            ci=CiState.SKIPPED,
+            counts=False,
+            called=False,
+            author_sees=Log.TRACEBACK,
+        ),
+    )
     HARNESS_ERROR = (
         "harness error",
         Facts(
@@ -267,7 +283,7 @@ class Outcome(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """The candidate failed, or kgbench did; not what passed, nor what this machine cannot run."""
+        """The candidate failed, or kgbench did; not what passed, nor what cannot be judged here."""
         return self.facts.blames in (Blame.CANDIDATE, Blame.HARNESS)
 
 
@@ -284,6 +300,7 @@ a candidate is one of these. A candidate has the outcome of its first required o
 |---|---|---|---|"""
 
 _FOLLOWS: Final[dict[str, Callable[[Facts], bool]]] = {
+    "stands in no denominator; a run with it is a subset of the problems": lambda facts: not facts.counts,
     "counts as submitted": lambda facts: facts.has_code,
     "a case with it counts as compiled": lambda facts: facts.called,
     "a mutant with it is caught": lambda facts: facts.catches_mutants,

@@ -40,6 +40,8 @@ def feedback_turn(problem: Problem, code: str, result: Result, *, peaks: Mapping
         wanted = "It is right: keep it so, and make it faster where it falls behind."
     elif result.outcome is Outcome.NO_CODE:
         wanted = "Answer with the kernel."
+    elif not result.outcome.facts.counts:
+        wanted = "Nothing is known about it. Write it without what cannot run here, if it can be done."
     else:
         wanted = "Find out why, and mend it. Right comes first, fast second."
     words = verdict_words(problem, result, code=code, peaks=peaks)

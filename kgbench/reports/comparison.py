@@ -8,7 +8,8 @@ be alike for the comparison to mean anything, and is not, stands in ``Difference
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ from kgbench.core.types import Result
 from kgbench.problem.problem_set import ProblemSet
 from kgbench.reports.model import is_stale, seed_of, selected_in
 from kgbench.scores import bootstrap, intervals
-from kgbench.scores.samples import OfProblem, Selected, library_ran, newest, scored_problems
+from kgbench.scores.samples import OfProblem, Selected, by_problem, latest, library_ran, newest
 from kgbench.scores.score import Basis, Place, Score, Unit
 from kgbench.scores.speedups import mean_estimate
 from kgbench.scores.table import CORRECT, count, score_of, scores_in
@@ -45,6 +46,11 @@ class Side:
     @property
     def name(self) -> str:
         return f"{self.run.info.get('model')} {seed_of(self.run)}"
+
+    @cached_property
+    def best(self) -> dict[str, list[Result]]:
+        """Results by problem, of each sample's best round."""
+        return by_problem(latest(self.attempts))
 
     @property
     def problem_set(self) -> ProblemSet:
@@ -110,6 +116,8 @@ class Comparison:
     only_first: int
     """Problems that only the first run was asked for; they are left out."""
     only_second: int
+    not_counted: int
+    """Problems of both of which one run has nothing that counts; they are left out."""
     changes: tuple[Change, ...]
     duels: tuple[Duel, ...]
 
@@ -126,15 +134,18 @@ class Comparison:
 
 def compare(first: Side, second: Side) -> Comparison:
     """The second run beside the first. Empty ``changes`` where they have no problem in common."""
+    counted = [{each.id for each in Basis.of(side.selected, side.best).problems} for side in (first, second)]
     theirs = {problem.id for problem in second.selected}
-    common = [problem for problem in first.selected if problem.id in theirs]
+    both = [problem for problem in first.selected if problem.id in theirs]
+    common = [problem for problem in both if all(problem.id in ids for ids in counted)]
     return Comparison(
         first.name,
         second.name,
         (first.problem_set, second.problem_set),
         tuple(differences(first, second)),
-        only_first=len(first.selected) - len(common),
-        only_second=len(second.selected) - len(common),
+        only_first=len(first.selected) - len(both),
+        only_second=len(second.selected) - len(both),
+        not_counted=len(both) - len(common),
         changes=tuple(_changes(first, second, common)),
         duels=tuple(_duels(first, second, common)),
     )
@@ -237,7 +248,7 @@ def _problems_of(score: Score, problems: Sequence[Selected], first: Side, second
 def _basis(side: Side, problems: Sequence[Selected]) -> Basis:
     """With as many samples asked for as this run did."""
     own = {problem.id: problem for problem in side.selected}
-    return Basis(problems, scored_problems([own[problem.id] for problem in problems], side.attempts))
+    return replace(Basis.of([own[problem.id] for problem in problems], side.best), problems=problems)
 
 
 def _change(group: str, score: Score, problems: Sequence[Selected], first: Side, second: Side) -> Change | None:

@@ -31,11 +31,15 @@ def _source_lines(report: Report) -> Iterable[str]:
     for row in last_rows.values():
         against = f"{row.against_library} against the library{_not_compared(row)}"
         yield f"{row.source}: {number_of(row.problems, 'problem')}, {against}{_own(row)}"
-        failed = {name: count for name, count in row.outcomes.items() if name != Outcome.PASSED}
+        bad = {name: count for name, count in row.outcomes.items() if name != Outcome.PASSED}
+        failed = {name: count for name, count in bad.items() if Outcome(name).facts.counts}
         if row.missing_samples:
             failed["not evaluated"] = row.missing_samples
         if failed:
             yield f"  not correct: {', '.join(f'{count} {name}' for name, count in failed.items())}"
+        for name, count in bad.items():
+            if not Outcome(name).facts.counts:
+                yield f"  in no denominator: {count} {name}, since {Outcome(name).facts.meaning}"
         for reason, problems in _by_value(row.no_library).items():
             yield f"  no library for {', '.join(problems)}: {reason}"
         if row.overloads:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgbench.core.errors import UsageError
+from kgbench.core.text import number_of
 from kgbench.core.types import Result
-from kgbench.scores.rows import share_fast
-from kgbench.scores.samples import Selected
+from kgbench.scores.samples import Selected, by_problem, latest
+from kgbench.scores.score import Basis
+from kgbench.scores.table import fast
 
 _BOUND: Final = re.compile(r"(?:(?P<source>[\w-]+):)?(?:fast_(?P<p>\d+(?:\.\d+)?)|correct|right)=(?P<least>\d*\.?\d+)")
 _ROUNDING: Final = 1e-9
@@ -57,21 +59,25 @@ def check_sources(bounds: Sequence[Bound], ids: Sequence[str]) -> None:
 def broken(bounds: Sequence[Bound], selected: Sequence[Selected], results: Sequence[Result]) -> Iterator[str]:
     """A line on each bound that does not hold, with both numbers. A share that is not known holds no bound."""
     check_sources(bounds, [problem.id for problem in selected])
+    best = by_problem(latest(results))
     for bound in bounds:
         meant = [
             problem
             for problem in selected
             if bound.source in (None, problem.source) and (bound.p == 0 or problem.kind == "compute")
         ]
-        share = share_fast(meant, results, bound.p)
+        basis = Basis.of(meant, best)
+        share = fast(bound.p).value(basis) if basis.scored else None
         if share is None:
-            yield f"--fail-under '{bound.text}': {_unknown(meant)}"
+            yield f"--fail-under '{bound.text}': {_unknown(meant, basis)}"
         elif share < bound.least - _ROUNDING:
-            count = f"{len(meant)} problem{'' if len(meant) == 1 else 's'}"
+            count = number_of(len(basis.scored), "problem")
             yield f"--fail-under '{bound.text}': it is {share:.4g} of {count}, below {bound.least:g}"
 
 
-def _unknown(meant: Sequence[Selected]) -> str:
+def _unknown(meant: Sequence[Selected], basis: Basis) -> str:
     if not meant:
         return "no problem of kind compute is selected, so there is no speed"
+    if not basis.scored:
+        return "no problem of it can be judged on this machine"
     return "the speed is not known, since kernels ran in Triton's interpreter; bounds on fast_0 hold everywhere"

@@ -12,7 +12,7 @@ from typing import Final
 
 from kgbench.core.types import Result
 from kgbench.scores.rows import AtK, FastP, Row, fast_of, rows
-from kgbench.scores.samples import Selected, ks, scored_problems
+from kgbench.scores.samples import Selected, by_problem, ks, latest
 from kgbench.scores.score import Basis, Score, Unit
 from kgbench.scores.speedups import mean_estimate
 from kgbench.scores.table import COMPILED, CORRECT, OVER_ALL, REJECTED, all_scores
@@ -27,7 +27,7 @@ def overall(
     """The row by problem and the one by source; none where there is only one source."""
     compute = [problem for problem in selected if problem.kind == "compute"]
     known = list(results)
-    of_source = rows(compute, known, thresholds)
+    of_source = [row for row in rows(compute, known, thresholds) if row.problems]
     if len(of_source) < 2:
         return ()
     (by_problem,) = rows(compute, known, thresholds, by="all", seed=seed)
@@ -95,10 +95,10 @@ def _intervals(
 
     from kgbench.scores import bootstrap, intervals
 
-    drawn = []
-    for source in dict.fromkeys(problem.source for problem in compute):
-        problems = [problem for problem in compute if problem.source == source]
-        drawn.append(intervals.draws(Basis(problems, scored_problems(problems, results)), table, seed))
+    best = by_problem(latest(results))
+    sources = dict.fromkeys(problem.source for problem in compute)
+    of_sources = [Basis.of([each for each in compute if each.source == source], best) for source in sources]
+    drawn = [intervals.draws(basis, table, seed) for basis in of_sources if basis.scored]
     ends = {}
     for score in table:
         if all(score.name in each for each in drawn):

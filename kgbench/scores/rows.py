@@ -28,8 +28,6 @@ from kgbench.scores.samples import (
     latest,
     library_ran,
     newest,
-    samples_of,
-    scored_problems,
 )
 from kgbench.scores.score import Basis, Score
 from kgbench.scores.speedups import Estimate, timed_cases
@@ -67,12 +65,12 @@ class Row:
     kinds: str
     """``compute`` or ``all kinds``."""
     problems: int
-    """The denominator of every share in this row."""
+    """The denominator of every share in this row. Problems without a sample that counts are left out."""
     declared: int | None
     """Problems that the source had when the run was begun, all kinds; None where that is not known, as for a source of
     the user's."""
     selected: int
-    """Declared problems that the run selected, all kinds."""
+    """Declared problems that the run selected and that count, all kinds."""
     own: int
     """Selected ones from the user's own folders, all kinds."""
     submitted: int
@@ -128,7 +126,7 @@ class Row:
     """The ends that the clock's noise alone leaves of a score, by its name."""
 
     def share_correct(self) -> float:
-        return self.values[CORRECT.name]
+        return self.values.get(CORRECT.name, 0.0)
 
     def is_subset(self) -> bool:
         return self.declared is not None and self.selected < self.declared
@@ -140,9 +138,10 @@ class Row:
 def share_fast(selected: Sequence[Selected], results: Iterable[Result], p: float) -> float | None:
     """Share of the selected problems that are right and more than p times as fast as the library; p = 0: right.
 
-    None where none is selected, or where speed means nothing on this device.
+    None where none is selected that counts, or where speed means nothing on this device.
     """
-    return fast(p).value(Basis(selected, scored_problems(selected, results))) if selected else None
+    basis = Basis.of(selected, by_problem(latest(results)))
+    return fast(p).value(basis) if basis.scored else None
 
 
 def rows(
@@ -232,50 +231,61 @@ def _row(
     found: _Found,
     asked: _Asked,
 ) -> Row:
-    samples = [found.best.get(problem.id, []) for problem in problems]
+    of_all = [result for problem in problems for result in found.best.get(problem.id, ())]
+    results = [result for result in of_all if result.outcome.facts.counts]
     attempts = [result for problem in problems for result in found.attempts.get(problem.id, [])]
-    results = [result for of_problem in samples for result in of_problem]
     right = [result for result in results if result.outcome is Outcome.PASSED]
-    counts = Counter(result.outcome for result in results)
-    own = sum(problem.own for problem in of_source)
-    scored = list(map(samples_of, problems, samples))
-    fewest = min(each.asked for each in scored)
-    basis = Basis(problems, scored, cost_of(attempts), asked.rooflines)
-    table = all_scores(asked.thresholds, ks(fewest))
-    values = {score.name: value for score in table if (value := score.value(basis)) is not None}
+    counts = Counter(result.outcome for result in of_all)
+    counted = Basis.of(of_source, found.best).problems
+    own = sum(problem.own for problem in counted)
+    basis = Basis.of(problems, found.best, cost_of(attempts), asked.rooflines)
+    scored, known = basis.scored, by_problem(results)
+    samples = [known.get(problem.id, []) for problem in basis.problems]
     return Row(
         source=source,
         kinds=kinds,
-        problems=len(problems),
+        problems=len(scored),
         declared=asked.declared.get(source),
-        selected=len(of_source) - own,
+        selected=len(counted) - own,
         own=own,
         submitted=sum(any(map(is_submitted, of_problem)) for of_problem in samples),
-        correct=count(CORRECT, scored),
-        fast=fast_of(values, asked.thresholds),
-        speedup=basis.speedup,
-        fallback_speedup=basis.fallback_speedup,
         against_library=sum(any(map(library_ran, of_problem)) for of_problem in samples),
         no_library=_no_library(samples),
         outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
         not_evaluated=sum(not of_problem for of_problem in samples),
-        overloads_correct=sum(map(_overloads_right, problems, samples)),
-        overloads=sum(len(problem.overloads) for problem in problems),
+        overloads_correct=sum(map(_overloads_right, basis.problems, scored, samples)),
+        overloads=sum(len(problem.overloads) for problem in basis.problems),
         interpreted=sum(result.interpreted for result in right),
+        **_scores(basis, asked),
         **_remarkable(scored),
         untimed={result.problem: missing for result in right if (missing := _untimed(result))},
-        samples=fewest,
         missing_samples=sum(each.asked - len(each.samples) for each in scored),
-        at_k=tuple(_at_k(basis, k, asked.thresholds) for k in ks(fewest)),
         cost=basis.cost,
         unconfined=unconfined(attempts),
-        compiled=count(COMPILED, scored),
-        rejected=count(REJECTED, scored),
-        speedup_over_all=values.get(OVER_ALL.name),
-        intervals=_intervals(basis, table, asked.seed) if asked.seed is not None else {},
-        values=values,
-        clock={score.name: ends for score in table if score.clock and (ends := score.clock(basis))},
     )
+
+
+def _scores(basis: Basis, asked: _Asked) -> dict[str, Any]:
+    """The fields of a row that come from the table of scores."""
+    scored = basis.scored
+    fewest = min((each.asked for each in scored), default=1)
+    of_samples = ks(fewest) if scored else ()
+    table = all_scores(asked.thresholds, of_samples) if scored else ()
+    values = {score.name: value for score in table if (value := score.value(basis)) is not None}
+    return {
+        "correct": count(CORRECT, scored),
+        "compiled": count(COMPILED, scored),
+        "rejected": count(REJECTED, scored),
+        "fast": fast_of(values, asked.thresholds),
+        "speedup": basis.speedup,
+        "fallback_speedup": basis.fallback_speedup,
+        "speedup_over_all": values.get(OVER_ALL.name),
+        "samples": fewest,
+        "at_k": tuple(_at_k(basis, k, asked.thresholds) for k in of_samples),
+        "intervals": _intervals(basis, table, asked.seed) if asked.seed is not None else {},
+        "values": values,
+        "clock": {score.name: ends for score in table if score.clock and (ends := score.clock(basis))},
+    }
 
 
 def _remarkable(scored: Sequence[OfProblem]) -> dict[str, Any]:
@@ -309,9 +319,9 @@ def _at_k(basis: Basis, k: int, thresholds: Sequence[float]) -> AtK:
     return AtK(k, best_of(k, CORRECT).value(basis) or 0.0, tuple(shares))
 
 
-def _overloads_right(problem: Selected, of_problem: Sequence[Result]) -> float:
+def _overloads_right(problem: Selected, scored: OfProblem, of_problem: Sequence[Result]) -> float:
     right = sum(r.overloads.get(name) == Outcome.PASSED for r in of_problem for name in problem.overloads)
-    return right / max(problem.samples, len(of_problem))
+    return right / scored.asked
 
 
 def _no_library(samples: Sequence[Sequence[Result]]) -> dict[str, str]:

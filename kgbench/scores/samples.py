@@ -2,6 +2,8 @@
 
 * A sample of several rounds counts as its best one: right before not right; of right ones the one with the higher lower
   end of its interval, else the earlier; of the others the last.
+* A sample with an outcome that does not count (``Facts.counts``) was as good as not asked for; a problem of which none
+  counts stands in no denominator.
 * A share of a problem with several samples is the mean over the samples *asked for*: one without a result counts as
   not right. pass@k is the chance that of k samples drawn without replacement one is right, 1 - C(n-c, k) / C(n, k) with
   c of n samples right (Chen et al., 2021, arXiv:2107.03374), averaged over problems; fast_p@k the same with c samples
@@ -75,6 +77,7 @@ class OfProblem:
 
     id: str
     asked: int
+    """0 where none counts: the problem stands in no denominator."""
     samples: tuple[Scored, ...]
     counts: dict[Callable[[Scored], float | None], int] = field(default_factory=dict, compare=False)
     """How many samples count, by what is asked of them; filled as it is asked for."""
@@ -145,14 +148,11 @@ def _speed_order(result: Result) -> tuple[float, float]:
     return library, fallback
 
 
-def scored_problems(selected: Sequence[Selected], results: Iterable[Result]) -> list[OfProblem]:
-    """The samples of each selected problem, in their order."""
-    found = by_problem(latest(results))
-    return [samples_of(problem, found.get(problem.id, [])) for problem in selected]
-
-
 def samples_of(problem: Selected, of_problem: Sequence[Result]) -> OfProblem:
-    return OfProblem(problem.id, max(problem.samples, len(of_problem)), tuple(map(Scored.of, of_problem)))
+    """Those that count: what could not be judged here was as good as not asked for."""
+    counted = [result for result in of_problem if result.outcome.facts.counts]
+    asked = max(problem.samples, len(of_problem)) - (len(of_problem) - len(counted))
+    return OfProblem(problem.id, asked, tuple(map(Scored.of, counted)))
 
 
 def by_problem(results: Iterable[Result]) -> dict[str, list[Result]]:

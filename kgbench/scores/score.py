@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from kgbench.core.types import Result
 from kgbench.scores.costs import Cost
-from kgbench.scores.samples import OfProblem, Scored, Selected, any_interpreted
+from kgbench.scores.samples import OfProblem, Scored, Selected, any_interpreted, samples_of
 from kgbench.scores.speedups import Estimate, geometric_mean, mean_estimate
 
 
@@ -68,6 +69,19 @@ class Basis:
     cost: Cost | None = None
     rooflines: Mapping[str, float] = field(default_factory=dict)
     """Share of the device's measured peak by problem, of those where it is known."""
+
+    @classmethod
+    def of(
+        cls,
+        problems: Sequence[Selected],
+        best: Mapping[str, Sequence[Result]],
+        cost: Cost | None = None,
+        rooflines: Mapping[str, float] | None = None,
+    ) -> Basis:
+        """Of the problems that count; ``best`` has the results by problem, of each sample's best round."""
+        pairs = [(problem, samples_of(problem, best.get(problem.id, ()))) for problem in problems]
+        known = [(problem, samples) for problem, samples in pairs if samples.asked]
+        return cls([problem for problem, _ in known], [samples for _, samples in known], cost, rooflines or {})
 
     @cached_property
     def interpreted(self) -> bool:

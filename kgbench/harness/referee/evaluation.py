@@ -156,9 +156,10 @@ class Evaluation:
         )
 
     def _first_failure(self) -> Verdict:
-        """The verdict on the first required overload that did not pass; PASSED where all did."""
-        verdicts = (self.verdicts[overload.name] for overload in self.problem.overloads if overload.required)
-        return next((verdict for verdict in verdicts if verdict is not PASSED), PASSED)
+        """The verdict on the first required overload that did not pass, one that counts first; PASSED where all did."""
+        verdicts = [self.verdicts[overload.name] for overload in self.problem.overloads if overload.required]
+        failed = [verdict for verdict in verdicts if verdict is not PASSED]
+        return min(failed, key=lambda verdict: not verdict.outcome.facts.counts, default=PASSED)
 
 
 def library_key(case: Case | CaseResult) -> str:
