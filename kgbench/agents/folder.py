@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.errors import ExpressionError
+from kgbench.core.kinds import Phase
 from kgbench.llm.conversation import Question
 from kgbench.problem.cases import BoundArgument, TensorSpec, bind, expand_for_all_devices
 from kgbench.problem.model import Overload, Parameter, Problem, plain_type
@@ -89,7 +90,7 @@ def example_inputs(problem: Problem) -> str:
 
 def _calls(overload: Overload) -> dict[str, Any]:
     # The seed draws fuzz cases, of which none is taken.
-    benched = (case for case in expand_for_all_devices(overload, "") if case.phase == "bench")
+    benched = (case for case in expand_for_all_devices(overload, "") if case.phase == Phase.BENCH)
     found = {}
     for case in benched:
         arguments = [

@@ -10,6 +10,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 
 _T = TypeVar("_T")
@@ -86,8 +87,7 @@ class Timing:
 class CaseResult:
     id: str
     overload: str
-    phase: str
-    """``check``, ``fuzz`` or ``bench``."""
+    phase: Phase
     dtype: str
     variables: dict[str, Any]
     outcome: Outcome
@@ -229,7 +229,8 @@ def _case_from_json(data: dict[str, Any]) -> CaseResult:
         # The first runs said nothing of queues, and had other windows, which no figure is made of.
         windows = tuple(_known(Window, each) for each in timing.get("windows", ()) if _names(Window) <= each.keys())
         timing = _known(Timing, {"queued": False, **timing, "windows": windows})
-    return _known(CaseResult, {**data, "outcome": Outcome(data["outcome"]), "mismatch": mismatch, "timing": timing})
+    read = {"outcome": Outcome(data["outcome"]), "phase": Phase(data["phase"]), "mismatch": mismatch, "timing": timing}
+    return _known(CaseResult, {**data, **read})
 
 
 def _known(cls: type[_T], data: dict[str, Any]) -> _T:

@@ -21,7 +21,6 @@ SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
 SHARED_TEXTS: Final = "_doc.yaml"
 """A file beside a source's problems that is none: the texts that several of them share."""
 RULES: Final = ("accumulate", "rounding", "quantize", "exact")
-PHASES: Final = ("check", "opinfo", "fuzz", "bench")
 GPU_PRESETS: Final = ("gpu24", "gpu80", "gpu140")
 TIMED_KINDS: Final = ("compute", "random")
 ACCESSES: Final = ("read", "write", "readwrite")

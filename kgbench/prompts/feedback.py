@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from kgbench.core.figures import ratio_text
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Mismatch, Result, first_failure
@@ -24,10 +25,10 @@ from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.speedups import speedup, timed_cases
 
 _PHASES: Final = {
-    "check": "one of the fixed, small and awkward calls",
-    "opinfo": "a call with shapes of PyTorch's own tests",
-    "fuzz": "a random call",
-    "bench": "one of the timed calls",
+    Phase.CHECK: "one of the fixed, small and awkward calls",
+    Phase.OPINFO: "a call with shapes of PyTorch's own tests",
+    Phase.FUZZ: "a random call",
+    Phase.BENCH: "one of the timed calls",
 }
 _FAR: Final = ((3, "a little"), (30, "a good deal"), (1000, "far"))
 """Up to how many times its limit an error is how much larger than rounding explains; never the limit itself."""
@@ -78,7 +79,7 @@ def _failure(problem: Problem, result: Result, code: str) -> Iterator[str]:
 def _where(problem: Problem, case: CaseResult, preset: str) -> str:
     """The overload, dtype and sort of a case. A timed one is no secret and is named whole."""
     entry = next((each.signature.name for each in problem.overloads if each.name == case.overload), problem.name)
-    call = timed_calls(problem, preset).get((case.overload, case.id)) if case.phase == "bench" else None
+    call = timed_calls(problem, preset).get((case.overload, case.id)) if case.phase == Phase.BENCH else None
     if call:
         return f"in the timed call `{call}`"
     return f"in `{entry}`, {_PHASES.get(case.phase, 'a call')}, {case.dtype}"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.scores.costs import Cost, cost_of, unconfined
@@ -331,6 +332,6 @@ def _no_library(samples: Sequence[Sequence[Result]]) -> dict[str, str]:
 
 
 def _untimed(result: Result) -> int:
-    bench = [case for case in result.cases if case.phase == "bench"]
+    bench = [case for case in result.cases if case.phase == Phase.BENCH]
     timed = len(timed_cases(result))
     return len(bench) - timed if timed else 0

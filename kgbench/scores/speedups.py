@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Result, Timing
 
@@ -67,7 +68,7 @@ def timed_cases(result: Result) -> list[CaseResult]:
     return [
         case
         for case in result.cases
-        if case.phase == "bench" and case.outcome is Outcome.PASSED and case.timing and _usable(case.timing.ratio)
+        if case.phase == Phase.BENCH and case.outcome is Outcome.PASSED and case.timing and _usable(case.timing.ratio)
     ]
 
 

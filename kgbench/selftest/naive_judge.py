@@ -11,6 +11,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import load_baseline
+from kgbench.core.kinds import Phase
 from kgbench.harness.candidate.source import load_source
 from kgbench.harness.verdict.inputs import make_inputs
 from kgbench.problem.cases import bind, expand_cases
@@ -61,7 +62,7 @@ def main(kernel: str, problem_path: str, device_kind: str) -> None:
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     overload = load_problem(Path(problem_path)).overloads[0]
-    case = next(case for case in expand_cases(overload, "cpu", None, "") if case.phase == "bench")
+    case = next(case for case in expand_cases(overload, "cpu", None, "") if case.phase == Phase.BENCH)
     text = Path(kernel).read_text(encoding="utf-8")
     library = load_baseline(overload.baseline[device_kind], device_kind).call
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from kgbench.core.kinds import Phase
 from kgbench.core.types import Evidence, Timing
 from kgbench.harness.attribution import libraries, text_pages
 from kgbench.harness.attribution.account import Seen, watching
@@ -182,10 +183,10 @@ class Attribution:
 
 def drawn(cases: Sequence[Case], suspects: Sequence[Case], choose: random.Random, bench: bool) -> list[Case]:
     """Which cases are watched beside the timed ones: suspicious and other ones by lot, and with ``bench`` those."""
-    others = [case for case in cases if case.phase != "bench"]
+    others = [case for case in cases if case.phase != Phase.BENCH]
     found = [
         *choose.sample(suspects, min(SUSPECTS, len(suspects))),
-        *([case for case in cases if case.phase == "bench"] if bench else []),
+        *([case for case in cases if case.phase == Phase.BENCH] if bench else []),
         *choose.sample(others, min(DRAWN, len(others))),
     ]
     return list({case.id: case for case in found}.values())

@@ -8,6 +8,7 @@ from typing import Final
 
 import torch
 
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
@@ -68,7 +69,7 @@ class Checker:
         evaluation = self.evaluation
         choose = evaluation.seeds.chooser(f"again/{self.overload.name}")
         again = evaluation.defences.cases.rechecks(cases, self.judge.other_values, choose)
-        twice = {0, 1, *[index for index, case in enumerate(again) if case.phase == "bench"][:1]}
+        twice = {0, 1, *[index for index, case in enumerate(again) if case.phase == Phase.BENCH][:1]}
         for number, case in enumerate(again, 1):
             self.report("check", f"{self.overload.name} again ({number}/{len(again)})".strip())
             purpose = f"again/{number}"

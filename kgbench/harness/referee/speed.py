@@ -6,6 +6,7 @@ import contextlib
 import time
 from typing import Final
 
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Timing
 from kgbench.harness.clock.bench import Bench
@@ -95,7 +96,7 @@ class Stopwatch:
             self._warm_library(bench.judge, library)
         try:
             for judged in evaluation.cases_of(overload):
-                if judged.case.phase != "bench":
+                if judged.case.phase != Phase.BENCH:
                     continue
                 report("bench", f"{overload.name} {judged.case.id}".strip())
                 self._time_case(bench, judged)

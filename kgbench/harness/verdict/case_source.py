@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
+from kgbench.core.kinds import Phase
 from kgbench.problem.cases import Case, OtherValues, expand_cases
 from kgbench.problem.model import Overload
 
@@ -27,7 +28,7 @@ class CaseSource:
         Timed shapes get values that only small ones are known to have, or the same where there are no others. Else a
         kernel that tells timed shapes from the rest could be careless there.
         """
-        bench = [case for case in cases if case.phase == "bench"]
+        bench = [case for case in cases if case.phase == Phase.BENCH]
         again = list(bench)
         for case in bench:
             others = other_values.of(case)

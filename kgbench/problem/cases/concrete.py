@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from kgbench.core.kinds import Phase
 from kgbench.problem.calls import Call, format_call
 from kgbench.problem.expressions import ITEMSIZE, Expr
 
@@ -17,7 +18,7 @@ class Case:
     id: str
     """``check-3-float16``: unique within the overload."""
     overload: str
-    phase: str
+    phase: Phase
     dtype: str
     sizes: dict[str, Any]
     """What the problem's author named: the case's own values and defaults, what its call gives, and derived ones."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from kgbench.core.kinds import Phase
 from kgbench.problem.calls import Call
 from kgbench.problem.cases.calls import call_variables, first_dtype, with_values
 from kgbench.problem.cases.concrete import Case
@@ -47,7 +48,7 @@ def expand_for_all_devices(overload: Overload, seed: str) -> list[Case]:
 
 def bench_cases(overload: Overload, preset: str) -> list[Case]:
     """The timed cases of a preset, which are no secret; empty where it has none."""
-    return phase_cases(overload, "bench", overload.bench.get(preset, ()), overload.dtypes, preset)
+    return phase_cases(overload, Phase.BENCH, overload.bench.get(preset, ()), overload.dtypes, preset)
 
 
 def judged_dtypes(overload: Overload) -> frozenset[str]:
@@ -61,19 +62,19 @@ def judged_dtypes(overload: Overload) -> frozenset[str]:
 
 def _expanded(overload: Overload, presets: Iterable[str], seed: str, optional_dtypes: bool) -> list[Case]:
     dtypes = overload.dtypes + (overload.optional_dtypes if optional_dtypes else ())
-    cases = phase_cases(overload, "check", overload.check, dtypes)
-    cases += phase_cases(overload, "opinfo", overload.opinfo, dtypes)
+    cases = phase_cases(overload, Phase.CHECK, overload.check, dtypes)
+    cases += phase_cases(overload, Phase.OPINFO, overload.opinfo, dtypes)
     if overload.fuzz is not None:
         rng = random.Random(f"{seed}/{overload.name}")
         drawn = [_fuzz_template(overload, overload.fuzz, rng) for _ in range(overload.fuzz.count)]
-        cases += phase_cases(overload, "fuzz", drawn, dtypes)
+        cases += phase_cases(overload, Phase.FUZZ, drawn, dtypes)
     for preset in presets:
-        cases += phase_cases(overload, "bench", overload.bench.get(preset, ()), dtypes, preset)
+        cases += phase_cases(overload, Phase.BENCH, overload.bench.get(preset, ()), dtypes, preset)
     return cases
 
 
 def phase_cases(
-    overload: Overload, phase: str, templates: Iterable[CaseTemplate], dtypes: tuple[str, ...], preset: str = ""
+    overload: Overload, phase: Phase, templates: Iterable[CaseTemplate], dtypes: tuple[str, ...], preset: str = ""
 ) -> list[Case]:
     cases = []
     for number, template in enumerate(templates, 1):
@@ -87,11 +88,12 @@ def _template_dtypes(overload: Overload, template: CaseTemplate, dtypes: tuple[s
     """Its own where it has one, else all of the overload's."""
     own = template.variables.get("dtype", overload.defaults.get("dtype"))
     if template.call is not None and own is None and "dtype" not in template.call.names:
-        own = first_dtype(overload, _with_values(overload, template, Case("", overload.name, "", "float32", {})))
+        anonymous = Case("", overload.name, Phase.CHECK, "float32", {})
+        own = first_dtype(overload, _with_values(overload, template, anonymous))
     return dtypes if own is None else (own,)
 
 
-def _case(overload: Overload, template: CaseTemplate, name: str, phase: str, dtype: str) -> Case:
+def _case(overload: Overload, template: CaseTemplate, name: str, phase: Phase, dtype: str) -> Case:
     given = {**overload.defaults, **template.variables}
     known = CASE_OPTIONS + (CALL_OPTIONS if template.call is not None else ())
     sizes = {key: value for key, value in given.items() if key != "dtype" and key not in known}

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
+from kgbench.core.kinds import Phase
 from kgbench.problem.cases.bind import bind
 from kgbench.problem.cases.concrete import Case
 from kgbench.problem.cases.expand import phase_cases
@@ -38,7 +39,7 @@ class OtherValues:
     @cached_property
     def _checked(self) -> list[tuple[str, list[Any]]]:
         overload = self.overload
-        cases = phase_cases(overload, "check", overload.check, overload.dtypes)
+        cases = phase_cases(overload, Phase.CHECK, overload.check, overload.dtypes)
         return [(each.values, _asked(overload, each)) for each in cases if not (each.exact or each.unjudged)]
 
 

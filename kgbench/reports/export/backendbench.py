@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TextIO
 
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Result, Timing
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, timed
@@ -46,9 +47,8 @@ def _tests(problem: Selected, attempts: Sequence[Result]) -> Iterator[dict[str, 
     for result in first:
         times = {id(case): timing for case, timing in timed(result)}
         for case in result.cases:
-            yield (
-                _performance(result, case, times.get(id(case))) if case.phase == "bench" else _correctness(result, case)
-            )
+            is_timed = case.phase == Phase.BENCH
+            yield _performance(result, case, times.get(id(case))) if is_timed else _correctness(result, case)
         if not result.cases:
             yield from (_nothing_ran(problem, name, result) for name in problem.overloads or ("",))
     if not first:
@@ -84,7 +84,7 @@ def _correctness(result: Result, case: CaseResult) -> dict[str, Any]:
 def _nothing_ran(problem: Selected, overload: str, result: Result | None) -> dict[str, Any]:
     """A candidate that came to no case has one test per overload: it must not vanish."""
     outcome = result.outcome if result else Outcome.NO_CANDIDATE
-    case = CaseResult("", overload, "check", "", {}, outcome, first_words(result) if result else "not evaluated")
+    case = CaseResult("", overload, Phase.CHECK, "", {}, outcome, first_words(result) if result else "not evaluated")
     return {**_correctness(Result(problem.id, "", 0, outcome), case), "args": ""}
 
 

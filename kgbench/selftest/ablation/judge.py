@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from kgbench.core.kinds import Phase
 from kgbench.harness.verdict.call_messages import CallMessages
 from kgbench.harness.verdict.case_source import CaseSource
 from kgbench.harness.verdict.contract import OutputContract
@@ -55,7 +56,7 @@ class WeakCases(CaseSource):
 
     def all_of(self, overload: Overload, device_kind: str, memory_gb: float, secret: str) -> list[Case]:
         cases = super().all_of(overload, device_kind, memory_gb, secret)
-        return [case for case in cases if case.phase == "bench" or not self.timed_only]
+        return [case for case in cases if case.phase == Phase.BENCH or not self.timed_only]
 
     def rechecks(self, cases: list[Case], other_values: OtherValues, choose: random.Random) -> list[Case]:
         return [] if self.once else super().rechecks(cases, other_values, choose)

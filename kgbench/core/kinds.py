@@ -1,0 +1,46 @@
+"""Words of problems and runs that are one of a closed set. Files, JSON and the command line have their texts."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """What a case is for."""
+
+    CHECK = "check"
+    """Judged only; the problem file writes it down."""
+    OPINFO = "opinfo"
+    """Judged only; with the shapes of PyTorch's own samples."""
+    FUZZ = "fuzz"
+    """Judged only; its sizes are drawn from the secret seed."""
+    BENCH = "bench"
+    """Judged and timed."""
+
+
+class Kind(StrEnum):
+    """How a problem is judged, and whether it is timed."""
+
+    COMPUTE = "compute"
+    VIEW = "view"
+    CREATION = "creation"
+    RANDOM = "random"
+    SYNC = "sync"
+
+
+class PolicyMode(StrEnum):
+    """What becomes of a candidate that leaves its work to PyTorch or a library."""
+
+    STRICT = "strict"
+    """It is rejected."""
+    REPORT = "report"
+    """It is told beside the verdict."""
+    OFF = "off"
+    """Nothing is watched."""
+
+
+class DeviceKind(StrEnum):
+    """What kernels run on; torch's words."""
+
+    CUDA = "cuda"
+    CPU = "cpu"
