@@ -9,16 +9,17 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from kgbench.cli.completion import complete_problem, complete_problem_or_verdict
 from kgbench.cli.options import out_option, problem_dir_option, problems_option, source_option
 from kgbench.core.errors import KgbenchError, MachineError, ProblemFileError, ProblemFileErrors, UsageError, shown_path
+from kgbench.core.kinds import Kind
 from kgbench.core.names import did_you_mean, resolve
 from kgbench.core.paths import problems_dir
-from kgbench.problem.model import KINDS, SHARED_TEXTS
+from kgbench.problem.model import SHARED_TEXTS
 from kgbench.problem.registry import Registry, load_problem, load_summary
 
 if TYPE_CHECKING:
@@ -33,11 +34,13 @@ def _registry(problem_dirs: Sequence[Path]) -> Registry:
 
 # --- list ---
 
+_KINDS: Final = tuple(str(kind) for kind in Kind)
+
 
 @click.command("list")
 @source_option
 @problems_option
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind. Repeatable.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Only this kind. Repeatable.")
 @click.option("--category", "categories", multiple=True, metavar="NAME", help="Only this category. Repeatable.")
 @problem_dir_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -10,7 +10,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import Kind, Phase
 from kgbench.core.outcomes import Outcome
 
 _T = TypeVar("_T")
@@ -169,7 +169,7 @@ class Result:
     candidate_sha256: str = ""
     problem_sha256: str = ""
     source: str = ""
-    kind: str = "compute"
+    kind: Kind = Kind.COMPUTE
     device: str = ""
     interpreted: bool = False
     """The candidate ran in Triton's interpreter, so its speed means nothing."""
@@ -216,6 +216,8 @@ def result_from_json(data: dict[str, Any]) -> Result:
     evidence = tuple(_known(Evidence, each) for each in data.get("evidence", ()))
     read: dict[str, Any] = {"outcome": Outcome(data["outcome"]), "cases": cases, "library": library}
     read |= {"generation": generation, "evidence": evidence}
+    if "kind" in data:
+        read["kind"] = Kind(data["kind"])
     read["without"] = tuple(data.get("without", ()))
     return _known(Result, {**data, **read})
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from kgbench.core.kinds import Kind
 from kgbench.policy.tables import ALIASES, GROUPS, KERNELS, KIND_GROUPS, KIND_WORDS, MODULES, NAMESPACES, WORK
 from kgbench.problem.model import Problem
 
@@ -53,7 +54,7 @@ def _aten(problem: Problem, name: str) -> Verdict:
         return Verdict(False, "it computes, which the kernel has to do itself")
     if group not in KIND_GROUPS[problem.kind]:
         return Verdict(False, f"it belongs to {group}, and allowed are {KIND_WORDS[problem.kind]}")
-    if group in WORK and problem.kind in ("compute", "random") and any(_does(group, each) for each in own):
+    if group in WORK and problem.kind in (Kind.COMPUTE, Kind.RANDOM) and any(_does(group, each) for each in own):
         return Verdict(False, f"it belongs to {group}, and so does {problem.id} itself")
     return Verdict(True, f"it belongs to {group}")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kgbench.core.kinds import Kind
+
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "metadata": (
         "_has_compatible_shallow_copy_type", "_has_same_storage_numel", "_is_zerotensor", "_version", "can_cast",
@@ -60,21 +62,22 @@ OUTSIDE: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Operators that return a view and are in no group, with the reason."""
 
-KIND_GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "compute": ("metadata", "allocation", "fills", "views", "copies", "host"),
-    "random": ("metadata", "allocation", "fills", "views", "copies", "host"),
-    "creation": ("metadata", "allocation", "fills", "views"),
-    "view": ("metadata", "views"),
-    "sync": ("metadata", "allocation", "views", "copies", "host"),
+KIND_GROUPS: Final[dict[Kind, tuple[str, ...]]] = {
+    Kind.COMPUTE: ("metadata", "allocation", "fills", "views", "copies", "host"),
+    Kind.RANDOM: ("metadata", "allocation", "fills", "views", "copies", "host"),
+    Kind.CREATION: ("metadata", "allocation", "fills", "views"),
+    Kind.VIEW: ("metadata", "views"),
+    Kind.SYNC: ("metadata", "allocation", "views", "copies", "host"),
 }
 """What a candidate of each kind may call."""
 
-KIND_WORDS: Final[dict[str, str]] = {
-    "compute": "memory, views, fills, and copies to another dtype, layout or device, but nothing that computes",
-    "random": "memory, views, fills, and copies to another dtype, layout or device, but nothing that computes or draws",
-    "creation": "memory and fills",
-    "view": "other views, but no copy",
-    "sync": "copies to the host",
+_ANY_MEMORY: Final = "memory, views, fills, and copies to another dtype, layout or device"
+KIND_WORDS: Final[dict[Kind, str]] = {
+    Kind.COMPUTE: f"{_ANY_MEMORY}, but nothing that computes",
+    Kind.RANDOM: f"{_ANY_MEMORY}, but nothing that computes or draws",
+    Kind.CREATION: "memory and fills",
+    Kind.VIEW: "other views, but no copy",
+    Kind.SYNC: "copies to the host",
 }
 """The same in words."""
 

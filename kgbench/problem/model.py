@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from kgbench.core.kinds import Kind
 from kgbench.problem.calls import ParsedCall
 from kgbench.problem.expressions import Expr
 
-KINDS: Final = ("compute", "view", "creation", "random", "sync")
 SOURCES: Final = ("aten", "vllm", "cublas")
 """The benchmark's. A user's folder may hold others, named as SOURCE_NAME says."""
 SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
@@ -22,7 +22,7 @@ SHARED_TEXTS: Final = "_doc.yaml"
 """A file beside a source's problems that is none: the texts that several of them share."""
 RULES: Final = ("accumulate", "rounding", "quantize", "exact")
 GPU_PRESETS: Final = ("gpu24", "gpu80", "gpu140")
-TIMED_KINDS: Final = ("compute", "random")
+TIMED_KINDS: Final = (Kind.COMPUTE, Kind.RANDOM)
 ACCESSES: Final = ("read", "write", "readwrite")
 WAYS_TO_PASS: Final = ("view", "storage", "pointers")
 LAZY: Final = ("", "conj", "neg")
@@ -257,7 +257,7 @@ class Overload:
     """Per returned tensor what the file promises; empty where it adds nothing."""
     values_defined: bool = True
     """False where no value of the result is defined: ``empty_strided``."""
-    kind: str = "compute"
+    kind: Kind = Kind.COMPUTE
     """The problem's."""
     canonical: str | None = None
     """Dotted path of a function that maps every right answer to the same one, or None."""
@@ -272,7 +272,7 @@ class Problem:
     name: str
     summary: str
     category: str
-    kind: str
+    kind: Kind
     doc: str
     overloads: tuple[Overload, ...]
     path: Path

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kgbench.problem.model import Problem
 
-_MODULES: Final = ("kgbench.problem.", "pathlib", "ast")
+_MODULES: Final = ("kgbench.problem.", "kgbench.core.kinds", "pathlib", "ast")
 """Where the classes lie that a problem is made of; numbers may be complex besides."""
 
 

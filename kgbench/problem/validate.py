@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.errors import ExpressionError, ProblemFileError
+from kgbench.core.kinds import Kind
 from kgbench.core.names import did_you_mean
 from kgbench.problem.expressions import Expr
 from kgbench.problem.format.arguments import Arguments
@@ -115,7 +116,7 @@ class Check:
         if overload.returned_argument and overload.returned_argument not in written:
             step = "give it access: write or readwrite, or remove 'returns'"
             yield part.at("returns").complaint("KGB243", f"'{overload.returned_argument}' is not written", step)
-        if overload.signature.returns == "None" and not written and part.kind != "sync":
+        if overload.signature.returns == "None" and not written and part.kind != Kind.SYNC:
             step = "give one argument access: write or readwrite, or let entry return a Tensor"
             yield part.at("arguments").complaint("KGB251", "entry returns None and no argument is written", step)
         if not overload.dtypes:
@@ -125,10 +126,10 @@ class Check:
         part, alias = self.part, self.overload.alias
         tensors = [each.name for each in self.overload.arguments if isinstance(each, TensorArgument)]
         by_aten = self.overload.baseline.get("cuda", "").startswith("aten:")
-        if alias is None and part.kind == "view" and not by_aten:
+        if alias is None and part.kind == Kind.VIEW and not by_aten:
             step = "add 'alias: …', the argument whose storage a view shares"
             yield part.node.complaint("KGB222", "'alias' is missing", step)
-        if alias is not None and part.kind != "view":
+        if alias is not None and part.kind != Kind.VIEW:
             yield part.at("alias").complaint(
                 "KGB224", f"belongs to kind view, and the kind is {part.kind}", "remove it"
             )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kgbench.core.kinds import Kind
 from kgbench.policy.rules import allowed, own_operators
 from kgbench.policy.tables import GROUPS, KIND_GROUPS, KIND_WORDS, WORK
 from kgbench.problem.cases import BoundArgument, Case, TensorSpec, bench_cases, bind, choose_preset, judged_dtypes
@@ -75,7 +76,7 @@ class ProblemWords:
 
     id: str
     source: str
-    kind: str
+    kind: Kind
     summary: str
     doc: str
     overloads: tuple[OverloadWords, ...]
@@ -183,7 +184,7 @@ def _constant(expression: Expr) -> str:
 def _tolerance(problem: Problem, overload: Overload) -> str:
     if not overload.values_defined:
         return "No value of the result is defined, so none is judged: shape, dtype and strides are."
-    if problem.kind == "random":
+    if problem.kind == Kind.RANDOM:
         return "Values are judged by their distribution, as described above; no library's own stream is asked for."
     words = _RULES[overload.tolerance.rule].format(arithmetic=_arithmetic(overload.tolerance.compute))
     return f"{words} {_FREE}" if overload.canonical else words

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from kgbench.core.kinds import Kind
 from kgbench.core.types import Result
 from kgbench.problem.problem_set import ProblemSet
 from kgbench.reports.model import is_stale, seed_of, selected_in
@@ -238,7 +239,7 @@ def _problems_of(score: Score, problems: Sequence[Selected], first: Side, second
     """The problems over which a score of two runs is compared."""
     if not score.timed:
         return list(problems)
-    compute = [problem for problem in problems if problem.kind == "compute"]
+    compute = [problem for problem in problems if problem.kind == Kind.COMPUTE]
     if not score.of_correct:
         return compute
     sides = (first, second)

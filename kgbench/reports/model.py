@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgbench.core.errors import numbered
+from kgbench.core.kinds import Kind
 from kgbench.core.text import number_of
 from kgbench.core.types import Result
 from kgbench.policy.evidence import notes as evidence_notes
@@ -104,7 +105,7 @@ def selected_in(info: Mapping[str, Any]) -> tuple[Selected, ...]:
     return tuple(
         Selected(
             each["id"],
-            each.get("kind", "compute"),
+            Kind(each.get("kind", Kind.COMPUTE)),
             each.get("own", False),
             tuple(each.get("overloads", ())),
             samples,

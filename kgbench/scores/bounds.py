@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgbench.core.errors import UsageError
+from kgbench.core.kinds import Kind
 from kgbench.core.text import number_of
 from kgbench.core.types import Result
 from kgbench.scores.samples import Selected, by_problem, latest
@@ -64,7 +65,7 @@ def broken(bounds: Sequence[Bound], selected: Sequence[Selected], results: Seque
         meant = [
             problem
             for problem in selected
-            if bound.source in (None, problem.source) and (bound.p == 0 or problem.kind == "compute")
+            if bound.source in (None, problem.source) and (bound.p == 0 or problem.kind == Kind.COMPUTE)
         ]
         basis = Basis.of(meant, best)
         share = fast(bound.p).value(basis) if basis.scored else None

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from kgbench.core.kinds import Kind
 from kgbench.core.types import Result
 from kgbench.scores.rows import AtK, FastP, Row, fast_of, rows
 from kgbench.scores.samples import Selected, by_problem, ks, latest
@@ -25,7 +26,7 @@ def overall(
     selected: Sequence[Selected], results: Iterable[Result], thresholds: Sequence[float], *, seed: str | None = None
 ) -> tuple[Row, ...]:
     """The row by problem and the one by source; none where there is only one source."""
-    compute = [problem for problem in selected if problem.kind == "compute"]
+    compute = [problem for problem in selected if problem.kind == Kind.COMPUTE]
     known = list(results)
     of_source = [row for row in rows(compute, known, thresholds) if row.problems]
     if len(of_source) < 2:

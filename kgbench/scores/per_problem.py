@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgbench.core.errors import KgbenchError
+from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.problem.model import Problem
@@ -21,7 +22,7 @@ from kgbench.scores.speedups import Estimate, geometric_mean, median, speedup, t
 class ProblemScores:
     problem: str
     category: str
-    kind: str
+    kind: Kind
     samples: int
     """Asked for."""
     correct: int

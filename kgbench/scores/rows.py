@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import Kind, Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.scores.costs import Cost, cost_of, unconfined
@@ -167,7 +167,7 @@ def rows(
     asked = _Asked(tuple(thresholds), seed, sizes, rooflines or {})
     table = []
     for name, problems, found in _groups(selected, attempts, by):
-        compute = [problem for problem in problems if problem.kind == "compute"]
+        compute = [problem for problem in problems if problem.kind == Kind.COMPUTE]
         if compute:
             table.append(_row(name, "compute", compute, problems, found, asked))
         if len(compute) < len(problems):

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.scores.speedups import CLAMP, Estimate, speedup
@@ -26,7 +27,7 @@ class Selected:
     """A problem the run was asked for: the unit of the denominator."""
 
     id: str
-    kind: str
+    kind: Kind
     own: bool = False
     """The problem comes from the user's own folder, so it is not one of the benchmark's declared problems."""
     overloads: tuple[str, ...] = ()
@@ -170,7 +171,7 @@ def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float
     """``Row.speedup_over_all``: a failure counts as ``CLAMP[0]``. None where nothing is timed."""
     right = [each for of_problem in scored for each in of_problem.samples if each.correct]
     never_timed = bool(right) and all(each.library is None for each in right)
-    if never_timed or any_interpreted(scored) or any(problem.kind != "compute" for problem in problems):
+    if never_timed or any_interpreted(scored) or any(problem.kind != Kind.COMPUTE for problem in problems):
         return None
     return math.exp(math.fsum(math.fsum(each.logs_over_all()) / each.asked for each in scored) / len(scored))
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.device_facts import NOISE, device_key, keep, noise_of
+from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.clock.statistics import DIRECT, LEAST_RATIOS, measured_noise, time_range
@@ -124,7 +125,7 @@ def of_results(results: Sequence[Result], family: int) -> NullTest:
         if estimate is not None:
             ends = (estimate.point, estimate.low, estimate.high, estimate.launch_bound)
             problems.append(ProblemRow(result.problem, result.sample, *ends))
-        elif result.kind in ("compute", "creation", "random"):
+        elif result.kind in (Kind.COMPUTE, Kind.CREATION, Kind.RANDOM):
             not_timed[result.problem] = _why(result)
     changing = dict.fromkeys(result.problem for result in results if result.deterministic is False)
     return NullTest(tuple(cases), tuple(problems), not_timed, family, tuple(changing))

@@ -9,6 +9,7 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from kgbench.core.kinds import Kind
 from kgbench.problem.calls import Call, TensorLike, TorchName, format_call, parse_call
 from kgbench.torchtools.aten_schema import Side, is_written
 from kgbench.torchtools.opinfo import SampledCall
@@ -85,7 +86,7 @@ def quoted(words: str) -> str:
     return json.dumps(words, ensure_ascii=False)
 
 
-def cases_lines(side: Side, kind: str, dtypes: Sequence[str], indent: str, anchor: str = "") -> Iterator[str]:
+def cases_lines(side: Side, kind: Kind, dtypes: Sequence[str], indent: str, anchor: str = "") -> Iterator[str]:
     forms = [form for form in _forms(side.calls) if answer_on_meta(side, form) is not None][:FORMS]
     check = list(_check(side, forms, dtypes[0])) or [quoted(call.text) for call in choose(side.calls, dtypes, most=8)]
     yield f"{indent}cases:{anchor}"
@@ -93,7 +94,7 @@ def cases_lines(side: Side, kind: str, dtypes: Sequence[str], indent: str, ancho
     yield from (f"{indent}    - {item}" for item in check)
     yield from list_lines(choose(side.calls, dtypes), f"{indent}  ")
     form = next((each for each in forms if _fits(side, each, (40, 300), dtypes[0])), None)
-    timed = kind in ("compute", "random")
+    timed = kind in (Kind.COMPUTE, Kind.RANDOM)
     if form is not None:
         drawn = _placed(_reshaped(form, (7777, 8888))).replace("7777", "$m").replace("8888", "$n")
         yield f"{indent}  fuzz:"

@@ -20,6 +20,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from kgbench.core.errors import ExpressionError
+from kgbench.core.kinds import Kind
 from kgbench.harness.machine.processes import own_lines
 from kgbench.problem.calls import TensorLike, TorchName, parse_call
 from kgbench.problem.expressions import Expr, evaluate_reference
@@ -106,9 +107,9 @@ def _lines(operator: str, sides: Sequence[Side], dtypes: Sequence[str]) -> Itera
     references = {side.reference for side in sides}
     if len(references) == 1:
         yield f"reference: {_reference_value(plain, kind)}"
-    if kind not in ("view", "sync"):
+    if kind not in (Kind.VIEW, Kind.SYNC):
         yield f"tolerance: {_tolerance(plain, kind, tags)}"
-    timed = kind in ("compute", "random")
+    timed = kind in (Kind.COMPUTE, Kind.RANDOM)
     if timed and shared and (cost := _cost(plain)):
         yield f"cost: {cost}"
     if several:
@@ -119,11 +120,11 @@ def _lines(operator: str, sides: Sequence[Side], dtypes: Sequence[str]) -> Itera
     yield from (f"  {line}" if line else "" for line in _doc(sides, prose))
 
 
-def _overloads(sides: Sequence[Side], kind: str, dtypes: Sequence[str]) -> Iterator[str]:
+def _overloads(sides: Sequence[Side], kind: Kind, dtypes: Sequence[str]) -> Iterator[str]:
     """The mapping of overloads: of each what is not already said for all."""
     agree, shared = _agree(sides), len({side.given for side in sides}) == 1
     references = {side.reference for side in sides}
-    timed = kind in ("compute", "random")
+    timed = kind in (Kind.COMPUTE, Kind.RANDOM)
     yield "overloads:"
     leaders: dict[tuple[tuple[str, str], ...], str] = {}
     for side in sides:
@@ -145,8 +146,8 @@ def _overloads(sides: Sequence[Side], kind: str, dtypes: Sequence[str]) -> Itera
             yield from cases_lines(side, kind, dtypes, "    ", anchor)
 
 
-def _reference_value(side: Side, kind: str) -> str:
-    if kind == "random":
+def _reference_value(side: Side, kind: Kind) -> str:
+    if kind == Kind.RANDOM:
         return f'"torch.clone(self)"{EDIT}give the distribution'
     if not side.reference:
         return f'"torch.clone(self)"{EDIT}torch has no function of this name; say what is right'
@@ -180,11 +181,11 @@ def _real(leaf: Any) -> Any:
     return getattr(torch, leaf.name) if isinstance(leaf, TorchName) else leaf
 
 
-def _tolerance(side: Side, kind: str, tags: frozenset[str]) -> str:
+def _tolerance(side: Side, kind: Kind, tags: frozenset[str]) -> str:
     tensors = _tensors(side)
-    if kind == "creation":
+    if kind == Kind.CREATION:
         return "{rule: exact}"
-    if "pointwise" in tags or kind == "random" or not tensors:
+    if "pointwise" in tags or kind == Kind.RANDOM or not tensors:
         return "{rule: rounding, ulps: 4}"
     length = f"max(1, prod({tensors[0]}_shape))"
     return f'{{rule: accumulate, length: "{length}"}}  # more than enough; say how many terms make one element'

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import torch
 
+from kgbench.core.kinds import Kind
 from kgbench.torchtools.opinfo import SampledCall
 
 NEVER: Final = frozenset({"layout", "device", "pin_memory", "memory_format", "generator", "non_blocking", "out"})
@@ -188,15 +189,15 @@ def prose_of(operator: str) -> list[str]:
     return [each for each in paragraphs if each and not re.match(rf"{operator.strip('_')}\(|.*\) -> ", each)]
 
 
-def kind_of(schema: Any, tags: frozenset[str]) -> str:
+def kind_of(schema: Any, tags: frozenset[str]) -> Kind:
     if "nondeterministic_seeded" in tags:
-        return "random"
+        return Kind.RANDOM
     if any(str(each.type) == "number" for each in schema.returns):
-        return "sync"
+        return Kind.SYNC
     if any(each.alias_info is not None and not each.alias_info.is_write for each in schema.returns):
-        return "view"
+        return Kind.VIEW
     tensors = any("Tensor" in str(each.type) for each in schema.arguments if not each.is_out)
-    return "compute" if tensors else "creation"
+    return Kind.COMPUTE if tensors else Kind.CREATION
 
 
 def tags_of(operator: str, name: str) -> frozenset[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from kgbench.core.kinds import Kind
 from kgbench.core.types import Evidence
 from kgbench.harness.attribution.account import Seen
 from kgbench.policy.rules import allowed, family, group_of, module_rule, own_operators, whose_kernel
@@ -98,7 +99,7 @@ class Findings:
     def moved(self, seen: Seen, where: str) -> list[Evidence]:
         """PyTorch alone did what a timed call does: by fills and copies, each of which may be had."""
         own = [name for name, by in seen.kernels if not by.startswith("aten::") and whose_kernel(name) != "PyTorch's"]
-        if own or not seen.kernels or seen.lost or self._copies or self.problem.kind != "compute":
+        if own or not seen.kernels or seen.lost or self._copies or self.problem.kind != Kind.COMPUTE:
             return []
         words = "nothing but PyTorch's kernels ran on the device, and yet there was a result"
         count = sum(n for n, _ in seen.kernels.values())
@@ -108,7 +109,7 @@ class Findings:
         """Results without kernels: somebody computed them on the host, or nobody may see who did."""
         names = [name for name, _ in seen.kernels]
         computed = [name for name in names if not name.startswith(("Memcpy", "Memset"))]
-        if seen.lost or computed or self._copies or self.problem.kind != "compute":
+        if seen.lost or computed or self._copies or self.problem.kind != Kind.COMPUTE:
             return []
         if names and not any("DtoH" in name for name in names):
             return []

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import Kind, Phase
 from kgbench.harness.mutants.aten import DIMENSIONS, FEWEST_TERMS, NarrowSums, broadcast, misread, narrowest
 from kgbench.harness.mutants.blas import is_symmetric
 from kgbench.harness.mutants.standard import TILE
@@ -65,7 +65,7 @@ class Seen:
 
     @property
     def is_view(self) -> bool:
-        return self.overload.kind == "view" and any(output.returned for output in self.outputs)
+        return self.overload.kind == Kind.VIEW and any(output.returned for output in self.outputs)
 
     @property
     def given(self) -> tuple[TensorSpec, ...]:
@@ -93,7 +93,7 @@ class Seen:
 
     @property
     def is_random(self) -> bool:
-        return self.overload.kind == "random"
+        return self.overload.kind == Kind.RANDOM
 
     def chooses_dimension(self) -> bool:
         """Among several, and counting them from the other end makes a difference."""
@@ -215,7 +215,7 @@ def _of_kind(mutant: str, overload: Overload) -> str:
         return "the result is a Python value"
     if not overload.values_defined and mutant not in VALUELESS:
         return "no value of the result is defined"
-    if overload.kind == "random" and mutant in PLACELESS:
+    if overload.kind == Kind.RANDOM and mutant in PLACELESS:
         return "chance decides the values"
     return ""
 

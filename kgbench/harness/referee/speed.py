@@ -6,7 +6,7 @@ import contextlib
 import time
 from typing import Final
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import Kind, Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Timing
 from kgbench.harness.clock.bench import Bench
@@ -29,7 +29,7 @@ BUSY_ATTEMPTS: Final = 3
 """Attempts at timing a case on a device that other work keeps busy."""
 BUSY_PAUSE_S: Final = 0.5
 """Seconds between two of these attempts."""
-TIMED_KINDS: Final = ("compute", "creation", "random")
+TIMED_KINDS: Final = (Kind.COMPUTE, Kind.CREATION, Kind.RANDOM)
 """Kinds of problems whose operators do work that takes a time."""
 
 

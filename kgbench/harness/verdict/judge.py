@@ -10,6 +10,7 @@ import torch
 
 from kgbench.baselines.expected import Answer, Expected
 from kgbench.baselines.registry import load_function
+from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Mismatch
 from kgbench.harness.machine import trace
@@ -112,7 +113,7 @@ class OverloadJudge:
     @property
     def keeps_strides(self) -> bool:
         """Whether ATen's strides are promised, too."""
-        return self.overload.kind in ("view", "creation") or any(item.as_aten for item in self.overload.returns)
+        return self.overload.kind in (Kind.VIEW, Kind.CREATION) or any(item.as_aten for item in self.overload.returns)
 
     @trace.span("fill")
     def fill(self, side: Side, call: PlacedCall) -> None:
@@ -211,7 +212,7 @@ class OverloadJudge:
     def expected(self, inputs: CallInputs) -> dict[str, Answer]:
         """What is right, by output: from the reference, which for a view works on storage as the candidate has it."""
         written = written_names(inputs.bound)
-        if self.overload.kind == "view" and not written:
+        if self.overload.kind == Kind.VIEW and not written:
             return {name: Expected(view) for name, view in self.reference.views(inputs.stored_arguments()).items()}
         # What a reference creates, it creates where the outputs are.
         with self.device:

@@ -11,6 +11,7 @@ from typing import Final
 
 import torch
 
+from kgbench.core.kinds import Kind
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.verdicts import PASSED, Verdict
@@ -27,7 +28,7 @@ def can_repeat(judge: OverloadJudge, call: PlacedCall) -> bool:
     """The answer is tensors, all of which the input decides, and a second call leaves the first one's alone."""
     if call.end > MOST_BYTES:
         return False
-    decided = judge.overload.kind == "compute" and judge.overload.values_defined and not judge.contract.plain
+    decided = judge.overload.kind == Kind.COMPUTE and judge.overload.values_defined and not judge.contract.plain
     return decided and not any(promise.shares for promise in call.promises)
 
 

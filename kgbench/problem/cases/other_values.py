@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import Kind, Phase
 from kgbench.problem.cases.bind import bind
 from kgbench.problem.cases.concrete import Case
 from kgbench.problem.cases.expand import phase_cases
@@ -30,7 +30,7 @@ class OtherValues:
         numbers. Whoever was asked with another flag, scale or order may have been asked in those values for good
         reason.
         """
-        if self.overload.kind != "compute":
+        if self.overload.kind != Kind.COMPUTE:
             return []
         wanted = _asked(self.overload, case)
         found = dict.fromkeys(values for values, asked in self._checked if asked == wanted and values != case.values)

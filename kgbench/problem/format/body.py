@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kgbench.core import syntax
 from kgbench.core.errors import ExpressionError, ProblemFileError
+from kgbench.core.kinds import Kind
 from kgbench.core.names import did_you_mean
 from kgbench.problem.expressions import reference_names
 from kgbench.problem.format.keys import Cases
@@ -20,7 +21,7 @@ Errors = Iterator[ProblemFileError | ExpressionError]
 
 _VLLM_REFERENCES: Final = "kgbench.baselines.references.vllm"
 """How the modules begin that have a plain version beside each reference."""
-_EXACT_KINDS: Final = ("view", "sync")
+_EXACT_KINDS: Final = (Kind.VIEW, Kind.SYNC)
 """Kinds that need no tolerance."""
 
 
@@ -30,7 +31,7 @@ class Part:
 
     source: str
     problem: str
-    kind: str
+    kind: Kind
     name: str
     """The overload's; empty for the only one."""
     node: Node

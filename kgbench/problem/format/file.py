@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from kgbench.core.errors import ExpressionError, ProblemFileError, ProblemFileErrors
+from kgbench.core.kinds import Kind
 from kgbench.core.names import did_you_mean
 from kgbench.problem.format.body import Part
 from kgbench.problem.format.keys import HEAD, Body, File, OverloadKeys
@@ -65,7 +66,7 @@ class Written:
 
     @property
     def kind(self) -> str:
-        return self.file.kind or "compute"
+        return self.file.kind or Kind.COMPUTE
 
     def parts(self) -> tuple[Part, ...]:
         """One per overload, or the only one."""

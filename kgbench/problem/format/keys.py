@@ -42,10 +42,10 @@ from kgbench.problem.format.leaves import (
     Function,
     FunctionOrNone,
     Host,
-    Kind,
     Line,
     NoLibrary,
     Passed,
+    ProblemKind,
     Range,
     Reasons,
     Reference,
@@ -336,7 +336,7 @@ class OverloadKeys(Body):
 
 class File(Body):
     summary: Line | None = Field(None, description="what the operator does, one line")
-    kind: Kind | None = Field(None, description="compute, view, creation, random or sync")
+    kind: ProblemKind | None = Field(None, description="compute, view, creation, random or sync")
     category: Line | None = Field(None, description="a word to filter by, such as gemm")
     doc: Text | None = Field(None, description="what the author is told beyond the signature")
     overloads: dict[str, OverloadKeys] | None = Field(None, description="further signatures, by name")

@@ -6,11 +6,13 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, Final
 
 from pydantic_core import CoreSchema, core_schema
 
 from kgbench.core import syntax
+from kgbench.core.kinds import Kind
 from kgbench.core.names import did_you_mean
 from kgbench.problem.calls import ParsedCall, TraceError, parse
 from kgbench.problem.expressions import CONSTANTS, ITEMSIZE, Expr
@@ -18,7 +20,6 @@ from kgbench.problem.format.signature import read_signature
 from kgbench.problem.model import (
     ACCESSES,
     ALWAYS,
-    KINDS,
     LAZY,
     RULES,
     WAYS_TO_PASS,
@@ -64,6 +65,10 @@ class Leaf:
 
 def _choice(known: tuple[str, ...]) -> Leaf:
     return Leaf(lambda node: node.choice(known), {"enum": list(known)})
+
+
+def _member(known: type[StrEnum]) -> Leaf:
+    return Leaf(lambda node: known(node.choice(tuple(known))), {"enum": [str(each) for each in known]})
 
 
 def _one_line(node: Node) -> str:
@@ -273,7 +278,7 @@ Boolean = Annotated[bool, Leaf(Node.boolean, {"type": "boolean"})]
 Whole = Annotated[int, Leaf(Node.integer, {"type": "integer"})]
 Expression = Annotated[Expr, Leaf(Node.expr, _VALUE)]
 Strides = Annotated[Expr | str, Leaf(_read_strides, {"type": ["string", "array"]})]
-Kind = Annotated[str, _choice(KINDS)]
+ProblemKind = Annotated[Kind, _member(Kind)]
 Rule = Annotated[str, _choice(RULES)]
 Access = Annotated[str, _choice(ACCESSES)]
 Passed = Annotated[str, _choice(WAYS_TO_PASS)]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, TextIO
 
+from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, speed, timed, why
@@ -30,7 +31,7 @@ def print_results(report: Report, stream: TextIO) -> None:
 
 
 def files(report: Report) -> Files:
-    numbers = {p.id: number for number, p in enumerate((p for p in report.selected if p.kind == "compute"), 1)}
+    numbers = {p.id: number for number, p in enumerate((p for p in report.selected if p.kind == Kind.COMPUTE), 1)}
     attempts = attempts_by_problem(report)
     asked = {problem.id: problem.samples for problem in report.selected}
     by_problem = {name: _best_rounds(name, attempts[name], asked[name]) for name in numbers}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from kgbench.core.errors import UsageError
+from kgbench.core.kinds import Kind
 from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Result
 from kgbench.reports.model import Report
@@ -28,7 +29,7 @@ class Row:
 
     report: Report
     problem: str
-    kind: str
+    kind: Kind
     sample: int
     result: Result | None = None
     case: CaseResult | None = None

@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
+from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
@@ -50,7 +51,7 @@ class Seeding:
 
 def judge_for(overload: Overload, device: torch.device, parts: JudgeParts = STRICT_JUDGE) -> OverloadJudge:
     """The judge of an overload's kind."""
-    return (RandomJudge if overload.kind == "random" else OverloadJudge)(overload, device, parts)
+    return (RandomJudge if overload.kind == Kind.RANDOM else OverloadJudge)(overload, device, parts)
 
 
 class RandomJudge(OverloadJudge):
