@@ -12,6 +12,7 @@ import click
 
 from kgbench.cli.options import deadline_overrides, deadlines_on
 from kgbench.core.errors import UsageError, numbered
+from kgbench.core.kinds import PolicyMode
 
 _NAMED: Final = 5
 """Most candidates that one line names; it counts the others."""
@@ -132,7 +133,7 @@ def _settings(stored: StoredRun, device: str, most: int, seed: str, console: Con
         seed=seed,
         deadlines=deadlines_on(device, deadline_overrides(asked.get("deadlines") or (), None)),
         hidden=hidden_dirs(stored.path.parent, *asked.get("problem_dirs", ())),
-        policy=asked.get("policy", "off"),
+        policy=PolicyMode(asked.get("policy", PolicyMode.OFF)),
         say=lambda words: console.print(words, soft_wrap=True, markup=False),
     )
 

@@ -27,6 +27,7 @@ from kgbench.cli.options import (
 )
 from kgbench.core import syntax, user_modules
 from kgbench.core.errors import UsageError, shown_path
+from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
 from kgbench.core.types import Result
@@ -114,7 +115,7 @@ def check(
         seed=secrets.token_hex(16) if seed is None else seed,
         deadlines=deadlines_on(device, overrides),
         hidden=_hidden(loaded, problem_dirs),
-        policy=policy,
+        policy=PolicyMode(policy),
     )
     result, facts = _judge(job, shown, settings)
     found = hints(loaded, text)

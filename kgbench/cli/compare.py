@@ -109,7 +109,7 @@ def table(changes: Sequence[Change]) -> Table:
         ends = f"[{_change(each, each.interval[0])}, {_change(each, each.interval[1])}]" if each.interval else ABSENT
         better = "" if not each.certain or each.change is None else "*"
         problems = str(each.problems)
-        made.add_row(f"  {each.score.replace('where both are', 'both')}", problems, *values, _whole(each), ends, better)
+        made.add_row(f"  {each.head.replace('where both are', 'both')}", problems, *values, _whole(each), ends, better)
     return made
 
 

@@ -9,6 +9,7 @@ import click
 
 from kgbench.cli.options import html_option, json_option, one_report
 from kgbench.core.errors import UsageError
+from kgbench.core.kinds import PolicyMode
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -80,7 +81,7 @@ def table(board: Board) -> Table:
         if row.is_subset():
             problems += f"\nof {row.declared}"
         # The policy is said where it is not the default.
-        model = entry.model + (f", policy {entry.policy}" if entry.policy not in ("", "strict") else "")
+        model = entry.model + (f", policy {entry.policy}" if entry.policy not in ("", PolicyMode.STRICT) else "")
         cells = ranking_cells(row)
         when = f"{entry.date}\n{entry.run.rpartition('-')[2]}{f', {entry.unfinished}' if entry.unfinished else ''}"
         made.add_row(str(entry.rank or ABSENT), plain(model), problems, *cells, when)

@@ -14,7 +14,8 @@ import click
 
 from kgbench.cli.completion import complete_gpu, complete_problem, complete_source
 from kgbench.core.errors import MachineError, UsageError
-from kgbench.harness.machine.settings import POLICIES, SANDBOX_LEVELS
+from kgbench.core.kinds import PolicyMode
+from kgbench.harness.machine.settings import SANDBOX_LEVELS
 
 if TYPE_CHECKING:
     from kgbench.harness.machine.settings import Deadlines
@@ -101,8 +102,8 @@ device_option = click.option(
 )
 policy_option = click.option(
     "--policy",
-    type=click.Choice(POLICIES),
-    default="strict",
+    type=click.Choice([str(mode) for mode in PolicyMode]),
+    default=str(PolicyMode.STRICT),
     show_default=True,
     help="What becomes of a kernel that has others do its work (docs/policy.md): strict rejects it, report only says "
     "so, off does not look.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Never
 
 
 class Phase(StrEnum):
@@ -37,6 +38,10 @@ class PolicyMode(StrEnum):
     """It is told beside the verdict."""
     OFF = "off"
     """Nothing is watched."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Never:
+        raise ValueError(f"policy {value!r}: expected {', '.join(cls)}")
 
 
 class DeviceKind(StrEnum):

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from kgbench.core import user_modules
+from kgbench.core.kinds import PolicyMode
 from kgbench.core.paths import hidden_dirs, problems_dir
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Deadlines, Job
@@ -79,7 +80,7 @@ class Evaluator:
         problem_dirs: Sequence[Path | str] = (),
         deadlines: Deadlines | None = None,
         require_sandbox: str = "",
-        policy: str = "strict",
+        policy: str = PolicyMode.STRICT,
         say: Callable[[str], None] | None = None,
         server: ForkServer | None = None,
     ) -> None:
@@ -98,7 +99,7 @@ class Evaluator:
                 hidden=hidden_dirs(*folders),
                 timing=timing,
                 require_sandbox=require_sandbox,
-                policy=policy,
+                policy=PolicyMode(policy),
                 say=say or _to_stderr,
             ),
             server=server,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from kgbench.core.kinds import PolicyMode
+
 
 @dataclass(frozen=True)
 class RunRequest:
@@ -26,7 +28,7 @@ class RunRequest:
     device: str = "auto"
     require_sandbox: str | None = None
     """The least level of the sandbox; None takes what there is."""
-    policy: str = "strict"
+    policy: PolicyMode = PolicyMode.STRICT
     folder: str = ""
     """Absolute path of the working directory, from which relative paths are meant."""
     asking: Mapping[str, Any] = field(default_factory=dict)
@@ -44,7 +46,7 @@ class RunRequest:
         deadlines: Mapping[str, float] | None = None,
         device: str = "auto",
         require_sandbox: str | None = None,
-        policy: str = "strict",
+        policy: str = PolicyMode.STRICT,
         asking: Mapping[str, Any] | None = None,
     ) -> RunRequest:
         """The request of a command line that was typed in the working directory."""
@@ -57,7 +59,7 @@ class RunRequest:
             phases(deadlines or {}),
             device,
             require_sandbox,
-            policy,
+            PolicyMode(policy),
             str(Path.cwd()),
             dict(asking or {}),
         )
@@ -72,6 +74,8 @@ class RunRequest:
         """The inverse of ``to_json``. Runs of older versions lack fields; what newer ones add is ignored."""
         known = {each.name: data[each.name] for each in fields(cls) if data.get(each.name) is not None}
         values: dict[str, Any] = {key: tuple(said) if isinstance(said, list) else said for key, said in known.items()}
+        if "policy" in values:
+            values["policy"] = PolicyMode(values["policy"])
         return cls(**values)
 
 

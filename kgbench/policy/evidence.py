@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Evidence, Result
 
@@ -46,6 +47,6 @@ def notes(results: Sequence[Result]) -> tuple[str, ...]:
             f"{', '.join(helped[:NAMED])}{more}. `kgbench show RUN/ID` says who; --policy strict rejects "
             f"{'it' if one else 'them'}."
         )
-    if any(result.policy == "off" for result in right):
+    if any(result.policy == PolicyMode.OFF for result in right):
         found.append("Policy off: nobody asked whose work these kernels are (docs/policy.md).")
     return tuple(found)

@@ -88,7 +88,16 @@ class Change:
 
     @property
     def is_ratio(self) -> bool:
-        return score_of(self.score.removesuffix(BOTH)).unit is Unit.RATIO
+        return self._of.unit is Unit.RATIO
+
+    @property
+    def head(self) -> str:
+        """The score's name as tables have it."""
+        return f"{self._of.head_in(Place.COMPARED)}{BOTH * self._of.of_correct}"
+
+    @property
+    def _of(self) -> Score:
+        return score_of(self.score.removesuffix(BOTH))
 
     @property
     def certain(self) -> bool:

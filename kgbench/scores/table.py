@@ -176,6 +176,7 @@ OVER_ALL: Final = Score(
         Place.COMPARED: 4,
         Place.RANK: 3,
     },
+    heads={Place.COMPARED: "speedup over all"},
     legend="a failure counts as 1/1000",
     footnote="Over all: the geometric mean where a failure counts as 1/1000.",
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Self
 
+from kgbench.core.kinds import PolicyMode
 from kgbench.problem.model import Problem
 from kgbench.problem.sent import packed, unpacked
 
@@ -18,7 +19,6 @@ REFEREE: Final = "kgbench.harness.referee.process:main"
 CPU_FACTOR: Final = 3.0
 """Factor on deadlines on the CPU: Triton's interpreter is slow, not wrong."""
 
-POLICIES: Final = ("strict", "report", "off")
 """Policies: a candidate that has others do its work is rejected, only reported, or not watched; docs/policy.md."""
 
 SANDBOX_LEVELS: Final = ("none", "process", "isolated", "full")
@@ -118,8 +118,7 @@ class RefereeSettings:
     number: int = 0
     """Number of this referee among its device's, from 0."""
     probe: str = DEVICE_PROBE
-    policy: str = "off"
-    """One of POLICIES."""
+    policy: PolicyMode = PolicyMode.OFF
     noise: dict[str, float] = field(default_factory=dict)
     """Noise of a ratio that a null test on this device showed, by range of time (``clock/statistics.py``)."""
     trace: str = ""
@@ -133,4 +132,5 @@ class RefereeSettings:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RefereeSettings:
         deadlines = Deadlines(**data["deadlines"])
-        return cls(**{**data, "deadlines": deadlines, "hidden": tuple(data["hidden"])})
+        read = {"deadlines": deadlines, "hidden": tuple(data["hidden"]), "policy": PolicyMode(data.get("policy", PolicyMode.OFF))}
+        return cls(**{**data, **read})

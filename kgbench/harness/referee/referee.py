@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgbench.baselines.registry import load_function
+from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.clock.library_times import LibraryTimes
@@ -107,7 +108,7 @@ class Referee:
         device, now = self.resources.device, self.turns.now
         evaluation = Evaluation(job, problem, self.settings, self.defences, device, now, now())
         evaluation.interpreted = device.type == "cpu" and "triton" in uses_of(job.source or "").mentioned
-        if self.settings.policy != "off" and job.trusted is None:
+        if self.settings.policy != PolicyMode.OFF and job.trusted is None:
             evaluation.attribution = self.defences.attribution(problem, device.type == "cuda")
         return evaluation
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.attribution.account import tracer_works, watching
 from kgbench.harness.attribution.observed import Attribution, drawn, refusal
@@ -36,7 +37,7 @@ class Watcher:
                 report("observe", overload.name)
                 self._observe(overload)
                 found = self.watch.refused
-                if found is not None and evaluation.settings.policy == "strict":
+                if found is not None and evaluation.settings.policy == PolicyMode.STRICT:
                     evaluation.verdicts[overload.name] = Verdict(Outcome.REJECTED, f"policy: {words(found)}")
                 if found is not None or not self.worker.handle.alive():
                     break

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from kgbench.core.errors import MachineError
+from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result, result_from_json
 from kgbench.harness.machine.devices import find_devices
@@ -72,8 +73,7 @@ class Settings:
     """Dotted path of what finds out whether a device still computes."""
     referee: str = REFEREE
     """Dotted path of the function that is a referee's process; the self-test has one of its own."""
-    policy: str = "off"
-    """One of POLICIES."""
+    policy: PolicyMode = PolicyMode.OFF
     trace_dir: Path | None = None
     """Folder in which every referee records what it does (``machine/trace.py``); None where nobody wants to know."""
 

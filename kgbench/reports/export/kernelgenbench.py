@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Result, Timing
 from kgbench.reports.export.folder import Files, attempts_by_problem, json_file, print_first, timed, why
@@ -36,7 +37,7 @@ def files(report: Report) -> Files:
         summary = {"total": len(entries), "passed": passed, "failed": len(entries) - passed}
         written[f"{folder}/summary.json"] = json_file(summary)
     written["pass_at_k_results.json"] = json_file(_at_k(attempts, rounds))
-    if (report.info.get("asked") or {}).get("policy") == "strict":
+    if (report.info.get("asked") or {}).get("policy") == PolicyMode.STRICT:
         written["pass_at_k_results_antihack.json"] = json_file(_antihack(attempts))
     return written
 
