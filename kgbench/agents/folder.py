@@ -13,7 +13,7 @@ from kgbench.core.errors import ExpressionError
 from kgbench.core.kinds import Phase
 from kgbench.llm.conversation import Question
 from kgbench.problem.cases import BoundArgument, TensorSpec, bind, expand_for_all_devices
-from kgbench.problem.model import Overload, Parameter, Problem, plain_type
+from kgbench.problem.model import Access, Overload, Parameter, Problem, plain_type
 
 KERNEL: Final = "kernel.py"
 _HANDED: Final = Path(__file__).with_name("handed")
@@ -115,7 +115,7 @@ def _plain(argument: BoundArgument, value: Any) -> Any:
             "strides": value.strides,
             "offset": value.offset,
             "extent": value.extent,
-            "filled": value.access != "write",
+            "filled": value.access != Access.WRITE,
             "draw": (value.draw.name, *value.draw.arguments),
             "passed": value.passed,
             "slots": value.slots,

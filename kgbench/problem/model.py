@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +24,6 @@ SHARED_TEXTS: Final = "_doc.yaml"
 RULES: Final = ("accumulate", "rounding", "quantize", "exact")
 GPU_PRESETS: Final = ("gpu24", "gpu80", "gpu140")
 TIMED_KINDS: Final = (Kind.COMPUTE, Kind.RANDOM)
-ACCESSES: Final = ("read", "write", "readwrite")
-WAYS_TO_PASS: Final = ("view", "storage", "pointers")
 LAZY: Final = ("", "conj", "neg")
 TENSOR_LISTS: Final = ("list[Tensor]", "list[Tensor | None]")
 
@@ -34,6 +33,25 @@ CALL_OPTIONS: Final = ("offset", "lazy", "late")
 """The same of cases that are calls."""
 ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_OPTIONS})
 """Variables that every case has."""
+
+
+class Access(StrEnum):
+    """What a candidate does with a tensor argument."""
+
+    READ = "read"
+    WRITE = "write"
+    """It holds a sentinel before the call."""
+    READWRITE = "readwrite"
+
+
+class PassedAs(StrEnum):
+    """What a candidate gets of a tensor argument."""
+
+    VIEW = "view"
+    STORAGE = "storage"
+    """The whole storage as one 1-D tensor (cuBLAS)."""
+    POINTERS = "pointers"
+    """An int64 tensor with the address of each ``view[b]``."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +114,7 @@ class TensorArgument:
     """A tensor the referee makes: its logical view into storage, its values, and who may write where."""
 
     name: str
-    access: str
-    """``read``, ``write`` or ``readwrite``."""
+    access: Access
     shape: Expr | None
     """Shape of the logical view, a tuple; None where only calls give it."""
     dtype: Expr
@@ -106,9 +123,7 @@ class TensorArgument:
     """In elements; None is contiguous."""
     offset: Expr | None = None
     """Elements of storage before the view's first; None is 0."""
-    passed: str = "view"
-    """``view``: the candidate gets the view; ``storage``: the whole storage as one 1-D tensor (cuBLAS); ``pointers``:
-    an int64 tensor with the address of each ``view[b]``."""
+    passed: PassedAs = PassedAs.VIEW
     live: Expr | None = None
     """Mask over the index tensors ``i, j, k, l`` of the view. Elements outside are poison and must stay as they are."""
     draw: dict[str, Draw] = field(default_factory=dict)

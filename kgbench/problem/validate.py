@@ -22,6 +22,7 @@ from kgbench.problem.model import (
     CALL_OPTIONS,
     GPU_PRESETS,
     TIMED_KINDS,
+    Access,
     Argument,
     Overload,
     Problem,
@@ -112,7 +113,7 @@ class Check:
 
     def _outputs(self) -> Errors:
         part, overload = self.part, self.overload
-        written = [each.name for each in overload.arguments if _access(each) != "read"]
+        written = [each.name for each in overload.arguments if _access(each) != Access.READ]
         if overload.returned_argument and overload.returned_argument not in written:
             step = "give it access: write or readwrite, or remove 'returns'"
             yield part.at("returns").complaint("KGB243", f"'{overload.returned_argument}' is not written", step)
@@ -223,7 +224,7 @@ def call_names(overload: Overload) -> frozenset[str]:
 
 
 def _access(argument: Argument) -> str:
-    return argument.access if isinstance(argument, TensorArgument) else "read"
+    return argument.access if isinstance(argument, TensorArgument) else Access.READ
 
 
 def _readers(overload: Overload) -> list[tuple[str, Expr]]:

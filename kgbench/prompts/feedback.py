@@ -17,7 +17,7 @@ from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
 from kgbench.core.types import CaseResult, Mismatch, Result, first_failure
-from kgbench.problem.model import Problem, TensorArgument
+from kgbench.problem.model import Access, Problem, TensorArgument
 from kgbench.prompts.guess import guess
 from kgbench.prompts.logs import failure_log, harmless
 from kgbench.prompts.words import timed_calls
@@ -102,7 +102,7 @@ def _guess(problem: Problem, result: Result, case: CaseResult) -> str | None:
     """The guess that needs no variable of any case, since those are hidden."""
     overload = next((each for each in problem.overloads if each.name == case.overload), None)
     tensors = [each for each in (overload.arguments if overload else ()) if isinstance(each, TensorArgument)]
-    access = {each.name: each.access for each in tensors if each.access != "read"}
+    access = {each.name: each.access for each in tensors if each.access != Access.READ}
     cases = [replace(each, variables={}) for each in result.cases]
     return guess(replace(case, variables={}), cases, access)
 

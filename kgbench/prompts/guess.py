@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Mismatch
+from kgbench.problem.model import Access
 
 _NOT_TOLD: Final = ("dtype", "itemsize")
 _ENOUGH: Final = 5
@@ -72,7 +73,7 @@ def _nan(evidence: _Evidence) -> str | None:
         return "NaN is right here: perhaps a comparison, a maximum or a mask drops it"
     if wanted or not got:
         return None
-    if evidence.access == "write":
+    if evidence.access == Access.WRITE:
         return f"{output} holds NaN before the call: perhaps this is never written, or something that is NaN is read"
     if variables.get("pad") and evidence.wrong.wrong_share > 0.5:
         return f"padding holds NaN and pad is {variables['pad']}: perhaps it is read"

@@ -15,13 +15,13 @@ from kgbench.policy.rules import allowed, own_operators
 from kgbench.policy.tables import GROUPS, KIND_GROUPS, KIND_WORDS, WORK
 from kgbench.problem.cases import BoundArgument, Case, TensorSpec, bench_cases, bind, choose_preset, judged_dtypes
 from kgbench.problem.expressions import CONSTANTS, Expr
-from kgbench.problem.model import Overload, Problem, TensorArgument
+from kgbench.problem.model import Access, Overload, PassedAs, Problem, TensorArgument
 from kgbench.prompts.gpus import Gpu
 
 _ACCESS: Final = {
-    "read": "read only",
-    "write": "output: every element is to be written, what it holds before the call means nothing",
-    "readwrite": "read and updated in place",
+    Access.READ: "read only",
+    Access.WRITE: "output: every element is to be written, what it holds before the call means nothing",
+    Access.READWRITE: "read and updated in place",
 }
 _PASSED: Final = {
     "storage": "its storage as a one-dimensional tensor",
@@ -245,9 +245,9 @@ def _list(values: tuple[Any, ...]) -> str:
 
 def _spec(spec: TensorSpec) -> str:
     """``float32[4096, 4096]``, with strides where it is not row-major; of storage its length, of pointers how many."""
-    if spec.passed == "storage":
+    if spec.passed == PassedAs.STORAGE:
         return f"{spec.dtype}[{spec.extent}]"
-    if spec.passed == "pointers":
+    if spec.passed == PassedAs.POINTERS:
         sizes = " x ".join(map(str, spec.shape[1:]))
         return f"int64[{spec.shape[0]}] → {spec.dtype} {sizes}"
     strides = "" if spec.contiguous else f" strides {list(spec.strides)}"

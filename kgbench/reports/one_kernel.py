@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kgbench.core.figures import ABSENT, ratio_text
 from kgbench.core.text import shortened
 from kgbench.core.types import CaseResult, Result, first_failure
-from kgbench.problem.model import Problem, TensorArgument
+from kgbench.problem.model import Access, Problem, TensorArgument
 from kgbench.prompts.guess import guess
 from kgbench.reports.words import failure_words, last_words
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
@@ -77,5 +77,5 @@ def guess_of(result: Result, problem: Problem | None) -> str | None:
     )
     if case is None or overload is None:
         return None
-    written = [each for each in overload.arguments if isinstance(each, TensorArgument) and each.access != "read"]
+    written = [each for each in overload.arguments if isinstance(each, TensorArgument) and each.access != Access.READ]
     return guess(case, result.cases, {each.name: each.access for each in written})

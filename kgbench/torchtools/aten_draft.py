@@ -24,6 +24,7 @@ from kgbench.core.kinds import Kind
 from kgbench.harness.machine.processes import own_lines
 from kgbench.problem.calls import TensorLike, TorchName, parse_call
 from kgbench.problem.expressions import Expr, evaluate_reference
+from kgbench.problem.model import Access
 from kgbench.torchtools.aten_cases import EDIT, answer_on_meta, cases_lines, float_dtypes, quoted
 from kgbench.torchtools.aten_schema import (
     Side,
@@ -219,7 +220,7 @@ def _arguments(side: Side) -> dict[str, str]:
             edit = f"{EDIT}draw indices that are in range"
             lines[argument.name] = f'{{access: read, draw: "integers(0, 0)"}}{edit}'
         elif "Tensor" in str(argument.real_type):
-            access = "readwrite" if is_written(argument) else "read"
+            access = Access.READWRITE if is_written(argument) else Access.READ
             lines[argument.name] = f"{{access: {access}, {_NORMAL}}}"
     return lines
 

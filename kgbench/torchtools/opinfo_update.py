@@ -17,7 +17,7 @@ import yaml
 
 from kgbench.core.errors import KgbenchError
 from kgbench.problem.calls import DTYPES
-from kgbench.problem.model import Overload, Problem, TensorArgument
+from kgbench.problem.model import Access, Overload, Problem, TensorArgument
 from kgbench.problem.registry import load_problem
 from kgbench.problem.suites import aten_overload
 from kgbench.torchtools.opinfo import SampledCall, collect
@@ -76,7 +76,8 @@ def update(path: Path) -> list[str]:
 
 def _without_shape(overloads: Sequence[Overload]) -> str:
     """A written argument, ``out``, that no expression makes and no sample has; empty where there is none."""
-    written = [each for overload in overloads for each in overload.arguments if getattr(each, "access", "") == "write"]
+    arguments = [each for overload in overloads for each in overload.arguments]
+    written = [each for each in arguments if getattr(each, "access", "") == Access.WRITE]
     return next((each.name for each in written if isinstance(each, TensorArgument) and each.shape is None), "")
 
 

@@ -27,7 +27,7 @@ from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Access, Overload
 
 TOGETHER_BYTES: Final = 256 << 20
 """Bytes drawn at once at most: intermediate values take several times as much."""
@@ -117,7 +117,7 @@ class WindowInputs:
         calls, stride = self.rows.shape
         buffer = side.ensure_buffer(calls * stride).bytes_at(0, calls * stride).view(calls, stride)
         for chunk in self.layout.first.inputs.chunks.values():
-            if chunk.spec.access == "read":
+            if chunk.spec.access == Access.READ:
                 place = slice(chunk.offset, chunk.offset + chunk.image.numel())
                 buffer[:, place] = self.rows[:, place]
 

@@ -8,7 +8,7 @@ from kgbench.harness.verdict.inputs import itemsize
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.problem.calls import DTYPES
 from kgbench.problem.cases import Case, TensorSpec
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Access, Overload
 
 DECIDING: frozenset[str] = frozenset({"int32", "int64", "bool"})
 """Dtypes of inputs that may decide which elements of the other inputs are read."""
@@ -28,7 +28,7 @@ def work_of(overload: Overload, case: Case, call: PlacedCall | None) -> Work | N
         min(declared, _touched(call, specs)),
         flops,
         tuple(sorted(named | {spec.dtype for spec in specs})),
-        any(spec.dtype in DECIDING and spec.access == "read" and spec.elements > 1 for spec in specs),
+        any(spec.dtype in DECIDING and spec.access == Access.READ and spec.elements > 1 for spec in specs),
     )
 
 
@@ -36,7 +36,7 @@ def _touched(call: PlacedCall, specs: list[TensorSpec]) -> float:
     """Bytes of all tensors, each element once where it lies, twice where it is read and written."""
     pointers = sum(array.nbytes for array in call.inputs.pointers.values())
     returned = sum(promise.nbytes for promise in call.promises if not promise.shares)
-    return pointers + returned + sum(_distinct(spec) * (2 if spec.access == "readwrite" else 1) for spec in specs)
+    return pointers + returned + sum(_distinct(spec) * (2 if spec.access == Access.READWRITE else 1) for spec in specs)
 
 
 def _distinct(spec: TensorSpec) -> int:

@@ -132,5 +132,5 @@ class RefereeSettings:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RefereeSettings:
         deadlines = Deadlines(**data["deadlines"])
-        read = {"deadlines": deadlines, "hidden": tuple(data["hidden"]), "policy": PolicyMode(data.get("policy", PolicyMode.OFF))}
-        return cls(**{**data, **read})
+        policy = PolicyMode(data.get("policy", PolicyMode.OFF))
+        return cls(**{**data, "deadlines": deadlines, "hidden": tuple(data["hidden"]), "policy": policy})

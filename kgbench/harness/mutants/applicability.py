@@ -20,7 +20,7 @@ from kgbench.harness.verdict.inputs import CallInputs, make_inputs
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.reference import ReferenceFunction
 from kgbench.problem.cases import TensorSpec, bind, expand_cases
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Access, Overload
 from kgbench.problem.mutants import MUTANTS, NEEDS, PLACELESS, VALUELESS
 
 _CONSTANT: Final = ("full", "zeros", "arange")
@@ -70,7 +70,7 @@ class Seen:
     @property
     def given(self) -> tuple[TensorSpec, ...]:
         """Tensors whose values a call may depend on."""
-        return self.read + tuple(spec for spec in self.written if spec.access == "readwrite")
+        return self.read + tuple(spec for spec in self.written if spec.access == Access.READWRITE)
 
     def differs(self, spec: TensorSpec) -> bool:
         return spec.draw.name not in _CONSTANT or self.overload.prepare is not None
@@ -114,7 +114,7 @@ class Seen:
             return 0
         arguments = self.inputs.arguments()
         counter = NarrowSums(narrowest(arguments.values()), rounds=False)
-        written = tuple(spec.name for spec in self.inputs.bound.specs if spec.access != "read")
+        written = tuple(spec.name for spec in self.inputs.bound.specs if spec.access != Access.READ)
         with counter:
             ReferenceFunction.of(self.overload).answers(arguments, written)
         return counter.terms
@@ -229,14 +229,14 @@ def _cases(overload: Overload) -> Iterator[Seen]:
             continue
         bound = bind(overload, case)
         specs = bound.specs
-        written = [spec for spec in specs if spec.access != "read"]
+        written = [spec for spec in specs if spec.access != Access.READ]
         inputs = make_inputs(overload, bound, generator)
         promises = judge.promises(inputs)
         outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
         outputs += [Output(promise.dtype, promise.shape, True, promise.shares) for promise in promises]
         yield Seen(
             overload,
-            tuple(spec for spec in specs if spec.access == "read" and spec.elements),
+            tuple(spec for spec in specs if spec.access == Access.READ and spec.elements),
             tuple(spec for spec in written if spec.elements),
             tuple(output for output in outputs if output.elements),
             {each.name: each.value for each in bound.arguments if not each.specs},

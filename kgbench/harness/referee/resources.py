@@ -18,6 +18,7 @@ from kgbench.harness.referee.starting import Starter
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.judge import warm_up
 from kgbench.harness.wire.protocol import Channel
+from kgbench.harness.workers.handle import Role
 from kgbench.harness.workers.started import Worker
 
 
@@ -52,7 +53,7 @@ class Resources:
 
     def start_trusted(self) -> Worker:
         """A worker that runs no candidate. Raises HarnessFailed."""
-        return self.starter.start_trusted("library")
+        return self.starter.start_trusted(Role.LIBRARY)
 
     def facts(self) -> dict[str, Any]:
         """What the run's record says about this device and its software."""

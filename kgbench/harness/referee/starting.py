@@ -18,7 +18,7 @@ from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.reference import reference_spec
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.wire.protocol import Channel
-from kgbench.harness.workers.handle import TRUSTED_STUB, HarnessFailed, WorkerFailed, WorkerHandle, worker_spec
+from kgbench.harness.workers.handle import TRUSTED_STUB, HarnessFailed, Role, WorkerFailed, WorkerHandle, worker_spec
 from kgbench.harness.workers.started import Clock, Side, Worker
 from kgbench.problem.entry_names import entry_names
 
@@ -32,11 +32,11 @@ class Starter:
         self.plan = plan
         self.turns = turns
 
-    def start_trusted(self, role: str) -> Worker:
+    def start_trusted(self, role: Role) -> Worker:
         """A worker that runs no candidate and has its device up. Raises HarnessFailed."""
         return self._start(role, TRUSTED_STUB, Confinement.of(self.settings, self.plan))
 
-    def _start(self, role: str, stub: str, confinement: Confinement) -> Worker:
+    def _start(self, role: Role, stub: str, confinement: Confinement) -> Worker:
         settings = self.settings
         place = (settings.device_kind, settings.device_uuid)
         plan, hidden = confinement.plan.to_json(), list(confinement.hidden)
@@ -57,9 +57,9 @@ class Starter:
     def start_candidate(self, evaluation: Evaluation, library: LibrarySide, report: Report) -> Worker:
         """A fresh worker with the candidate loaded. Raises WorkerFailed, HarnessFailed."""
         report("start", "")
-        role = {None: "candidate", "baseline": "library"}.get(evaluation.job.trusted, "reference")
+        role = {None: Role.CANDIDATE, "baseline": Role.LIBRARY}.get(evaluation.job.trusted, Role.REFERENCE)
         with evaluation.phase("start"):
-            if role == "candidate":
+            if role == Role.CANDIDATE:
                 chosen = evaluation.defences
                 worker = self._start(role, chosen.stub, chosen.confine(self.settings, self.plan))
             else:

@@ -9,7 +9,7 @@ from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.buffers import encode_tensor
 from kgbench.harness.wire.protocol import Message
 from kgbench.problem.cases import BoundCase
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Access, Overload
 
 
 class CallMessages:
@@ -63,4 +63,4 @@ class CallMessages:
 
 def written_names(bound: BoundCase) -> tuple[str, ...]:
     """Names of the tensors that a call writes."""
-    return tuple(spec.name for spec in bound.specs if spec.access != "read")
+    return tuple(spec.name for spec in bound.specs if spec.access != Access.READ)

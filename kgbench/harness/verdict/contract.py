@@ -13,7 +13,7 @@ from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.reference import ReferenceFunction
 from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.wire.protocol import decode_scalar
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Access, Overload
 
 
 class OutputContract:
@@ -126,6 +126,6 @@ def forbidden_change(name: str, chunk: Chunk, after: torch.Tensor, variables: di
         return None
     first = int(wrong.nonzero()[0])
     share = f"{int(wrong.sum())} of {wrong.numel()} elements"
-    if chunk.spec.access == "read":
+    if chunk.spec.access == Access.READ:
         return f"changed input '{name}' at storage element {first} ({share})"
     return f"wrote outside the region of '{name}' that it may write, at storage element {first} ({share})"

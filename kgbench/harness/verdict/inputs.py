@@ -20,7 +20,7 @@ from kgbench.harness.verdict.reference import live_mask
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, TensorPlace, round_up
 from kgbench.harness.wire.protocol import encode_scalar
 from kgbench.problem.cases import BoundCase, TensorSpec
-from kgbench.problem.model import Overload, plain_type
+from kgbench.problem.model import Access, Overload, PassedAs, plain_type
 
 GUARD_BYTES: Final = 4096
 """Bytes of each guard band, in front of a tensor's storage and behind it."""
@@ -72,7 +72,7 @@ class Chunk:
     def place(self) -> TensorPlace:
         """How the candidate sees it."""
         spec, begin = self.spec, self.offset + GUARD_BYTES
-        if spec.passed != "view":
+        if spec.passed != PassedAs.VIEW:
             # A pointer as cuBLAS takes it: to the first element, wherever that lies.
             skipped = spec.offset * itemsize(spec.dtype)
             size = spec.extent - spec.offset
@@ -198,7 +198,7 @@ def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator
         chunk = Chunk(spec, offset, _image(spec, bound.case.variables, generator, device))
         chunks[spec.name] = chunk
         offset = round_up(offset + chunk.image.numel(), ALIGNMENT_BYTES)
-        if spec.passed == "pointers":
+        if spec.passed == PassedAs.POINTERS:
             pointers[spec.name] = PointerArray(offset, _steps(chunk, device))
             offset = round_up(offset + pointers[spec.name].nbytes, ALIGNMENT_BYTES)
     inputs = CallInputs(bound, chunks, offset, 0, pointers)
@@ -211,7 +211,7 @@ def writable(chunk: Chunk, variables: dict[str, Any]) -> torch.Tensor:
     """bool (storage elements,): the elements of this chunk's storage that a call may write."""
     spec, device = chunk.spec, chunk.image.device
     mask = torch.zeros(spec.extent, dtype=torch.bool, device=device)
-    if spec.access != "read":
+    if spec.access != Access.READ:
         view = mask.as_strided(spec.shape, spec.strides, spec.offset)
         live = torch.ones_like(view) if spec.live is None else live_mask(spec.live, view, variables)
         _store(view[None], live[None], spec)
@@ -245,7 +245,7 @@ def _image(
 
 def is_drawn(spec: TensorSpec) -> bool:
     """Whether a call is given values in it, and not poison alone."""
-    return spec.access != "write" and spec.extent > 0
+    return spec.access != Access.WRITE and spec.extent > 0
 
 
 def drawn_shape(spec: TensorSpec) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ from kgbench.harness.verdict.views import prove_view
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case, OtherValues, bind
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Access, Overload
 
 SPARE_OUTPUT_BYTES: Final = 4096
 """Bytes of spare memory behind a call's outputs, so that one of a wrong size still comes across and can be named."""
@@ -161,7 +161,7 @@ class OverloadJudge:
             change = self.forbidden_change(name, chunk, after, variables)
             if change is not None:
                 return Verdict(Outcome.INPUT_CHANGED, change)
-            if chunk.spec.access != "read":
+            if chunk.spec.access != Access.READ:
                 outputs[name] = chunk.view(after)
         for name, array in call.inputs.pointers.items():
             begin = array.offset - call.inputs.start

@@ -15,7 +15,7 @@ from kgbench.core import user_modules
 from kgbench.harness.verdict.narrow_dtypes import either, stored_as
 from kgbench.problem.cases import may_overlap
 from kgbench.problem.expressions import Expr, evaluate_reference
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Access, Overload
 
 Draw = Callable[[Sampled, torch.dtype, torch.Generator | None], torch.Tensor]
 """How a random output comes about in a reference that runs as an entry."""
@@ -219,7 +219,7 @@ def _replace(arguments: dict[str, Any], name: str, value: torch.Tensor) -> None:
 
 def reference_spec(overload: Overload) -> dict[str, Any]:
     """What ``ReferenceFunction`` takes, JSON-ready."""
-    write_only = [each.name for each in overload.arguments if getattr(each, "access", "") == "write"]
+    write_only = [each.name for each in overload.arguments if getattr(each, "access", "") == Access.WRITE]
     return {
         "text": overload.reference, "returned_argument": overload.returned_argument, "write_only": write_only
     }  # fmt: skip

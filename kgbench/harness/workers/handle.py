@@ -7,6 +7,7 @@ import os
 import secrets
 import select
 import signal
+from enum import StrEnum
 from typing import Any, Final
 
 from kgbench.core.outcomes import Outcome
@@ -20,6 +21,17 @@ TRUSTED_STUB: Final = "kgbench.harness.process.trusted_worker:TrustedStub"
 """The same for a worker that runs the library or a reference."""
 EXIT_NEWS_S = 15.0
 """Seconds that a supervisor may take to clear its worker's tree and say so."""
+
+
+class Role(StrEnum):
+    """What a worker runs."""
+
+    CANDIDATE = "candidate"
+    """Submitted code, in the sandbox."""
+    LIBRARY = "library"
+    """The baseline."""
+    REFERENCE = "reference"
+    """A mutant of the reference, in a candidate's place."""
 
 
 class WorkerFailed(Exception):
@@ -55,7 +67,7 @@ class WorkerHandle:
             raise HarnessFailed(reply["error"])
         self.channel = Channel(self_worker)
         self.control = Channel(self_control)
-        self.role = spec["role"]
+        self.role = Role(spec["role"])
         self.turns = turns
         self.supervisor_pid = int(reply["pid"])
         self.exit: Message | None = None
@@ -234,7 +246,7 @@ def _outcome_of(types: list[str], words: str) -> Outcome:
 
 
 def worker_spec(
-    role: str,
+    role: Role,
     stub: str,
     device_kind: str,
     device_uuid: str,
@@ -252,7 +264,7 @@ def worker_spec(
         "device_kind": device_kind,
         "device_uuid": device_uuid,
         "plan": plan,
-        "hidden": hidden if role == "candidate" else [],
+        "hidden": hidden if role == Role.CANDIDATE else [],
         "limits": limits,
     }
 

@@ -19,6 +19,7 @@ from kgbench.problem.model import (
     Draw,
     Overload,
     Parameter,
+    PassedAs,
     ScalarArgument,
     TensorArgument,
     plain_type,
@@ -143,7 +144,7 @@ def _spec(
 
 def _slots(argument: TensorArgument, case: Case, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
     """An order that no constant step gives, the same in every call of the case; two are exchanged."""
-    if argument.passed == "pointers" and not shape:
+    if argument.passed == PassedAs.POINTERS and not shape:
         raise wrong_value(
             argument.shape or argument.dtype, case, "expected a batch as the first dimension, one pointer each", shape
         )

@@ -9,6 +9,7 @@ from typing import Any
 from kgbench.core.kinds import Phase
 from kgbench.problem.calls import Call, format_call
 from kgbench.problem.expressions import ITEMSIZE, Expr
+from kgbench.problem.model import Access, PassedAs
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,14 @@ class TensorSpec:
     """A tensor to be made: a view of ``extent`` elements of storage. Sizes are in elements."""
 
     name: str
-    access: str
+    access: Access
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
     extent: int
     """Elements of storage from its begin to the view's last element."""
     dtype: str
-    passed: str
+    passed: PassedAs
     live: Expr | None
     draw: BoundDraw
     """What stands in it before the call; ``zeros`` for access ``write``, whose content is the harness's choice."""

@@ -13,6 +13,7 @@ from kgbench.problem.format.body import Part
 from kgbench.problem.format.keys import Scalar, Tensor
 from kgbench.problem.model import (
     TENSOR_LISTS,
+    Access,
     Argument,
     Draw,
     Parameter,
@@ -133,7 +134,7 @@ class Arguments:
         elif keys.none_when is not None and not parameter.type.endswith("| None"):
             step = f"write '{parameter.name}: Tensor | None' there"
             self.errors.append(keys.node("none_when").complaint("KGB243", f"entry says {parameter.type}", step))
-        elif keys.access != "write" and keys.draw is None:
+        elif keys.access != Access.WRITE and keys.draw is None:
             step = "add 'draw: normal()', or what its values are"
             self.errors.append(keys.at.node.complaint("KGB222", "'draw' is missing", step))
         return TensorArgument(

@@ -25,7 +25,6 @@ from kgbench.core.errors import ProblemFileError
 from kgbench.core.names import did_you_mean
 from kgbench.problem.format.leaves import (
     NONE,
-    Access,
     Boolean,
     Call,
     Capability,
@@ -53,11 +52,12 @@ from kgbench.problem.format.leaves import (
     Strides,
     Target,
     Template,
+    TensorAccess,
     Text,
     Ulps,
     Whole,
 )
-from kgbench.problem.model import GPU_PRESETS, Cost, Fuzz, Needs, Returned, Tolerance
+from kgbench.problem.model import GPU_PRESETS, Access, Cost, Fuzz, Needs, PassedAs, Returned, Tolerance
 from kgbench.problem.yamltree import Complaint, Items, Keys, Node, node_of
 
 HEAD: Final = ("summary", "kind", "category")
@@ -124,13 +124,13 @@ class ReturnedTensor(Place):
 
 
 class Tensor(Place):
-    access: Access = Field(description="read, write (holds a sentinel before the call) or readwrite")
+    access: TensorAccess = Field(description="read, write (holds a sentinel before the call) or readwrite")
     count: Expression | None = Field(None, description="of a list[Tensor], how many there are")
     shape: Expression | None = Field(None, description="the logical view's shape, a tuple")
     dtype: Expression | None = Field(None, description="its dtype; the case's when absent")
     strides: Expression | None = Field(None, description="of the view; row-major when absent or None")
     offset: Expression | None = Field(None, description="elements of storage before the view's first; 0 when absent")
-    passed: Passed = Field("view", description="what the candidate gets: the view, its storage, or pointers")
+    passed: Passed = Field(PassedAs.VIEW, description="what the candidate gets: the view, its storage, or pointers")
     shuffled: Expression | None = Field(None, description="with passed: pointers; where true they are in no order")
     live: Expression | None = Field(None, description="a mask over the view's indices i, j, k, l")
     draw: Draws | None = Field(None, description="how values are drawn: one text, or one per value set")
@@ -138,17 +138,17 @@ class Tensor(Place):
     device: Host | None = Field(None, description="cpu: in the host's memory also on a GPU")
 
     def errors(self) -> Errors:
-        if self.access == "write" and self.draw is not None:
+        if self.access == Access.WRITE and self.draw is not None:
             step = "remove it, or write access: readwrite"
             yield self.node("draw").complaint("KGB224", "a 'write' argument has no values before the call", step)
-        if self.shuffled is not None and self.passed != "pointers":
+        if self.shuffled is not None and self.passed != PassedAs.POINTERS:
             yield self.node("shuffled").complaint("KGB224", "belongs to 'passed: pointers'", "remove it")
         if self.device is None:
             return
         for key in ("strides", "offset", "passed", "live"):
             if key in self.at:
                 yield self.node(key).complaint("KGB224", "a tensor on the host is row-major and whole", "remove it")
-        if self.access != "read":
+        if self.access != Access.READ:
             yield self.node("device").complaint("KGB224", "a tensor on the host is read only", "write access: read")
 
 

@@ -18,14 +18,14 @@ from kgbench.problem.calls import ParsedCall, TraceError, parse
 from kgbench.problem.expressions import CONSTANTS, ITEMSIZE, Expr
 from kgbench.problem.format.signature import read_signature
 from kgbench.problem.model import (
-    ACCESSES,
     ALWAYS,
     LAZY,
     RULES,
-    WAYS_TO_PASS,
+    Access,
     CaseTemplate,
     Draw,
     Needs,
+    PassedAs,
     Signature,
 )
 from kgbench.problem.mutants import MUTANTS
@@ -280,8 +280,8 @@ Expression = Annotated[Expr, Leaf(Node.expr, _VALUE)]
 Strides = Annotated[Expr | str, Leaf(_read_strides, {"type": ["string", "array"]})]
 ProblemKind = Annotated[Kind, _member(Kind)]
 Rule = Annotated[str, _choice(RULES)]
-Access = Annotated[str, _choice(ACCESSES)]
-Passed = Annotated[str, _choice(WAYS_TO_PASS)]
+TensorAccess = Annotated[Access, _member(Access)]
+Passed = Annotated[PassedAs, _member(PassedAs)]
 Host = Annotated[str, _choice(("cpu",))]
 Defined = Annotated[str, _choice(("defined", "undefined"))]
 Dtype = Annotated[str, Leaf(lambda node: node.choice(tuple(ITEMSIZE)), _DTYPE)]
