@@ -5,18 +5,19 @@ from __future__ import annotations
 import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
+from kgbench.core.kinds import DeviceKind
 
 
-def load(name: str, device_kind: str) -> Baseline:
+def load(name: str, device_kind: DeviceKind) -> Baseline:
     """The overload ``name`` (``add.Tensor``, ``mm``) on either kind of device.
 
     Raises ``ValueError`` for an unknown operator and ``Unavailable`` without a GPU for ``cuda``.
     """
-    if device_kind == "cuda" and not torch.cuda.is_available():
+    if device_kind == DeviceKind.CUDA and not torch.cuda.is_available():
         raise Unavailable(
             "PyTorch sees no CUDA device; use --device cpu, or install a CUDA build of torch and its driver"
         )
-    notes = _full_precision() if device_kind == "cuda" else {"threads": "1 per side, set by the harness"}
+    notes = _full_precision() if device_kind == DeviceKind.CUDA else {"threads": "1 per side, set by the harness"}
     return Baseline(call=_overload(name), library=f"PyTorch {torch.__version__}", notes=notes)
 
 

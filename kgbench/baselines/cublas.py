@@ -25,6 +25,7 @@ from kgbench.baselines.routines import (
     status_name,
     version_text,
 )
+from kgbench.core.kinds import DeviceKind
 
 WORKSPACE_BYTES: Final = 32 * 1024 * 1024
 """Workspace in bytes, as cuBLAS recommends on Hopper (cublasSetWorkspace); a smaller one forbids some kernels."""
@@ -67,13 +68,13 @@ class CublasError(RuntimeError):
     """A cuBLAS call answered with a status other than success."""
 
 
-def load(name: str, device_kind: str) -> Baseline:
+def load(name: str, device_kind: DeviceKind) -> Baseline:
     """The routine ``name`` (``cublasSgemm_v2``) on the current CUDA device.
 
     Raises ``Unavailable`` without a GPU or a libcublas, ``ValueError`` for a routine without a signature.
     """
     signature = letters(name)
-    if device_kind != "cuda" or not torch.cuda.is_available():
+    if device_kind != DeviceKind.CUDA or not torch.cuda.is_available():
         raise Unavailable("cuBLAS needs an NVIDIA GPU and a CUDA build of torch; on a CPU the baseline is openblas:")
     session = _session()
     if not hasattr(session.library, name):

@@ -22,6 +22,7 @@ import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
 from kgbench.baselines.routines import complex_scalar, letters, misfit
+from kgbench.core.kinds import DeviceKind
 
 COLUMN_MAJOR: Final = 102
 _LARGEST_INT: Final = 2**31 - 1
@@ -56,13 +57,13 @@ class _Kernel:
     symbols: str
 
 
-def load(name: str, device_kind: str) -> Baseline:
+def load(name: str, device_kind: DeviceKind) -> Baseline:
     """What OpenBLAS has for the cuBLAS routine ``name``, on CPU tensors.
 
     Raises ``Unavailable`` without the wheel or on a GPU, ``ValueError`` for a routine without a row.
     """
     signature = letters(name)
-    if device_kind != "cpu":
+    if device_kind != DeviceKind.CPU:
         raise Unavailable("OpenBLAS works on host memory; on a GPU the baseline is cublas:")
     found = _NAME.fullmatch(name)
     if found is None:

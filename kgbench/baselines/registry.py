@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kgbench.core import user_modules
+from kgbench.core.kinds import DeviceKind
 
 LOADERS: Final = {
     "aten": "kgbench.baselines.aten",
@@ -21,7 +22,6 @@ LOADERS: Final = {
     "openblas": "kgbench.baselines.openblas",
     "vllm": "kgbench.baselines.vllm",
 }
-DEVICE_KINDS: Final = ("cuda", "cpu")
 
 
 class Unavailable(Exception):
@@ -41,7 +41,7 @@ class Baseline:
     """Properties of the call that a reader of its time has to know, for example ``{"math_mode": "…, TF32 off"}``."""
 
 
-def load_baseline(target: str, device_kind: str) -> Baseline:
+def load_baseline(target: str, device_kind: DeviceKind) -> Baseline:
     """The baseline behind a problem file's ``baseline`` or ``fallback`` entry.
 
     ``target`` is ``aten:softmax.int``, ``cublas:…``, ``openblas:…``, ``vllm:…`` or the dotted path
@@ -49,8 +49,8 @@ def load_baseline(target: str, device_kind: str) -> Baseline:
 
     Raises ``Unavailable`` when this machine cannot run it, ``ValueError`` when ``target`` names nothing.
     """
-    if device_kind not in DEVICE_KINDS:
-        raise ValueError(f"device kind {device_kind!r}: expected one of {', '.join(DEVICE_KINDS)}")
+    if device_kind not in tuple(DeviceKind):
+        raise ValueError(f"device kind {device_kind!r}: expected one of {', '.join(DeviceKind)}")
     source, colon, name = target.partition(":")
     if not colon or not name:
         raise ValueError(

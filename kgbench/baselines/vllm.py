@@ -19,12 +19,13 @@ import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
 from kgbench.baselines.vllm_operators import OPERATORS, Operator, Registration
+from kgbench.core.kinds import DeviceKind
 from kgbench.problem.model import Needs
 
 INSTALL_HINT: Final = "install the vllm wheel that was built for this torch (pip install vllm)"
 
 
-def load(name: str, device_kind: str) -> Baseline:
+def load(name: str, device_kind: DeviceKind) -> Baseline:
     """The operator behind the problem ``vllm/<name>`` on the current CUDA device.
 
     Raises ``Unavailable`` without a GPU, without vLLM or with a vLLM that declares it otherwise, ``ValueError`` for a
@@ -32,7 +33,7 @@ def load(name: str, device_kind: str) -> Baseline:
     """
     if name not in OPERATORS:
         raise ValueError(f"vllm:{name}: no operator is known; add its row to OPERATORS in baselines/vllm_operators.py")
-    if device_kind != "cuda" or not torch.cuda.is_available():
+    if device_kind != DeviceKind.CUDA or not torch.cuda.is_available():
         raise Unavailable("vLLM's compiled operators need an NVIDIA GPU")
     failures = _load_libraries()
     operator, version = OPERATORS[name], _version()

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kgbench.core.kinds import DeviceKind
+
 DOCKER: Final = "docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined …"
 SYSCTLS: Final = {
     "user.max_user_namespaces": ("0", "15000"),
@@ -60,7 +62,7 @@ def _namespaces(machine: Circumstances) -> str:
 
 
 def package_advice(
-    device_kind: str, versions: Mapping[str, str | None], missing: Mapping[str, str]
+    device_kind: DeviceKind, versions: Mapping[str, str | None], missing: Mapping[str, str]
 ) -> list[tuple[str, str]]:
     """(what, how to get it) for what is not here. ``versions``: of packages; ``missing``: libraries with the reason."""
     advice = []
@@ -68,14 +70,14 @@ def package_advice(
         advice.append(("torch", "make demo, or see the README under Installing"))
     if not versions.get("triton"):
         advice.append(("Triton kernels", "pip install triton"))
-    if device_kind != "cuda":
+    if device_kind != DeviceKind.CUDA:
         advice.append(("speed that means something", "a machine with an NVIDIA GPU and its driver"))
     elif versions.get("torch") and not versions.get("cuda"):
         advice.append(("the GPU", "a CUDA build of torch: this one is for the CPU"))
-    if device_kind != "cuda" and "OpenBLAS" in missing:
+    if device_kind != DeviceKind.CUDA and "OpenBLAS" in missing:
         advice.append(("OpenBLAS", "pip install scipy-openblas32"))
-    if device_kind == "cuda" and "vLLM" in missing:
+    if device_kind == DeviceKind.CUDA and "vLLM" in missing:
         advice.append(("vLLM", "in an environment of its own: pip install '.[vllm]'"))
-    if device_kind == "cuda" and not any(name.startswith("cupy") for name in versions):
+    if device_kind == DeviceKind.CUDA and not any(name.startswith("cupy") for name in versions):
         advice.append(("kernels in CUDA C++", "pip install '.[cuda12]' or '.[cuda13]'"))
     return advice

@@ -133,7 +133,7 @@ def _settings(stored: StoredRun, device: str, most: int, seed: str, console: Con
         seed=seed,
         deadlines=deadlines_on(device, deadline_overrides(asked.get("deadlines") or (), None)),
         hidden=hidden_dirs(stored.path.parent, *asked.get("problem_dirs", ())),
-        policy=PolicyMode(asked.get("policy", PolicyMode.OFF)),
+        policy=PolicyMode(asked.get("policy") or PolicyMode.OFF),
         say=lambda words: console.print(words, soft_wrap=True, markup=False),
     )
 

@@ -19,6 +19,7 @@ import kgbench
 from kgbench.cli.advice import SYSCTLS, Circumstances, is_open, package_advice, sandbox_advice
 from kgbench.cli.options import check_machine, device_option, json_option, problem_dir_option
 from kgbench.core.errors import MachineError
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.paths import IMPORT_ROOT
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def language_rows(kind: str, cuda: str | None) -> list[dict[str, str]]:
     """Per language what is missing before a kernel in it can be judged here; compilers, above all."""
     from kgbench.harness.machine.languages import lacking, machine_of
 
-    machine = machine_of(kind, cuda)
+    machine = machine_of(DeviceKind(kind), cuda)
     return [{"name": name, "lacking": lacking(source, machine)} for name, source in _LANGUAGES.items()]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.files import write_atomically
+from kgbench.core.kinds import DeviceKind
 
 PEAKS: Final = "peaks"
 NOISE: Final = "noise"
@@ -28,7 +29,7 @@ def cache_folder() -> Path:
 
 def device_key(kind: str, name: str) -> str:
     """What devices that are alike have in common: a GPU's model, of CPUs the machine."""
-    return name if kind == "cuda" else f"{name} of {platform.node()}"
+    return name if kind == DeviceKind.CUDA else f"{name} of {platform.node()}"
 
 
 def path_of(what: str, key: str) -> Path:

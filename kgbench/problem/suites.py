@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.errors import ExpressionError, UsageError
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.torch_process import NoAnswer, ask
 from kgbench.problem.calls import DTYPES
 from kgbench.problem.cases import bind, expand_cases, parsed_call
@@ -94,7 +95,7 @@ def narrowed(name: str, ids: Sequence[str]) -> list[str]:
     return [each for each in ids if each.startswith("aten/")]
 
 
-def make_suite(name: str, problems: Sequence[Problem], device_kind: str) -> Suite:
+def make_suite(name: str, problems: Sequence[Problem], device_kind: DeviceKind) -> Suite:
     """The calls that a suite has for the problems. Raises UsageError where it has none."""
     if name == "smoke":
         return Suite(name)
@@ -119,7 +120,7 @@ def read_suite(run: Path) -> Suite | None:
         raise UsageError("KGB135", f"{path}: cannot be read: {error}; start a new run") from None
 
 
-def of_opinfo(problems: Sequence[Problem], device_kind: str) -> Suite:
+def of_opinfo(problems: Sequence[Problem], device_kind: DeviceKind) -> Suite:
     """PyTorch's sample inputs for these operators, in each dtype that their files name. Raises UsageError."""
     asked = [
         {
@@ -199,7 +200,7 @@ def _sorted_out(overload: Overload, calls: Iterable[SuiteCall]) -> tuple[tuple[S
     kept, complaints = [], Counter[str]()
     for call in calls:
         try:
-            for case in expand_cases(_with_templates(overload, [call]), "cpu", None, ""):
+            for case in expand_cases(_with_templates(overload, [call]), DeviceKind.CPU, None, ""):
                 bind(overload, case)
                 for needed in (overload.tolerance.length, overload.tolerance.compute):
                     if needed is not None:

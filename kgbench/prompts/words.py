@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kgbench.core.kinds import Kind
+from kgbench.core.kinds import DeviceKind, Kind
 from kgbench.policy.rules import allowed, own_operators
 from kgbench.policy.tables import GROUPS, KIND_GROUPS, KIND_WORDS, WORK
 from kgbench.problem.cases import BoundArgument, Case, TensorSpec, bench_cases, bind, choose_preset, judged_dtypes
@@ -203,7 +203,7 @@ def _arithmetic(compute: Expr | None) -> str:
 
 
 def _calls(overload: Overload, target: Gpu | None) -> Iterator[str]:
-    preset = choose_preset(overload, "cuda", target.memory_gb if target else None)
+    preset = choose_preset(overload, DeviceKind.CUDA, target.memory_gb if target else None)
     # Two cases may differ in nothing but values, which are not told.
     yield from dict.fromkeys(_call(overload, case) for case in bench_cases(overload, preset))
 

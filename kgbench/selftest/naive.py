@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine.environment import environment
 
 DEADLINE_S: Final = 60.0
@@ -32,7 +33,7 @@ class NaiveVerdict:
 
 
 def judged(
-    source: str, problem_path: Path, device_kind: str, root: str, deadline_s: float = DEADLINE_S
+    source: str, problem_path: Path, device_kind: DeviceKind, root: str, deadline_s: float = DEADLINE_S
 ) -> NaiveVerdict:
     """Run the judge on a candidate's text in a process of its own. ``root``: the folder that has ``kgbench`` in it."""
     env = environment(device_kind)

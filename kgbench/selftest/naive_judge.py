@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import load_baseline
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.harness.candidate.source import load_source
 from kgbench.harness.verdict.inputs import make_inputs
 from kgbench.problem.cases import bind, expand_cases
@@ -38,11 +38,11 @@ def correct(entry: Any, library: Any, arguments: list[Any], reference_first: boo
     return is_right(entry(*arguments), expected)
 
 
-def elapsed_us(call: Any, arguments: list[Any], device_kind: str) -> float:
+def elapsed_us(call: Any, arguments: list[Any], device_kind: DeviceKind) -> float:
     """The least of several, by this process's own clock."""
     times = []
     for _ in range(REPETITIONS):
-        if device_kind == "cuda":
+        if device_kind == DeviceKind.CUDA:
             torch.cuda.synchronize()
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             begin.record()
@@ -57,12 +57,12 @@ def elapsed_us(call: Any, arguments: list[Any], device_kind: str) -> float:
     return min(times)
 
 
-def main(kernel: str, problem_path: str, device_kind: str) -> None:
+def main(kernel: str, problem_path: str, device_kind: DeviceKind) -> None:
     """Judge one candidate by the first case that is timed on a CPU, and say so on stdout."""
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     overload = load_problem(Path(problem_path)).overloads[0]
-    case = next(case for case in expand_cases(overload, "cpu", None, "") if case.phase == Phase.BENCH)
+    case = next(case for case in expand_cases(overload, DeviceKind.CPU, None, "") if case.phase == Phase.BENCH)
     text = Path(kernel).read_text(encoding="utf-8")
     library = load_baseline(overload.baseline[device_kind], device_kind).call
 
@@ -95,4 +95,4 @@ def _library_of_now(overload: Any, library: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], sys.argv[2], DeviceKind(sys.argv[3]))

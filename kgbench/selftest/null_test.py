@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.device_facts import NOISE, device_key, keep, noise_of
-from kgbench.core.kinds import Kind
+from kgbench.core.kinds import DeviceKind, Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.clock.statistics import DIRECT, LEAST_RATIOS, measured_noise, time_range
@@ -81,7 +81,7 @@ class NullTest:
         """Log ratios by range of the library's time."""
         found: dict[str, list[float]] = {}
         for row in self.cases:
-            key = time_range(row.device, row.library_us, row.queued)
+            key = time_range(DeviceKind(row.device), row.library_us, row.queued)
             found.setdefault(key, []).append(math.log(row.ratio))
         return found
 

@@ -11,6 +11,7 @@ import json
 import sys
 
 from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine.processes import own_lines
 
 
@@ -19,11 +20,11 @@ def main() -> None:
     lines = own_lines()
     asked = json.loads(sys.stdin.read())
     for target in asked["targets"]:
-        library, reason = _load(target, asked["device_kind"])
+        library, reason = _load(target, DeviceKind(asked["device_kind"]))
         print(json.dumps({"target": target, "library": library, "reason": reason}), file=lines, flush=True)
 
 
-def _load(target: str, device_kind: str) -> tuple[str, str]:
+def _load(target: str, device_kind: DeviceKind) -> tuple[str, str]:
     """(library, ""), or ("", why not)."""
     try:
         return load_baseline(target, device_kind).library, ""

@@ -21,6 +21,7 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine.processes import own_lines
 from kgbench.problem.calls import Call, TensorLike, TorchName, format_call, parse_call
 from kgbench.torchtools.opinfo_arguments import Lazy, Reached, Unfit, fits, parameters, schemas_of, without_out
@@ -73,7 +74,11 @@ class Samples:
 
 
 def collect(
-    operator: str, overloads: Sequence[str], dtypes: Sequence[str], device_kind: str = "cpu", shapes: int = 1
+    operator: str,
+    overloads: Sequence[str],
+    dtypes: Sequence[str],
+    device_kind: DeviceKind = DeviceKind.CPU,
+    shapes: int = 1,
 ) -> Samples:
     """Every sample of the dtypes that reaches one of an operator's overloads (``default`` for the plain one).
 
@@ -99,7 +104,7 @@ def _add(
     found: Samples,
     infos: Iterable[Any],
     dtypes: Sequence[str],
-    device_kind: str,
+    device_kind: DeviceKind,
     *,
     reference: bool,
     only: Sequence[str] = (),
@@ -233,7 +238,7 @@ def main() -> None:
     asked = json.loads(sys.stdin.read())
     try:
         for each in asked["operators"]:
-            found = collect(each["operator"], each["overloads"], each["dtypes"], asked["device_kind"])
+            found = collect(each["operator"], each["overloads"], each["dtypes"], DeviceKind(asked["device_kind"]))
             print(json.dumps(found.to_json()), file=lines, flush=True)
     except NoSamples as error:
         print(json.dumps({"failed": str(error)}), file=lines, flush=True)

@@ -12,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.torchtools.opinfo_arguments import Reached, Unfit, as_data, first_fitting, fits
 
 FURTHER: Final[dict[str, tuple[str, ...]]] = {
@@ -65,7 +66,7 @@ def _all_infos() -> list[Any]:
 
 
 def recorded_samples(
-    info: Any, operator: str, dtype: str, device_kind: str, reference: bool
+    info: Any, operator: str, dtype: str, device_kind: DeviceKind, reference: bool
 ) -> Iterator[list[Reached]]:
     """Per sample the calls of the operator that it makes; none where it does not reach it."""
     torch_dtype = getattr(torch, dtype)

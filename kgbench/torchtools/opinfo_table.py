@@ -11,6 +11,7 @@ import sys
 from typing import Final
 
 from kgbench.core.errors import KgbenchError
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.paths import IMPORT_ROOT
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.problem.suites import Share, Suite, of_opinfo
@@ -38,7 +39,7 @@ def main() -> int:
         return 2
     paths = [path for name, path in sorted(Registry().paths.items()) if name.startswith("aten/")]
     try:
-        suite = of_opinfo([load_problem(path) for path in paths], "cpu")
+        suite = of_opinfo([load_problem(path) for path in paths], DeviceKind.CPU)
         DOCUMENT.write_text(table(suite, importlib.metadata.version("torch")), encoding="utf-8")
     except (KgbenchError, OSError) as error:
         print(f"kgbench: {error}", file=sys.stderr)

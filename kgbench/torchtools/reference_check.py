@@ -15,7 +15,7 @@ import torch
 
 from kgbench.baselines.expected import Answer
 from kgbench.core.errors import KgbenchError, ProblemFileError
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.harness.machine.processes import own_lines
 from kgbench.harness.verdict.call_messages import written_names
 from kgbench.harness.verdict.canonical import in_one_form
@@ -98,7 +98,7 @@ def _wrong(number: str, path: Path, overload: Overload, what: str) -> ProblemFil
 
 def smallest(overload: Overload) -> BoundCase:
     """The check case with the fewest bytes among those without an empty tensor, or of all."""
-    cases = [case for case in expand_cases(overload, "cpu", None, "validate") if case.phase == Phase.CHECK]
+    cases = [case for case in expand_cases(overload, DeviceKind.CPU, None, "validate") if case.phase == Phase.CHECK]
     bound = [bind(overload, case) for case in cases]
     return min(bound, key=lambda each: (_has_empty(each), case_bytes(each)))
 

@@ -21,6 +21,7 @@ from typing import Final, NoReturn
 
 import torch
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.types import Timing
 from kgbench.harness.clock.case import Budget, CaseTiming, Measured
 from kgbench.harness.clock.estimate import estimate
@@ -162,7 +163,7 @@ class Bench:
     def _timing(self, run: CaseTiming, measured: Measured, against: str) -> Timing:
         self.first = run.layout.first
         found = estimate(measured.pairs, measured.singles, self.windows.overhead_us)
-        noise, noise_source = null_noise(self.judge.device.type, found.library_us, run.queued, self.noise)
+        noise, noise_source = null_noise(DeviceKind(self.judge.device.type), found.library_us, run.queued, self.noise)
         ratio, low, high = interval(found.log_ratios, noise)
         return Timing(
             library_us=found.library_us,

@@ -10,6 +10,7 @@ from typing import Final
 
 import torch
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
 from kgbench.harness.clock.estimate import (
@@ -292,7 +293,7 @@ class CaseTiming:
         if not pairs:
             return 0.0
         library_us, _ = medians(pairs, self.windows.overhead_us)
-        return null_noise(self.judge.device.type, library_us, self.queued, self.noise)[0]
+        return null_noise(DeviceKind(self.judge.device.type), library_us, self.queued, self.noise)[0]
 
     def singles(self, pairs: list[Pair]) -> tuple[float, float] | None:
         """Least times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out."""
@@ -305,7 +306,7 @@ class CaseTiming:
             for name in ("library", "candidate") if step % 2 else ("candidate", "library"):
                 window = self._timed_window(name, inputs, "single", self.queued)
                 times[name].append(window.done_us - self.windows.overhead_us)
-        return single_calls(times, pairs, self.windows.overhead_us, self.judge.device.type)
+        return single_calls(times, pairs, self.windows.overhead_us, DeviceKind(self.judge.device.type))
 
     # --- probes ---
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.types import Window
 from kgbench.harness.clock.statistics import half_width
 
@@ -81,7 +82,7 @@ def estimate(pairs: Sequence[Pair], singles: tuple[float, float] | None, overhea
 
 
 def single_calls(
-    times: Mapping[str, Sequence[float]], pairs: Sequence[Pair], overhead_us: float, device_kind: str
+    times: Mapping[str, Sequence[float]], pairs: Sequence[Pair], overhead_us: float, device_kind: DeviceKind
 ) -> tuple[float, float] | None:
     """Least times of one call handed out alone, (library, candidate) in µs, if the candidate's stands out.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.types import Library
 from kgbench.harness.machine.settings import LIBRARY_FAILED
 from kgbench.harness.workers.handle import WorkerFailed
@@ -14,7 +15,7 @@ from kgbench.problem.model import Problem
 class LibrarySide:
     """One referee's library."""
 
-    def __init__(self, start: Callable[[], Worker], device_kind: str, import_s: float) -> None:
+    def __init__(self, start: Callable[[], Worker], device_kind: DeviceKind, import_s: float) -> None:
         """``start`` starts a trusted worker; ``import_s``: how long one may take to load a library."""
         self._start, self._device_kind, self._import_s = start, device_kind, import_s
         self._worker: Worker | None = None

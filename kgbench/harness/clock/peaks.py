@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import torch
 
+from kgbench.core.kinds import DeviceKind
+
 REPEATS: Final = 8
 """Runs of each measurement, of which the shortest counts."""
 COPY_BYTES: Final = {"cuda": 2 << 30, "cpu": 64 << 20}
@@ -33,7 +35,7 @@ def peaks(device: torch.device) -> dict[str, Any]:
     source = torch.zeros(COPY_BYTES[kind] // 2, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     found: dict[str, Any] = {"gb_per_s": _rate(COPY_BYTES[kind], partial(target.copy_, source), device)}
-    if kind == "cuda":
+    if kind == DeviceKind.CUDA:
         numbers = source.view(torch.float32)
         reading = (partial(torch.dot, numbers, numbers), partial(torch.sum, numbers), partial(torch.amax, numbers))
         found["read_gb_per_s"] = max(_rate(source.numel(), each, device) for each in reading)
@@ -46,7 +48,7 @@ def peaks(device: torch.device) -> dict[str, Any]:
     for name in DTYPES[kind]:
         factor = torch.ones((order, order), dtype=getattr(torch, name), device=device)
         products[name] = _rate(2 * order**3, partial(torch.matmul, factor, factor), device)
-    if kind == "cuda":
+    if kind == DeviceKind.CUDA:
         torch.cuda.empty_cache()
     return {**found, "gflop_per_s": products}
 

@@ -16,6 +16,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from kgbench.core.kinds import DeviceKind
+
 LAUNCH_BOUND_US: Final = 10.0
 """Time of a library's call in µs below which a case is marked as bound by launches."""
 DIRECT: Final = "direct"
@@ -33,15 +35,15 @@ LEAST_RATIOS: Final = 10
 """Ratios of a null test in one range of time below which they say nothing about it."""
 
 
-def time_range(device_kind: str, library_us: float, queued: bool) -> str:
+def time_range(device_kind: DeviceKind, library_us: float, queued: bool) -> str:
     """The key of NULL_NOISE that work of this length falls under."""
-    if device_kind == "cuda" and not queued:
+    if device_kind == DeviceKind.CUDA and not queued:
         return DIRECT
     return next(key for key in NULL_NOISE[device_kind] if key != DIRECT and library_us <= float(key))
 
 
 def null_noise(
-    device_kind: str, library_us: float, queued: bool = True, measured: Mapping[str, float] | None = None
+    device_kind: DeviceKind, library_us: float, queued: bool = True, measured: Mapping[str, float] | None = None
 ) -> tuple[float, str]:
     """Half-width of the ratio's noise for work of this length, and whose it is: ``default``, or ``measured`` here."""
     key = time_range(device_kind, library_us, queued)

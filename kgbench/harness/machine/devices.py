@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kgbench.core.errors import MachineError, UsageError
+from kgbench.core.kinds import DeviceKind
 
 _FIELDS = "index,uuid,name,memory.total,driver_version"
 
 
 @dataclass(frozen=True)
 class Device:
-    kind: str
-    """``cpu`` or ``cuda``."""
+    kind: DeviceKind
     uuid: str = ""
     name: str = "CPU"
     memory_gb: float | None = None
@@ -33,13 +33,13 @@ def find_devices(wanted: str) -> list[Device]:
     Raises MachineError when there is none like that, UsageError when it is none of the four.
     """
     kind, _, numbers = wanted.partition(":")
-    if kind not in ("auto", "cpu", "cuda") or (numbers and kind != "cuda"):
+    if kind not in ("auto", *DeviceKind) or (numbers and kind != DeviceKind.CUDA):
         raise UsageError("KGB111", f"device {wanted!r}: there is auto, cpu, cuda, and cuda:0,2 for chosen GPUs")
-    if kind == "cpu":
-        return [Device("cpu")]
+    if kind == DeviceKind.CPU:
+        return [Device(DeviceKind.CPU)]
     gpus = nvidia_gpus()
     if not gpus and kind == "auto":
-        return [Device("cpu")]
+        return [Device(DeviceKind.CPU)]
     if not gpus:
         raise MachineError("KGB305", "no NVIDIA GPU is visible here: nvidia-smi lists none; use --device cpu")
     if not numbers:
@@ -65,7 +65,7 @@ def nvidia_gpus() -> list[Device]:
     except (OSError, subprocess.SubprocessError):
         return []
     rows = [[field.strip() for field in line.split(",")] for line in answer.splitlines() if line.strip()]
-    listed = {row[0]: Device("cuda", row[1], row[2], float(row[3]) * 1.048576e-3, row[4]) for row in rows}
+    listed = {row[0]: Device(DeviceKind.CUDA, row[1], row[2], float(row[3]) * 1.048576e-3, row[4]) for row in rows}
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is None:
         return _numbered(listed.values())

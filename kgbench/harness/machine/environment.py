@@ -8,6 +8,7 @@ import tempfile
 from typing import Final
 
 from kgbench.core import user_modules
+from kgbench.core.kinds import DeviceKind
 
 ALLOWED: Final = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ", user_modules.VARIABLE,
@@ -17,7 +18,7 @@ THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """One each: a server that ran one parallel operation hangs its forks for ever, and sides must compare alike."""
 
 
-def environment(device_kind: str) -> dict[str, str]:
+def environment(device_kind: DeviceKind) -> dict[str, str]:
     """Variables for a kind of device. ``TRITON_INTERPRET`` is read when triton is imported, so it is set here."""
     chosen = {name: os.environ[name] for name in ALLOWED if name in os.environ}
     if not user_modules.folders():
@@ -33,6 +34,6 @@ def environment(device_kind: str) -> dict[str, str]:
     # Else a process's past decides whether a result's memory is mapped, and its pages fetched, anew in each call; what
     # a candidate sets for itself the library has, too (docs/design/0002-clock.md). Some of a GPU's operators work here.
     chosen |= {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
-    if device_kind == "cpu":
+    if device_kind == DeviceKind.CPU:
         chosen |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
     return chosen

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine.environment import environment
 from kgbench.harness.machine.settings import Deadlines
 
@@ -44,7 +45,7 @@ class Uses:
 class Machine:
     """What the referee's side knows of the machine that candidates run on."""
 
-    device_kind: str
+    device_kind: DeviceKind
     cuda: str | None
     """The version that torch is built for."""
     packages: frozenset[str]
@@ -73,7 +74,7 @@ def deadlines_for(source: str | None, deadlines: Deadlines) -> Deadlines:
 def lacking(source: str, machine: Machine) -> str:
     """What the candidate cannot do without and this machine lacks, and how to get it; empty when all is here."""
     uses = uses_of(source)
-    on_gpu = machine.device_kind == "cuda"
+    on_gpu = machine.device_kind == DeviceKind.CUDA
     wants_cuda = "cuda_sources" in (uses.mentioned if on_gpu else uses.needed)
     extra = f"cuda{(machine.cuda or '13').partition('.')[0]}"
     checks = (
@@ -91,7 +92,7 @@ def lacking(source: str, machine: Machine) -> str:
     return "; ".join(f"needs {what}" for needed, had, what in checks if needed and not had)
 
 
-def machine_of(device_kind: str, cuda: str | None) -> Machine:
+def machine_of(device_kind: DeviceKind, cuda: str | None) -> Machine:
     """This machine, as a worker finds it; ``cuda`` is what torch is built for."""
     chosen = environment(device_kind)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Self
 
-from kgbench.core.kinds import PolicyMode
+from kgbench.core.kinds import DeviceKind, PolicyMode
 from kgbench.problem.model import Problem
 from kgbench.problem.sent import packed, unpacked
 
@@ -42,9 +42,9 @@ class Deadlines:
     whole_s: float = 300.0
 
     @classmethod
-    def for_device(cls, device_kind: str) -> Deadlines:
+    def for_device(cls, device_kind: DeviceKind) -> Deadlines:
         """The defaults for a kind of device."""
-        factor = CPU_FACTOR if device_kind == "cpu" else 1.0
+        factor = CPU_FACTOR if device_kind == DeviceKind.CPU else 1.0
         return cls(**{name: value * factor for name, value in asdict(cls()).items()})
 
 
@@ -107,7 +107,7 @@ class Job:
 class RefereeSettings:
     """What a referee is started with."""
 
-    device_kind: str
+    device_kind: DeviceKind
     device_uuid: str
     seed: str
     deadlines: Deadlines
@@ -133,4 +133,5 @@ class RefereeSettings:
     def from_json(cls, data: dict[str, Any]) -> RefereeSettings:
         deadlines = Deadlines(**data["deadlines"])
         policy = PolicyMode(data.get("policy", PolicyMode.OFF))
-        return cls(**{**data, "deadlines": deadlines, "hidden": tuple(data["hidden"]), "policy": policy})
+        read = {"deadlines": deadlines, "hidden": tuple(data["hidden"]), "policy": policy}
+        return cls(**{**data, **read, "device_kind": DeviceKind(data["device_kind"])})

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from kgbench.core.kinds import Kind, Phase
+from kgbench.core.kinds import DeviceKind, Kind, Phase
 from kgbench.harness.mutants.aten import DIMENSIONS, FEWEST_TERMS, NarrowSums, broadcast, misread, narrowest
 from kgbench.harness.mutants.blas import is_symmetric
 from kgbench.harness.mutants.standard import TILE
@@ -224,7 +224,7 @@ def _cases(overload: Overload) -> Iterator[Seen]:
     """What each check case has, small enough to be made on the CPU."""
     judge = OverloadJudge(overload, torch.device("cpu"))
     generator = torch.Generator("cpu").manual_seed(0)
-    for case in expand_cases(overload, "cpu", None, "facts"):
+    for case in expand_cases(overload, DeviceKind.CPU, None, "facts"):
         if case.phase != Phase.CHECK:
             continue
         bound = bind(overload, case)

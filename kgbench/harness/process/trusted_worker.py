@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.candidate.worker import Stub
 from kgbench.harness.mutants.standard import mutant_entry
 from kgbench.harness.verdict.reference import ReferenceFunction
@@ -45,7 +46,7 @@ class TrustedStub(Stub):
         library, notes = "", {}
         try:
             for key, target in message["targets"].items():
-                baseline = load_baseline(target, self.device_kind)
+                baseline = load_baseline(target, DeviceKind(self.device_kind))
                 self.entries[key] = baseline.call
                 library, notes = baseline.library, dict(baseline.notes)
         except Unavailable as error:

@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
@@ -43,7 +43,7 @@ class Checker:
         evaluation, overload = self.evaluation, self.overload
         if words := why_not(evaluation.job.mutant, overload):
             return Verdict(Outcome.SKIPPED, words)
-        kind, memory_gb = self.resources.device.type, self.resources.memory_gb
+        kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
         cases = evaluation.defences.cases.all_of(overload, kind, memory_gb, evaluation.seeds.shared("cases"))
         evaluation.preset = evaluation.preset or choose_preset(overload, kind, memory_gb)
         failed: Verdict | None = None

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.clock.library import LibrarySide
 from kgbench.harness.clock.peaks import peaks
 from kgbench.harness.machine.settings import RefereeSettings
@@ -29,9 +30,9 @@ class Resources:
         self.settings = settings
         self.plan = plan
         self.turns = turns
-        self.device = torch.device("cuda", 0) if settings.device_kind == "cuda" else torch.device("cpu")
+        self.device = torch.device("cuda", 0) if settings.device_kind == DeviceKind.CUDA else torch.device("cpu")
         warm_up()
-        if settings.device_kind == "cuda":
+        if settings.device_kind == DeviceKind.CUDA:
             torch.zeros(1, device=self.device)
         self.starter = Starter(server, settings, plan, turns)
         self.library = LibrarySide(self.start_trusted, settings.device_kind, settings.deadlines.import_s)
@@ -44,7 +45,7 @@ class Resources:
         """Memory of the device, or of the machine where that is a CPU, in units of 1e9 bytes."""
         self.capability: int | None = None
         """Compute capability, 90 for 9.0; None on a CPU."""
-        if settings.device_kind == "cpu":
+        if settings.device_kind == DeviceKind.CPU:
             self.memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
         else:
             self.memory_gb = torch.cuda.get_device_properties(0).total_memory / 1e9

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.clock.library import LibrarySide
 from kgbench.harness.machine.languages import lacking, machine_of
@@ -104,7 +105,7 @@ def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) 
         }
         return {"mutant": job.mutant, "reference": references}
     source = str(job.source)
-    if words := lacking(source, machine_of(evaluation.device.type, torch.version.cuda)):
+    if words := lacking(source, machine_of(DeviceKind(evaluation.device.type), torch.version.cuda)):
         raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
     watched = evaluation.attribution is not None
     return {"source": job.source, "watched": watched, "entries": entry_names(problem, source)}

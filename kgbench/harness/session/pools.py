@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kgbench.core.errors import numbered
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.gpu_lock import GpuLock
 from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
@@ -83,7 +84,7 @@ def take_devices(
 
     ``wanted``, ``gpus`` and ``jobs`` as in ``Settings``. Raises MachineError where a lock's file cannot be used.
     """
-    if found[0].kind == "cpu":
+    if found[0].kind == DeviceKind.CPU:
         return [DevicePool(found[0], Page.create(), _most_slots(found[0], 1, jobs))]
     limit = gpus or (len(found) if ":" in wanted else 1)
     locks = [(device, GpuLock(device.uuid)) for device in found]

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kgbench.core.device_facts import PEAKS, device_key, keep, known, noise_of
 from kgbench.core.errors import MachineError
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.settings import RefereeSettings
@@ -143,7 +144,7 @@ class Referees:
             device_uuid=device.uuid,
             number=number,
             noise=noise_of(device.kind, device.name),
-            peaks=self._peaks.get(device.name) if device.kind == "cuda" else None,
+            peaks=self._peaks.get(device.name) if device.kind == DeviceKind.CUDA else None,
         )
 
     def _end(self, pool: DevicePool, number: int, referee: Referee) -> None:
@@ -158,12 +159,12 @@ class Referees:
 
     def _learn_peaks(self, device: Device, peaks: dict[str, Any] | None) -> None:
         """What the first referee of a GPU measured holds for all others, and for later sessions."""
-        if peaks is not None and device.kind == "cuda" and device.name not in self._peaks:
+        if peaks is not None and device.kind == DeviceKind.CUDA and device.name not in self._peaks:
             self._peaks[device.name] = peaks
             keep(PEAKS, device_key(device.kind, device.name), {**peaks, "driver": device.driver})
 
 
 def kept_peaks(device: Device) -> dict[str, Any] | None:
     """What an earlier session measured of a GPU with this driver; None where none did."""
-    kept = known(PEAKS, device_key(device.kind, device.name)) if device.kind == "cuda" else None
+    kept = known(PEAKS, device_key(device.kind, device.name)) if device.kind == DeviceKind.CUDA else None
     return kept if kept is not None and kept.get("driver") == device.driver else None

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Final
 
 from kgbench.core.errors import MachineError
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.paths import IMPORT_ROOT
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.environment import environment
@@ -53,7 +54,7 @@ class Surroundings:
     """Environment variables, among them the folders of a user's own problems."""
 
     @classmethod
-    def present(cls, device_kind: str) -> Surroundings:
+    def present(cls, device_kind: DeviceKind) -> Surroundings:
         """Those of a fork server that this program would start now."""
         variables = environment(device_kind)
         path = filter(None, (str(IMPORT_ROOT), variables.get("PYTHONPATH", "")))
@@ -70,7 +71,7 @@ class ForkServer:
     """
 
     def __init__(self, device_kind: str, *, log_dir: Path | None = None) -> None:
-        self.surroundings = Surroundings.present(device_kind)
+        self.surroundings = Surroundings.present(DeviceKind(device_kind))
         self.plan = Plan((), False, False)
         """What workers are shut off from here; known once it has started."""
         self.versions: dict[str, str] = {}
@@ -106,7 +107,7 @@ class ForkServer:
 
     def fits(self, device_kind: str) -> bool:
         """Whether a session that begins now would start one with the same surroundings."""
-        return self.surroundings == Surroundings.present(device_kind)
+        return self.surroundings == Surroundings.present(DeviceKind(device_kind))
 
     def start(self) -> None:
         """Return once it is ready. One that does not start is replaced once.

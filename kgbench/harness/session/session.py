@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from kgbench.core.errors import MachineError
-from kgbench.core.kinds import PolicyMode
+from kgbench.core.kinds import DeviceKind, PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result, result_from_json
 from kgbench.harness.machine.devices import find_devices
@@ -276,7 +276,7 @@ class Session:
         self.facts["devices"] = [{"name": pool.device.name, "uuid": pool.device.uuid} for pool in pools]
         self.facts["jobs"] = pools[0].most
 
-    def _referee_settings(self, device_kind: str) -> RefereeSettings:
+    def _referee_settings(self, device_kind: DeviceKind) -> RefereeSettings:
         """What all referees of the session have in common."""
         settings = self.settings
         return RefereeSettings(

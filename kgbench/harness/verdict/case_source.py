@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.problem.cases import Case, OtherValues, expand_cases
 from kgbench.problem.model import Overload
 
@@ -18,7 +18,7 @@ OTHER_VALUES: Final = 3
 class CaseSource:
     """The cases that an overload is judged by."""
 
-    def all_of(self, overload: Overload, device_kind: str, memory_gb: float, secret: str) -> list[Case]:
+    def all_of(self, overload: Overload, device_kind: DeviceKind, memory_gb: float, secret: str) -> list[Case]:
         """Check, fuzz and bench cases, in the order in which they are judged."""
         return expand_cases(overload, device_kind, memory_gb, secret)
 

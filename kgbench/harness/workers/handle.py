@@ -10,6 +10,7 @@ import signal
 from enum import StrEnum
 from typing import Any, Final
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import processes, trace
 from kgbench.harness.machine.timing_lock import Turns
@@ -248,7 +249,7 @@ def _outcome_of(types: list[str], words: str) -> Outcome:
 def worker_spec(
     role: Role,
     stub: str,
-    device_kind: str,
+    device_kind: DeviceKind,
     device_uuid: str,
     plan: dict[str, Any],
     hidden: list[str],

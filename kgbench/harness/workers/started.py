@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kgbench.core.kinds import DeviceKind
 from kgbench.harness.wire.buffers import ControlPage, SharedBuffer, create_buffer
 from kgbench.harness.workers.handle import WorkerHandle
 
@@ -13,7 +14,7 @@ class Side:
     """A worker together with the buffer it shares with the referee."""
 
     handle: WorkerHandle
-    device_kind: str
+    device_kind: DeviceKind
     device_index: int = 0
     buffer: SharedBuffer | None = None
     base: int = 0

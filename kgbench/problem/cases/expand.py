@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.problem.calls import Call
 from kgbench.problem.cases.calls import call_variables, first_dtype, with_values
 from kgbench.problem.cases.concrete import Case
@@ -18,12 +18,12 @@ _PRESET_SHARE: Final = 0.95
 """A device sold with 24 GB reports a little less; it still takes the preset for 24 GB."""
 
 
-def choose_preset(overload: Overload, device_kind: str, memory_gb: float | None) -> str:
+def choose_preset(overload: Overload, device_kind: DeviceKind, memory_gb: float | None) -> str:
     """Name of the bench preset: ``cpu`` there, else the largest ``gpuN`` whose N GB the device has.
 
     ``memory_gb`` is in 10^9 bytes; without it, or when nothing fits, the smallest. Empty when the kind has no preset.
     """
-    if device_kind == "cpu":
+    if device_kind == DeviceKind.CPU:
         return "cpu" if "cpu" in overload.bench else ""
     sizes = sorted(int(preset.removeprefix("gpu")) for preset in overload.bench if preset != "cpu")
     fitting = [size for size in sizes if memory_gb is not None and size * _PRESET_SHARE <= memory_gb]
@@ -31,7 +31,7 @@ def choose_preset(overload: Overload, device_kind: str, memory_gb: float | None)
 
 
 def expand_cases(
-    overload: Overload, device_kind: str, memory_gb: float | None, seed: str, optional_dtypes: bool = False
+    overload: Overload, device_kind: DeviceKind, memory_gb: float | None, seed: str, optional_dtypes: bool = False
 ) -> list[Case]:
     """All cases of an overload: check, fuzz drawn from the secret ``seed``, then bench of the preset that fits.
 

@@ -65,7 +65,7 @@ class Written:
     errors: Errors
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         return self.file.kind or Kind.COMPUTE
 
     def parts(self) -> tuple[Part, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from kgbench.core.kinds import Phase
+from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.harness.verdict.call_messages import CallMessages
 from kgbench.harness.verdict.case_source import CaseSource
 from kgbench.harness.verdict.contract import OutputContract
@@ -54,7 +54,7 @@ class WeakCases(CaseSource):
         self.timed_only = timed_only
         self.once = once
 
-    def all_of(self, overload: Overload, device_kind: str, memory_gb: float, secret: str) -> list[Case]:
+    def all_of(self, overload: Overload, device_kind: DeviceKind, memory_gb: float, secret: str) -> list[Case]:
         cases = super().all_of(overload, device_kind, memory_gb, secret)
         return [case for case in cases if case.phase == Phase.BENCH or not self.timed_only]
 
