@@ -155,6 +155,7 @@ def _overload_rows(overload: Overload) -> Iterator[tuple[str, str]]:
         ("values", () if overload.values_defined else ("undefined",)),
         ("check", (_template(each) for each in overload.check)),
         ("opinfo", (_template(each) for each in overload.opinfo)),
+        ("large", (_template(each) for each in overload.large)),
         ("fuzz", _fuzz_lines(overload)),
         *((f"bench {preset}", map(_template, cases)) for preset, cases in overload.bench.items()),
         ("tolerance", (_tolerance(overload),)),

@@ -13,6 +13,8 @@ class Phase(StrEnum):
     """Judged only; the problem file writes it down."""
     OPINFO = "opinfo"
     """Judged only; with the shapes of PyTorch's own samples."""
+    LARGE = "large"
+    """Judged only, on a GPU alone; 32 bits do not hold an offset, or 16 bits a size."""
     FUZZ = "fuzz"
     """Judged only; its sizes are drawn from the secret seed."""
     BENCH = "bench"

@@ -266,6 +266,8 @@ class Overload:
     """Standard mutants that give right answers by what the operator is, with the reason."""
     opinfo: tuple[CaseTemplate, ...] = ()
     """Calls with the shapes of PyTorch's own samples, judged as check cases are."""
+    large: tuple[CaseTemplate, ...] = ()
+    """Calls that need a GPU: offsets beyond 2**31 elements, or sizes beyond a grid's second dimension."""
     returned_argument: str = ""
     """Name of the written argument that the entry returns, as ATen's in-place functions do; empty where it does not."""
     returns: tuple[Returned, ...] = ()

@@ -226,7 +226,8 @@ def _with_templates(overload: Overload, calls: Sequence[SuiteCall]) -> Overload:
         CaseTemplate({"lazy": each.lazy} if each.lazy else {}, 0, parsed_call(overload, each.call)) for each in calls
     )
     return replace(
-        overload, check=templates, opinfo=(), fuzz=None, bench={}, required=overload.required and bool(templates)
+        overload, check=templates, opinfo=(), large=(), fuzz=None, bench={},
+        required=overload.required and bool(templates),
     )
 
 

@@ -27,6 +27,7 @@ from kgbench.scores.speedups import speedup, timed_cases
 _PHASES: Final = {
     Phase.CHECK: "one of the fixed, small and awkward calls",
     Phase.OPINFO: "a call with shapes of PyTorch's own tests",
+    Phase.LARGE: "a call with a size or an offset that 16 or 32 bits do not hold",
     Phase.FUZZ: "a random call",
     Phase.BENCH: "one of the timed calls",
 }

@@ -229,6 +229,9 @@ def test_shipped_problem_is_concrete_everywhere(path: Path, shipped: Callable[[P
         made: list[BoundCase] = [bind(overload, case) for case in cases]
         assert len({case.id for case in cases}) == len(cases)
         for each in made:
+            if each.case.phase == "large":
+                assert case_bytes(each) < 14e9, f"{each.case.id}: with its copies it would not fit in half of 140 GB"
+                continue
             preset = each.case.id.split("-")[1] if each.case.phase == "bench" else "cpu"
             memory_gb = 0.5 if preset == "cpu" else float(preset.removeprefix("gpu"))
             assert case_bytes(each) < memory_gb * 1e9 / 6, f"{each.case.id}: rotating sets would not fit"
@@ -324,3 +327,12 @@ def test_timed_cases_of_shipped_problems_can_be_drawn_in_other_values(
 )
 def test_overlap_is_told_by_strides(shape: tuple[int, ...], strides: tuple[int, ...], overlap: bool) -> None:
     assert may_overlap(shape, strides) is overlap
+
+
+def test_large_cases_are_for_a_gpu_alone(tmp_path: Path) -> None:
+    large = "  large: [{m: 3, k: 2, pad: 2147483648, dtype: float16}]\n"
+    overload = load(tmp_path, TEXT.replace("  fuzz: {count: 8", f"{large}  fuzz: {{count: 8"))
+    (case,) = [case for case in expand_cases(overload, "cuda", 80.0, "s") if case.phase == "large"]
+    assert (case.id, case.variables["lda"]) == ("large-1-float16", 2147483651)
+    assert not [case for case in expand_cases(overload, "cpu", None, "s") if case.phase == "large"]
+    assert case in expand_for_all_devices(overload, "s")

@@ -18,9 +18,13 @@ from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
-from kgbench.problem.cases import Case, choose_preset
+from kgbench.problem.cases import BoundCase, Case, bind, case_bytes, choose_preset
 from kgbench.problem.model import Overload
 
+COPIES: Final = 5
+"""Copies of a call's tensors that judging it takes at most: drawn, handed over, secured, compared, and the answer."""
+LARGE_SHARE: Final = 0.5
+"""Share of a device's memory that a call of phase ``large`` may take with all copies."""
 CACHED_DEVICE_BYTES: Final = 1 << 30
 """Device memory, in bytes, that PyTorch may keep cached in a referee between two cases."""
 
@@ -52,13 +56,13 @@ class Checker:
             self.report("check", f"{label} ({number}/{len(cases)})")
             begun = evaluation.now()
             with evaluation.phase("check", case=label):
-                verdict = self._check_case(case)
+                verdict = self._check_large(case) if case.phase == "large" else self._check_case(case)
             evaluation.cases.append(JudgedCase(case, verdict, evaluation.now() - begun))
-            if verdict is not PASSED:
+            if verdict is not PASSED and not (case.phase == "large" and verdict.outcome is Outcome.SKIPPED):
                 failed = failed or verdict
                 if not evaluation.job.suite or verdict.outcome.facts.ends_suite or not self.worker.handle.alive():
                     return failed
-        return failed or self._recheck(cases)
+        return failed or self._recheck([case for case in cases if case.phase != "large"])
 
     def _recheck(self, cases: list[Case]) -> Verdict:
         """Repeat cases that were right, with new values and in secret number and order.
@@ -103,6 +107,18 @@ class Checker:
             return True
 
     # --- one call ---
+
+    def _check_large(self, case: Case) -> Verdict:
+        """One call that may need a good part of the device's memory, while nobody else works there."""
+        if words := lacks_memory(bind(self.overload, case), self.resources.memory_gb):
+            return Verdict(Outcome.SKIPPED, words)
+        with self.resources.turns.turn():
+            verdict = self._check_case(case)
+            if self.worker.handle.alive():
+                self.worker.side.unmap()
+            if self.resources.device.type == "cuda":
+                torch.cuda.empty_cache()
+        return verdict
 
     def _check_case(self, case: Case, purpose: str = "", twice: bool = False) -> Verdict:
         """One call of a case. ``purpose`` names its values; the first call, which all candidates get, has none.
@@ -171,3 +187,11 @@ def _with_case(verdict: Verdict, case: Case) -> Verdict:
 def _sizes(case: Case) -> str:
     shown = {name: value for name, value in case.variables.items() if isinstance(value, (int, float, str, bool))}
     return "(" + ", ".join(f"{name}={value}" for name, value in list(shown.items())[:12]) + ")"
+
+
+def lacks_memory(bound: BoundCase, memory_gb: float) -> str:
+    """Why a device of so much memory, in 10^9 bytes, cannot hold a large call; empty where it can."""
+    needed_gb = COPIES * case_bytes(bound) / 1e9
+    if needed_gb <= LARGE_SHARE * memory_gb:
+        return ""
+    return f"needs a GPU with {needed_gb / LARGE_SHARE:.0f} GB, this one has {memory_gb:.0f} GB"

@@ -33,17 +33,19 @@ def choose_preset(overload: Overload, device_kind: DeviceKind, memory_gb: float 
 def expand_cases(
     overload: Overload, device_kind: DeviceKind, memory_gb: float | None, seed: str, optional_dtypes: bool = False
 ) -> list[Case]:
-    """All cases of an overload: check, fuzz drawn from the secret ``seed``, then bench of the preset that fits.
+    """All cases of an overload: check, those for a GPU alone, fuzz drawn from the secret ``seed``, then bench of the
+    preset that fits.
 
     A template that names no dtype becomes one case per required dtype, and per optional one if ``optional_dtypes``.
     The same seed gives the same cases. Raises ExpressionError where a derived variable has no value.
     """
-    return _expanded(overload, [choose_preset(overload, device_kind, memory_gb)], seed, optional_dtypes)
+    preset = choose_preset(overload, device_kind, memory_gb)
+    return _expanded(overload, [preset], seed, optional_dtypes, large=device_kind == "cuda")
 
 
 def expand_for_all_devices(overload: Overload, seed: str) -> list[Case]:
     """The cases of all devices together, in every dtype; those that no device changes come once."""
-    return _expanded(overload, list(overload.bench), seed, optional_dtypes=True)
+    return _expanded(overload, list(overload.bench), seed, optional_dtypes=True, large=True)
 
 
 def bench_cases(overload: Overload, preset: str) -> list[Case]:
@@ -53,17 +55,21 @@ def bench_cases(overload: Overload, preset: str) -> list[Case]:
 
 def judged_dtypes(overload: Overload) -> frozenset[str]:
     """Every dtype that a call of a run comes in, also those that only some calls have."""
-    templates = itertools.chain(overload.check, overload.opinfo, *overload.bench.values())
+    templates = itertools.chain(overload.check, overload.opinfo, overload.large, *overload.bench.values())
     found = {dtype for each in templates for dtype in _template_dtypes(overload, each, overload.dtypes)}
     if overload.fuzz is not None:
         found.update(overload.fuzz.dtypes, overload.fuzz.draw.get("dtype", {}).get("choice", ()))
     return frozenset(found)
 
 
-def _expanded(overload: Overload, presets: Iterable[str], seed: str, optional_dtypes: bool) -> list[Case]:
+def _expanded(
+    overload: Overload, presets: Iterable[str], seed: str, optional_dtypes: bool, *, large: bool
+) -> list[Case]:
     dtypes = overload.dtypes + (overload.optional_dtypes if optional_dtypes else ())
     cases = phase_cases(overload, Phase.CHECK, overload.check, dtypes)
     cases += phase_cases(overload, Phase.OPINFO, overload.opinfo, dtypes)
+    if large:
+        cases += phase_cases(overload, Phase.LARGE, overload.large, dtypes)
     if overload.fuzz is not None:
         rng = random.Random(f"{seed}/{overload.name}")
         drawn = [_fuzz_template(overload, overload.fuzz, rng) for _ in range(overload.fuzz.count)]

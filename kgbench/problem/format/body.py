@@ -139,7 +139,8 @@ class Part:
     def case_nodes(self) -> list[tuple[Node, dict[str, Any]]]:
         """Every case as written, with its values; fuzz counts as one."""
         at = self.cases.at
-        found = [*_listed(at, "check", self.cases.check), *_listed(at, "opinfo", self.cases.opinfo)]
+        lists = {"check": self.cases.check, "opinfo": self.cases.opinfo, "large": self.cases.large}
+        found = [each for key, templates in lists.items() for each in _listed(at, key, templates)]
         if self.cases.fuzz is not None:
             fuzz = self.cases.fuzz.made()
             found.append((self.cases.fuzz.node("draw"), CaseTemplate(fuzz.draw, 0, fuzz.call).written))

@@ -233,6 +233,7 @@ class Bench(Place):
 class Cases(Place):
     check: list[Template] = Field(description="small and awkward calls; at least one")
     opinfo: list[Template] = Field([], description="calls with the shapes of PyTorch's own samples")
+    large: list[Template] = Field([], description="calls for a GPU alone: offsets or sizes that overflow 32 or 16 bits")
     fuzz: FuzzKeys | None = Field(None, description="ranges from which every run draws fresh cases")
     bench: Bench | None = Field(None, description="realistic sizes, timed, by preset")
 

@@ -32,6 +32,7 @@ def judged_overload(part: Part, arguments: tuple[Argument, ...]) -> Overload:
         alias=part.get("alias"),
         equivalent={} if mutants is None else mutants.equivalent,
         opinfo=tuple(part.cases.opinfo),
+        large=tuple(part.cases.large),
         returned_argument=returns if isinstance(returns, str) else "",
         returns=_returned(part),
         values_defined=part.get("values") != "undefined",
