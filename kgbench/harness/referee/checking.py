@@ -25,6 +25,8 @@ COPIES: Final = 5
 """Copies of a call's tensors that judging it takes at most: drawn, handed over, secured, compared, and the answer."""
 LARGE_SHARE: Final = 0.5
 """Share of a device's memory that a call of phase ``large`` may take with all copies."""
+ALONE_BYTES: Final = 1 << 30
+"""Bytes of a large call's tensors from which on nobody else may work on the device meanwhile."""
 CACHED_DEVICE_BYTES: Final = 1 << 30
 """Device memory, in bytes, that PyTorch may keep cached in a referee between two cases."""
 
@@ -109,9 +111,12 @@ class Checker:
     # --- one call ---
 
     def _check_large(self, case: Case) -> Verdict:
-        """One call that may need a good part of the device's memory, while nobody else works there."""
-        if words := lacks_memory(bind(self.overload, case), self.resources.memory_gb):
+        """One call that may need a good part of the device's memory; then nobody else works there."""
+        bound, memory_gb = bind(self.overload, case), self.resources.memory_gb
+        if words := lacks_memory(bound, memory_gb):
             return Verdict(Outcome.SKIPPED, words)
+        if case_bytes(bound) < ALONE_BYTES:
+            return self._check_case(case)
         with self.resources.turns.turn():
             verdict = self._check_case(case)
             if self.worker.handle.alive():
