@@ -58,13 +58,13 @@ class Checker:
             self.report("check", f"{label} ({number}/{len(cases)})")
             begun = evaluation.now()
             with evaluation.phase("check", case=label):
-                verdict = self._check_large(case) if case.phase == "large" else self._check_case(case)
+                verdict = self._check_large(case) if case.phase is Phase.LARGE else self._check_case(case)
             evaluation.cases.append(JudgedCase(case, verdict, evaluation.now() - begun))
-            if verdict is not PASSED and not (case.phase == "large" and verdict.outcome is Outcome.SKIPPED):
+            if verdict is not PASSED and not (case.phase is Phase.LARGE and verdict.outcome is Outcome.SKIPPED):
                 failed = failed or verdict
                 if not evaluation.job.suite or verdict.outcome.facts.ends_suite or not self.worker.handle.alive():
                     return failed
-        return failed or self._recheck([case for case in cases if case.phase != "large"])
+        return failed or self._recheck([case for case in cases if case.phase is not Phase.LARGE])
 
     def _recheck(self, cases: list[Case]) -> Verdict:
         """Repeat cases that were right, with new values and in secret number and order.
