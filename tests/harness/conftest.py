@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kgbench.core import user_modules
 from kgbench.core.paths import answer_dirs, problems_dir
-from kgbench.harness.session import session as session_module
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Deadlines, Session, Settings
 from tests.harness.sessions import SessionOf
@@ -42,8 +40,13 @@ def session_of(fork_server: ForkServer) -> SessionOf:
 
 @pytest.fixture
 def commands_share_it(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that are called in this process have their session on the shared fork server, where that fits."""
-    monkeypatch.setattr(session_module, "Session", partial(Session, server=fork_server))
+    """Whatever opens a session in this process has it on the shared fork server, where that fits."""
+    begin = Session.__init__
+
+    def begin_shared(session: Session, settings: Settings, *, server: ForkServer | None = None) -> None:
+        begin(session, settings, server=server or fork_server)
+
+    monkeypatch.setattr(Session, "__init__", begin_shared)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,14 @@ WAIT_S = 60.0
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """Not the one that all tests share: its processes are counted, and it is killed."""
-    with ForkServer("cpu") as started:
+    folder = tmp_path_factory.mktemp("begun-here")
+    (folder / "numpy.py").write_text("raise SystemExit('a file of the user was imported')\n")
+    with contextlib.chdir(folder):
+        started = ForkServer("cpu")
+        started.start()
+    with started:
         yield started
 
 
@@ -123,10 +129,6 @@ def search_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
-def working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {4711})
 
@@ -135,7 +137,7 @@ def interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
 
 
-@pytest.mark.parametrize("differ", [folders_of_problems, search_path, working_directory, cores, interpreter])
+@pytest.mark.parametrize("differ", [folders_of_problems, search_path, cores, interpreter])
 def test_a_server_fits_no_session_with_other_surroundings(
     differ: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +156,17 @@ def test_no_folders_of_problems_are_the_same_as_none_named(monkeypatch: pytest.M
     server = ForkServer("cpu")
     monkeypatch.setenv(user_modules.VARIABLE, user_modules.as_text([]))
     assert server.fits("cpu")
+
+
+def test_it_serves_from_any_folder_and_imports_nothing_that_lies_there(
+    server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was started where a file is called like a module that it imports, too."""
+    monkeypatch.chdir(tmp_path)
+    with Session(QUICK, server=server) as session:
+        assert session.server is server
+        relative = replace(job(), problem_path=os.path.relpath(job().problem_path))
+        assert session.evaluate(relative).outcome is Outcome.PASSED
 
 
 def test_a_session_with_other_surroundings_starts_and_ends_a_server_of_its_own(

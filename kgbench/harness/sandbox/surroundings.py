@@ -35,7 +35,7 @@ def python() -> tuple[str, ...]:
 
 
 def modules() -> tuple[str, ...]:
-    """Where trusted code is imported from beside Python's own: the working directory, kgbench, own problems."""
+    """Where trusted code is imported from beside Python's own: kgbench, own problems."""
     return _folders([*sys.path, *user_modules.folders()])
 
 

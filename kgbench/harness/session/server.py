@@ -46,8 +46,6 @@ class Surroundings:
     """What a fork server takes over from the program that starts it. Nothing of it can change afterwards."""
 
     python: str
-    folder: str
-    """The working directory: relative paths and Python's own packages are looked up from here."""
     cores: frozenset[int]
     """On which it may run, with all that it forks."""
     variables: Mapping[str, str]
@@ -57,9 +55,9 @@ class Surroundings:
     def present(cls, device_kind: DeviceKind) -> Surroundings:
         """Those of a fork server that this program would start now."""
         variables = environment(device_kind)
-        path = filter(None, (str(IMPORT_ROOT), variables.get("PYTHONPATH", "")))
-        variables["PYTHONPATH"] = os.pathsep.join(path)
-        return cls(sys.executable, os.getcwd(), frozenset(os.sched_getaffinity(0)), variables)
+        named = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
+        variables["PYTHONPATH"] = os.pathsep.join((str(IMPORT_ROOT), *map(os.path.abspath, named)))
+        return cls(sys.executable, frozenset(os.sched_getaffinity(0)), variables)
 
 
 class ForkServer:
@@ -204,8 +202,9 @@ class ForkServer:
         with self._logs.opened("forkserver") as output:
             # In a session of its own, so that Ctrl-C reaches only the coordinator.
             return subprocess.Popen(
-                [self.surroundings.python, "-m", "kgbench.harness.process.fork_server", str(fd)],
-                cwd=self.surroundings.folder,
+                # Outside the user's folder: a file numpy.py there is nobody's numpy.
+                [self.surroundings.python, "-P", "-m", "kgbench.harness.process.fork_server", str(fd)],
+                cwd="/",
                 env=dict(self.surroundings.variables),
                 pass_fds=[fd],
                 stdin=subprocess.DEVNULL,
