@@ -1,6 +1,7 @@
-"""Searches the machine for answers by every way it knows: ``searches.py NEEDLES PATHS [tamper]``; prints what it found.
+"""Searches for answers by every way it knows: ``searches.py NEEDLES PATHS FOLDERS [tamper]``; prints what it found.
 
-A needle is a text that only stands where answers are; a path is one that is worth trying; both are lists in JSON.
+A needle is a text that only stands where answers are; a path is one that is worth trying; a folder is one that is worth
+walking through. All are lists in JSON.
 ``tamper``: also ways that would do harm to a machine on which nothing stops them.
 """
 
@@ -13,7 +14,7 @@ import sys
 
 NEEDLES = [each.encode() for each in json.loads(sys.argv[1])]
 PATHS = json.loads(sys.argv[2])
-SKIPPED = ("/proc", "/sys", "/usr", "/lib", "/lib64", "/etc", "/dev")
+FOLDERS = json.loads(sys.argv[3])
 libc = ctypes.CDLL(None, use_errno=True)
 found = []
 
@@ -37,10 +38,9 @@ def by_name():
 
 
 def by_walking():
-    for folder, names, files in os.walk("/"):
+    for folder, names, files in (each for start in FOLDERS for each in os.walk(start)):
         if all(f"by walking: {path}" in found for path in PATHS):
             return  # nothing is left to be shown
-        names[:] = [name for name in names if os.path.join(folder, name) not in SKIPPED]
         if "site-packages" in folder and "kgbench" not in folder:
             names[:] = [name for name in names if "kgbench" in name]
             continue
@@ -105,7 +105,7 @@ def by_the_disk():
 
 for way in (by_name, by_walking, by_other_processes):
     way()
-if sys.argv[3:] == ["tamper"]:
+if sys.argv[4:] == ["tamper"]:
     for way in (by_tracing, by_unmounting, by_namespaces, by_the_disk):
         way()
 print(json.dumps(sorted(set(found))))
