@@ -86,7 +86,7 @@ def numbered(number: str, text: str) -> str:
 
 
 def shown_path(path: Path | str) -> str:
-    """``path`` relative to the working directory where it lies below it, as it is otherwise."""
+    """``path`` relative to the working directory where it lies below it and that is not ``/``; as it is otherwise."""
     return _shown(str(path), os.getcwd())
 
 
@@ -94,4 +94,4 @@ def shown_path(path: Path | str) -> str:
 def _shown(path: str, here: str) -> str:
     """Reading a problem asks for the same path a hundred times, and links take long to resolve."""
     resolved = Path(path).resolve()
-    return str(resolved.relative_to(here)) if resolved.is_relative_to(here) else path
+    return str(resolved.relative_to(here)) if here != "/" and resolved.is_relative_to(here) else path

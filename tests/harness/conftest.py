@@ -12,7 +12,7 @@ from kgbench.core import user_modules
 from kgbench.core.paths import answer_dirs, problems_dir
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Deadlines, Session, Settings
-from tests.harness.sessions import SessionOf
+from tests.harness.sessions import SessionOf, shared
 
 SHORT = Deadlines(import_s=3.0, compile_s=1.0, case_s=9.0, window_s=5.0, whole_s=60.0)
 """Long enough for a tiny kernel on two busy cores, short enough to wait for one that hangs."""
@@ -39,14 +39,10 @@ def session_of(fork_server: ForkServer) -> SessionOf:
 
 
 @pytest.fixture
-def commands_share_it(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def commands_share_it(fork_server: ForkServer) -> Iterator[None]:
     """Whatever opens a session in this process has it on the shared fork server, where that fits."""
-    begin = Session.__init__
-
-    def begin_shared(session: Session, settings: Settings, *, server: ForkServer | None = None) -> None:
-        begin(session, settings, server=server or fork_server)
-
-    monkeypatch.setattr(Session, "__init__", begin_shared)
+    with shared(fork_server):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -98,5 +94,5 @@ def problem_path() -> Path:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Forget the folders of problems that another test named: the shared fork server was started without them."""
+    """Forget the folders of problems that a command named which another test called in this process."""
     os.environ.pop(user_modules.VARIABLE, None)

@@ -20,6 +20,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
 from kgbench.store.reader import StoredRun, read_run
+from tests.harness.sessions import kgbench
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 KINDS: Final = ("coordinator", "fork server", "referee", "supervisor", "library worker", "candidate worker")
@@ -27,6 +28,12 @@ RIGHT: Final = "def scale(self, factor):\n    return self * factor\n"
 WRONG: Final = "def scale(self, factor):\n    return self + factor\n"
 KERNELS: Final = (RIGHT, WRONG, RIGHT)
 EXPECTED: Final = {0: Outcome.PASSED, 1: Outcome.WRONG_VALUE, 2: Outcome.PASSED}
+RUN: Final = (
+    "run", "--problem-dir", "problems", "--source", "mine", "--model", "dir:kernels", "--device", "cpu", "--jobs", "2",
+    "--policy", "off",  # these kernels leave the work to PyTorch
+)  # fmt: skip
+"""The command over all that a field has."""
+RESUME: Final = ("run", "--resume", "last", "--jobs", "2")
 ENDED_S: Final = 15.0
 """How long the last process of a run may take to be gone; a fork server that still imports torch needs most."""
 
@@ -77,12 +84,14 @@ class Field:
 
     def begin(self, *more: str) -> subprocess.Popen[str]:
         """The command, started. Every process of the run has this folder in its environment."""
-        chosen = ("--problem-dir", "problems", "--source", "mine", "--model", "dir:kernels", "--device", "cpu")
-        chosen += ("--policy", "off")  # these kernels leave the work to PyTorch
-        return self.start("run", *chosen, "--jobs", "2", *more)
+        return self.start(*RUN, *more)
 
     def resume(self) -> subprocess.CompletedProcess[str]:
-        return ended(self.start("run", "--resume", "last", "--jobs", "2"))
+        return ended(self.start(*RESUME))
+
+    def here(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The command in this process, for tests that look for no process of it."""
+        return kgbench(self.folder, command, *arguments, "--out", str(self.out))
 
     def start(self, command: str, *arguments: str) -> subprocess.Popen[str]:
         path = os.pathsep.join((str(ROOT), str(self.folder), os.environ.get("PYTHONPATH", "")))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -121,10 +122,6 @@ def test_sessions_outlive_a_killed_server(server: ForkServer) -> None:
     assert forked(server) == set()
 
 
-def folders_of_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(user_modules.VARIABLE, user_modules.as_text([tmp_path]))
-
-
 def search_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
@@ -137,7 +134,7 @@ def interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
 
 
-@pytest.mark.parametrize("differ", [folders_of_problems, search_path, cores, interpreter])
+@pytest.mark.parametrize("differ", [search_path, cores, interpreter])
 def test_a_server_fits_no_session_with_other_surroundings(
     differ: Callable[[Path, pytest.MonkeyPatch], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,12 +149,6 @@ def test_a_server_fits_no_session_with_other_surroundings(
         assert session.server is not server
 
 
-def test_no_folders_of_problems_are_the_same_as_none_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = ForkServer("cpu")
-    monkeypatch.setenv(user_modules.VARIABLE, user_modules.as_text([]))
-    assert server.fits("cpu")
-
-
 def test_it_serves_from_any_folder_and_imports_nothing_that_lies_there(
     server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,12 +160,61 @@ def test_it_serves_from_any_folder_and_imports_nothing_that_lies_there(
         assert session.evaluate(relative).outcome is Outcome.PASSED
 
 
+OWN: Final = """\
+summary: the same again
+kind: compute
+category: elementwise
+entry: "same(self: Tensor) -> Tensor"
+dtypes: {required: [float32]}
+arguments:
+  self: {access: read, shape: "(n,)", draw: "normal()"}
+cases:
+  check: [{n: 3}]
+  bench: {cpu: [{n: 64}], gpu24: [{n: 64}]}
+baseline: {cuda: "same_library:same", cpu: "same_library:same"}
+reference: "same_library:same"
+tolerance: {rule: rounding}
+doc: out = self * FACTOR
+"""
+LOOKS: Final = """\
+import os
+
+def same(self):
+    assert not [name for name in os.environ if "KGBENCH" in name]
+    import same_library
+"""
+
+
+def test_each_session_imports_from_its_own_folders_of_problems(
+    server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two modules of the same name, and two problems of the same name."""
+    sessions = []
+    with contextlib.ExitStack() as stack:
+        for factor in (2, 3):
+            folder = tmp_path / str(factor)
+            (folder / "mine").mkdir(parents=True)
+            (folder / "mine" / "same.yaml").write_text(OWN)
+            (folder / "same_library.py").write_text(f"def same(self):\n    return self * {factor}\n")
+            monkeypatch.setenv(user_modules.VARIABLE, user_modules.as_text([folder]))
+            sessions.append(stack.enter_context(Session(QUICK, server=server)))
+        for factor, session in zip((2, 3), sessions, strict=True):
+            assert session.server is server
+            path = str(tmp_path / str(factor) / "mine" / "same.yaml")
+            own = Job(path, "mine/same", "test", 0, "def same(self):\n    return self * 3\n")
+            got = session.evaluate(own)
+            assert got.outcome is (Outcome.PASSED if factor == 3 else Outcome.WRONG_VALUE), got.reason
+            assert session.evaluate(replace(own, source=None, trusted="baseline")).outcome is Outcome.PASSED
+            hidden = session.evaluate(replace(own, source=LOOKS))
+            assert "No module named 'same_library'" in hidden.reason, hidden.reason
+
+
 def test_a_session_with_other_surroundings_starts_and_ends_a_server_of_its_own(
     server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.start()
     before = set(processes.descendants(os.getpid()))
-    folders_of_problems(tmp_path, monkeypatch)
+    search_path(tmp_path, monkeypatch)
     with Session(QUICK, server=server) as session:
         assert session.server is not server
         assert session.evaluate(job()).outcome is Outcome.PASSED

@@ -15,7 +15,7 @@ pytest.importorskip("scipy_openblas32")
 from kgbench.cli.main import main
 from kgbench.problem.registry import Registry
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("commands_share_it")]
 DOT = "cublas/cublasSdot_v2"
 ROUTINES = {
     "lacking": "cublasCsyr2_v2",  # OpenBLAS has none.

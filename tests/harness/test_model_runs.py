@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -12,15 +11,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from kgbench.cli.main import main
 from kgbench.problem.registry import Registry
+from tests.harness.sessions import kgbench as called_here
 from tests.wire import Asked, Said, WireServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,21 +58,10 @@ def model(server: WireServer) -> str:
     return f"openai-compatible:{server.url}#scripted"
 
 
-@dataclass(frozen=True)
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def kgbench(folder: Path, *arguments: str, **environment: str) -> Done:
-    """The command in this process, from that folder: starting a fork server takes most of a small run's time."""
+def kgbench(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in this process: starting a fork server takes most of a small run's time."""
     gone = dict.fromkeys(os.environ.keys() - variables({}).keys())
-    with contextlib.chdir(folder):
-        done = CliRunner().invoke(main, arguments, env={**gone, **environment})
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return Done(done.exit_code, done.stdout, done.stderr)
+    return called_here(folder, *arguments, **{**gone, **environment})
 
 
 def variables(more: Mapping[str, str]) -> dict[str, str]:

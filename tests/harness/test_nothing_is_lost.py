@@ -25,7 +25,9 @@ from kgbench.store.reader import read_run
 from tests.harness.living import (
     EXPECTED,
     KINDS,
+    RESUME,
     RIGHT,
+    RUN,
     WRONG,
     Field,
     ended,
@@ -200,9 +202,10 @@ def test_read_only_folder_is_named_and_nothing_is_begun(field: Field) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("commands_share_it")
 def test_torn_last_line_is_left_out_told_and_judged_again(tmp_path: Path) -> None:
     field = Field.make(tmp_path, (WRONG, WRONG))
-    assert ended(field.begin()).returncode == 0
+    assert field.here(*RUN).returncode == 0
     run = field.only_run()
     file = run.path / "results.jsonl"
     whole = file.read_bytes()
@@ -212,11 +215,11 @@ def test_torn_last_line_is_left_out_told_and_judged_again(tmp_path: Path) -> Non
         torn = field.only_run()
         assert torn.results == run.results[:1]
         assert "results.jsonl:2: the last line is cut off and left out" in torn.notes[0]
-    reported = ended(field.start("report", "last"))
+    reported = field.here("report", "last")
     assert reported.returncode == 0, reported.stderr
     assert "results.jsonl:2: the last line is cut off and left out" in reported.stdout + reported.stderr
     assert file.read_bytes() == whole[:-1]  # reading repairs nothing
-    again = field.resume()
+    again = field.here(*RESUME)
     assert again.returncode == 0, again.stderr
     assert field.only_run().results[0] == run.results[0]
     assert outcomes(field.only_run()) == {0: Outcome.WRONG_VALUE, 1: Outcome.WRONG_VALUE}

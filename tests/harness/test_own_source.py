@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.torch
+from kgbench.harness.session.server import ForkServer
+from tests.harness.sessions import kgbench, shared
+
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("commands_share_it")]
 
 LIBRARY = """\
 import torch
@@ -40,17 +40,6 @@ def pausing(self, factor):
 """
 RIGHT = "def scale(self, factor):\n    return self * factor\n"
 CHEAT = "from mine_library import scaled as scale\n"
-
-
-def kgbench(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); from kgbench.cli.main import main; main()",
-    ]
-    return subprocess.run(
-        [*command, str(ROOT), *arguments], cwd=folder, capture_output=True, text=True, timeout=100, check=False
-    )
 
 
 def source_of_its_own(folder: Path) -> Path:
@@ -82,9 +71,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def rows(folder: Path) -> list[dict[str, Any]]:
+def rows(folder: Path, fork_server: ForkServer) -> list[dict[str, Any]]:
     """Results of the right kernel and of the one that imports the library's module."""
-    return judged(folder, "dir:kernels")
+    with shared(fork_server):
+        return judged(folder, "dir:kernels")
 
 
 @pytest.mark.slow

@@ -13,18 +13,11 @@ from pathlib import Path
 import pytest
 
 from kgbench.store.reader import read_run
+from tests.harness.sessions import kgbench
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS = ["aten/mm", "aten/t", "vllm/rms_norm", "cublas/cublasSdot_v2"]
-pytestmark = pytest.mark.torch
-
-
-def kgbench(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "kgbench", *arguments]
-
-
-def finish(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(kgbench(*arguments), cwd=ROOT, capture_output=True, text=True, timeout=150, check=False)
+pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("commands_share_it")]
 
 
 def wait_for_results(out: Path, count: int) -> Path:
@@ -43,12 +36,13 @@ def test_killed_run_is_completed_by_one_of_two_that_try_at_once(tmp_path: Path) 
     out = ("--out", str(tmp_path))
     chosen = ("--problems", ",".join(IDS), "--model", "reference", "--device", "cpu", "--jobs", "1")
     first = subprocess.Popen(
-        kgbench("run", *chosen, *out), cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-    )
+        [sys.executable, "-m", "kgbench", "run", *chosen, *out],
+        cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
     try:
         path = wait_for_results(tmp_path, 1)
         os.kill(first.pid, signal.SIGSTOP)  # so that it does not end meanwhile
-        refused = finish("run", "--resume", "last", *out)
+        refused = kgbench(ROOT, "run", "--resume", "last", *out)
         assert refused.returncode == 2
         assert "another kgbench is writing this run" in refused.stderr
         os.kill(first.pid, signal.SIGKILL)
@@ -58,7 +52,7 @@ def test_killed_run_is_completed_by_one_of_two_that_try_at_once(tmp_path: Path) 
     kept = [each.problem for each in read_run(path).results]
     with (path / "results.jsonl").open("ab") as file:
         file.write(b'{"problem": "aten/t", "outc')
-    done = finish("run", "--resume", "last", *out, "--json")
+    done = kgbench(ROOT, "run", "--resume", "last", *out, "--json")
     assert done.returncode == 0, done.stderr
     results = read_run(path).results
     assert [each.problem for each in results][: len(kept)] == kept

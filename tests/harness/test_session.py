@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +21,14 @@ from kgbench.core.types import Result
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Page
+from kgbench.harness.referee import compiler
 from kgbench.harness.session.pools import DevicePool
 from kgbench.harness.session.retry import NO_ROOM
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.problem.registry import load_problem
 from kgbench.store.reader import read_run
-from tests.harness.living import PROBLEM, RIGHT, Field, ended
+from tests.harness.living import PROBLEM, RIGHT, RUN, Field
 from tests.harness.sessions import SessionOf
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
@@ -70,7 +73,10 @@ def test_sick_device_is_set_aside_and_what_was_at_work_there_is_kept(
 
 
 @pytest.mark.slow
-def test_broken_reference_is_a_harness_error_of_its_own_problem_only(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("commands_share_it")
+def test_broken_reference_is_a_harness_error_of_its_own_problem_only(tmp_path: Path, fork_server: ForkServer) -> None:
+    fork_server.start()
+    before = set(processes.descendants(os.getpid()))
     field = Field.make(tmp_path, (RIGHT,))
     text = PROBLEM.replace('"torch.mul(self, factor)"', '"own_reference:reference"').replace("scale(", "broken(")
     (tmp_path / "problems/mine/broken.yaml").write_text(text, encoding="utf-8")
@@ -78,7 +84,7 @@ def test_broken_reference_is_a_harness_error_of_its_own_problem_only(tmp_path: P
         "def reference(self, factor):\n    raise RuntimeError('the reference is broken')\n", encoding="utf-8"
     )
     (tmp_path / "kernels/mine/broken.py").write_text(RIGHT.replace("scale", "broken"), encoding="utf-8")
-    done = ended(field.begin())
+    done = field.here(*RUN)
     assert done.returncode == 1, done.stderr
     found = {result.problem: result for result in field.only_run().results}
     assert {name: result.outcome for name, result in found.items()} == {
@@ -88,7 +94,38 @@ def test_broken_reference_is_a_harness_error_of_its_own_problem_only(tmp_path: P
     assert "the reference is broken" in found["mine/broken"].reason
     info = json.loads((read_run(field.runs()[0]).path / "run.json").read_text(encoding="utf-8"))
     assert info["status"] == "finished"
-    assert field.left_over() == []
+    assert set(processes.descendants(os.getpid())) - before == set()
+
+
+REFERENCE_THAT_LOOKS: Final = """ |
+  def reference(self, factor):
+      import sys
+      assert "torch._dynamo.eval_frame" not in sys.modules, "imported"
+      return self * factor
+"""
+
+
+def test_a_referee_does_without_torchs_compiler(session_of: SessionOf, tmp_path: Path) -> None:
+    Field.make(tmp_path, (), PROBLEM.replace(' "torch.mul(self, factor)"\n', REFERENCE_THAT_LOOKS))
+    path = str(tmp_path / "problems/mine/scale.yaml")
+    with session_of(Settings(device="cpu", jobs=1, timing=False)) as session:
+        result = session.evaluate(Job(path, "mine/scale", "test", 0, RIGHT))
+    assert result.outcome is Outcome.PASSED, result.reason
+
+
+def test_the_compiler_is_there_for_a_reference_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shown by a package that takes less time to import."""
+    for name in ("wsgiref", "wsgiref.util"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(compiler, "COMPILER", "wsgiref")
+    compiler.put_off()
+    stand_in = importlib.import_module("wsgiref")
+    assert stand_in.disable(RIGHT, True, wrapping=False) is RIGHT
+    assert not hasattr(stand_in, "__file__")
+    assert sys.modules["wsgiref"] is stand_in
+    assert importlib.import_module("wsgiref.util").FileWrapper
+    assert sys.modules["wsgiref"] is not stand_in
+    assert stand_in.util is sys.modules["wsgiref.util"]
 
 
 def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait(session_of: SessionOf) -> None:

@@ -15,7 +15,7 @@ pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench
 from kgbench.cli.main import main
 from kgbench.store.reader import read_run
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(300), pytest.mark.usefixtures("commands_share_it")]
 PROBLEM = """\
 summary: exponential of each element
 kind: compute

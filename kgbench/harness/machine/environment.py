@@ -7,11 +7,10 @@ import sysconfig
 import tempfile
 from typing import Final
 
-from kgbench.core import user_modules
 from kgbench.core.kinds import DeviceKind
 
 ALLOWED: Final = (
-    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ", user_modules.VARIABLE,
+    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ",
 )  # fmt: skip
 """What of the user's environment a worker may see. No key is ever among it."""
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -21,8 +20,6 @@ THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def environment(device_kind: DeviceKind) -> dict[str, str]:
     """Variables for a kind of device. ``TRITON_INTERPRET`` is read when triton is imported, so it is set here."""
     chosen = {name: os.environ[name] for name in ALLOWED if name in os.environ}
-    if not user_modules.folders():
-        chosen.pop(user_modules.VARIABLE, None)  # no folders and no variable mean the same: they are compared
     # Programs that were installed as packages, such as ninja, are found without the environment being activated.
     chosen["PATH"] = os.pathsep.join(filter(None, (chosen.get("PATH"), sysconfig.get_path("scripts"))))
     chosen |= dict.fromkeys(THREADS, "1")

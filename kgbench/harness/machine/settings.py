@@ -113,6 +113,8 @@ class RefereeSettings:
     deadlines: Deadlines
     hidden: tuple[str, ...] = ()
     """Folders that a candidate must not see."""
+    modules: tuple[str, ...] = ()
+    """Folders of the user's own problems, from which trusted code may import."""
     limits: dict[str, int] = field(default_factory=dict)
     timing: bool = True
     number: int = 0

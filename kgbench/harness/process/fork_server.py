@@ -30,11 +30,12 @@ from kgbench.harness.sandbox.probe import probe
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
 
 PRELOADED: Final = (
-    "numpy", "torch", "torch._dynamo", "triton", "triton.language", "cuda.bindings.driver", "cupy",
+    "numpy", "torch", "torch.fx.experimental.symbolic_shapes", "triton", "triton.language", "cuda.bindings.driver",
+    "cupy",
 )  # fmt: skip
 """Modules imported before the first fork, where they are installed, so that no worker waits for them.
 
-Each referee needs ``torch._dynamo``, whose import takes seconds: the first operator on meta tensors loads it.
+Each referee needs ``symbolic_shapes``, whose import takes seconds: the first operator on meta tensors loads it.
 """
 FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
 """Modules that Triton imports when it first compiles for a GPU."""

@@ -17,11 +17,14 @@ import sys
 import tempfile
 import time
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from kgbench.core import user_modules
 from kgbench.harness.candidate import worker
 from kgbench.harness.machine import processes
+from kgbench.harness.sandbox import surroundings
 from kgbench.harness.sandbox.cgroup import Group
 from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_supervisor, enter_worker
 from kgbench.harness.sandbox.plan import Plan
@@ -140,12 +143,15 @@ class Supervisor:
         if self.output_bytes > self.limits["output_bytes"]:
             self.killed_for = self.killed_for or "output"
         pids = processes.descendants(os.getpid())
-        own, resident = processes.memory_bytes(pids)
-        self.peak_bytes = max(self.peak_bytes, resident)
-        if own > self.limits["memory_bytes"] and processes.unshared_bytes(pids) > self.limits["memory_bytes"]:
-            self.killed_for = self.killed_for or "memory"
         if len(pids) > self.limits["processes"]:
             self.killed_for = self.killed_for or "processes"
+        own, resident = processes.memory_bytes(pids)
+        self.peak_bytes = max(self.peak_bytes, resident)
+        # A walk through all maps takes milliseconds per process, in which that cannot fork; who is killed needs none.
+        if self.killed_for or own <= self.limits["memory_bytes"]:
+            return
+        if processes.unshared_bytes(pids) > self.limits["memory_bytes"]:
+            self.killed_for = "memory"
 
     def _kill_tree(self) -> int | None:
         """Kill until nothing is left; the worker's wait status."""
@@ -196,6 +202,7 @@ def _become_worker(
         _set_environment(folder, spec)
         os.chdir(folder)
         stub = _stub(spec["stub"])
+        chosen = replace(chosen, modules=(*chosen.modules, *surroundings.as_called(spec["modules"])))
         enter_worker(chosen, str(folder), tuple(spec["hidden"]), uid, spec["limits"]["processes"])
         end = Channel(socket.socket(fileno=keep), accepts_fds=True)
         worker.run(stub(end, spec["device_kind"], folder))
@@ -218,6 +225,8 @@ def _set_environment(folder: Path, spec: dict[str, Any]) -> None:
     for name in caches:
         os.environ[name] = str(folder / name.lower())
     tempfile.tempdir = None
+    if spec["modules"]:
+        user_modules.offer(spec["modules"])
     if spec["device_uuid"]:
         os.environ["CUDA_VISIBLE_DEVICES"] = spec["device_uuid"]
 

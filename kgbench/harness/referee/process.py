@@ -13,11 +13,13 @@ from typing import Any, Final
 
 import torch
 
+from kgbench.core import user_modules
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.settings import RefereeSettings
 from kgbench.harness.machine.timing_lock import Page, Turns
+from kgbench.harness.referee import compiler
 from kgbench.harness.referee.evaluation import Report
 from kgbench.harness.referee.referee import Referee
 from kgbench.harness.referee.resources import Resources
@@ -40,8 +42,10 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
     coordinator = Channel(socket.socket(fileno=coordinator_fd))
     server = Channel(socket.socket(fileno=server_fd))
     torch.set_num_threads(1)
+    compiler.put_off()
     message = coordinator.receive(60.0)
     settings = RefereeSettings.from_json(message["settings"])
+    user_modules.offer(settings.modules)
     turns = Turns(Page(page_fd), settings.number)
     if settings.trace:
         device = settings.device_uuid or settings.device_kind

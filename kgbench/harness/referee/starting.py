@@ -41,7 +41,7 @@ class Starter:
         settings = self.settings
         place = (settings.device_kind, settings.device_uuid)
         plan, hidden = confinement.plan.to_json(), list(confinement.hidden)
-        spec = worker_spec(role, stub, *place, plan, hidden, confinement.limits)
+        spec = worker_spec(role, stub, *place, plan, hidden, confinement.limits, settings.modules)
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
         try:

@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from kgbench.core import user_modules
-
 _HIDDEN_PACKAGES: Final = ("vllm",)
 """Libraries hidden from candidates: one that calls what it is compared with has written nothing."""
 _LISTS: Final = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME")
@@ -31,12 +29,12 @@ def python() -> tuple[str, ...]:
     """Folders of this interpreter and its packages, and of the compilers and libraries the environment names."""
     named = [path for name in _LISTS for path in os.environ.get(name, "").split(os.pathsep)]
     inside = set(covered())
-    return _folders([*_interpreter(), *(path for path in named if path not in inside)])
+    return as_called([*_interpreter(), *(path for path in named if path not in inside)])
 
 
 def modules() -> tuple[str, ...]:
-    """Where trusted code is imported from beside Python's own: kgbench, own problems."""
-    return _folders([*sys.path, *user_modules.folders()])
+    """Where trusted code is imported from beside Python's own: kgbench's folder. A session adds its own problems'."""
+    return as_called(sys.path)
 
 
 def hidden() -> tuple[str, ...]:
@@ -44,7 +42,7 @@ def hidden() -> tuple[str, ...]:
     places = _package("kgbench")
     for name in _HIDDEN_PACKAGES:
         places += _package(name)
-    return _folders(map(str, places))
+    return as_called(map(str, places))
 
 
 def closed_to_others() -> str | None:
@@ -67,7 +65,7 @@ def _package(name: str) -> list[Path]:
     return [Path(path).resolve() for path in (spec.submodule_search_locations or ())] if spec else []
 
 
-def _folders(paths: Iterable[str]) -> tuple[str, ...]:
+def as_called(paths: Iterable[str]) -> tuple[str, ...]:
     """Those that exist, absolute, as they are called and as they are with links resolved."""
     existing = [path for path in paths if path and os.path.isdir(path)]
     return tuple(sorted({form(path) for path in existing for form in (os.path.abspath, os.path.realpath)}))

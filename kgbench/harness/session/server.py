@@ -49,7 +49,7 @@ class Surroundings:
     cores: frozenset[int]
     """On which it may run, with all that it forks."""
     variables: Mapping[str, str]
-    """Environment variables, among them the folders of a user's own problems."""
+    """Environment variables."""
 
     @classmethod
     def present(cls, device_kind: DeviceKind) -> Surroundings:

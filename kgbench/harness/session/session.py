@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from kgbench.core import user_modules
 from kgbench.core.errors import MachineError
 from kgbench.core.kinds import DeviceKind, PolicyMode
 from kgbench.core.outcomes import Outcome
@@ -289,11 +290,12 @@ class Session:
             self.seed,
             self.deadlines,
             hidden=tuple(str(path) for path in settings.hidden),
+            modules=user_modules.folders(),
             limits=dict(settings.limits or {}),
             timing=settings.timing,
             probe=settings.probe,
             policy=settings.policy,
-            trace=str(settings.trace_dir or ""),
+            trace="" if settings.trace_dir is None else os.path.abspath(settings.trace_dir),
         )
 
     def _start_referee(self, pool: DevicePool, number: int) -> Referee:

@@ -7,6 +7,7 @@ import os
 import secrets
 import select
 import signal
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -254,10 +255,12 @@ def worker_spec(
     plan: dict[str, Any],
     hidden: list[str],
     limits: dict[str, int],
+    modules: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What a fork server needs to start a worker. Trusted roles see baselines, so nothing is hidden from them.
 
     ``stub`` is the dotted path of the class that answers requests there.
+    ``modules``: folders that trusted roles import from, beside kgbench.
     """
     return {
         "role": role,
@@ -266,6 +269,7 @@ def worker_spec(
         "device_uuid": device_uuid,
         "plan": plan,
         "hidden": hidden if role == Role.CANDIDATE else [],
+        "modules": [] if role == Role.CANDIDATE else list(modules),
         "limits": limits,
     }
 
