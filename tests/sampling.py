@@ -80,7 +80,7 @@ def sample() -> Sample:
     if os.environ.get("KGBENCH_TEST_ALL") == "1":
         return Sample(None, frozenset())
     share = int(os.environ.get("KGBENCH_TEST_SHARE") or share_of_run(_git("rev-list", "--count", "HEAD"), _shallow()))
-    return Sample(share % SHARES, changed_problems(_changed_files(), _modules(), share % SHARES))
+    return Sample(share % SHARES, changed_problems(changed_files(), _modules(), share % SHARES))
 
 
 def share_of_run(commits: str, shallow: bool, today: date | None = None) -> int:
@@ -90,7 +90,8 @@ def share_of_run(commits: str, shallow: bool, today: date | None = None) -> int:
     return int(commits) % SHARES
 
 
-def _changed_files() -> list[str]:
+@cache
+def changed_files() -> list[str]:
     """Changed since the branch left its upstream, or within a day where it has not; and what git does not know yet."""
     base = _git("merge-base", "HEAD", "@{upstream}")
     if not base or base == _git("rev-parse", "HEAD"):

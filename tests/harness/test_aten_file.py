@@ -16,7 +16,7 @@ from kgbench.problem.registry import load_problem
 from kgbench.torchtools.aten_draft import file_text
 from kgbench.torchtools.aten_schema import Unknown
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("opinfo")]
 
 
 def kgbench(*arguments: str) -> Result:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,7 +20,8 @@ from kgbench.torchtools.opinfo_samples import NoSamples
 from kgbench.torchtools.opinfo_table import DOCUMENT, NONE, table
 from kgbench.torchtools.opinfo_update import CannotWrite, choose, update, with_list
 
-pytestmark = pytest.mark.torch
+# The import of PyTorch's tests takes seconds, and once will do.
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("opinfo")]
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -82,12 +82,6 @@ def test_an_argument_that_the_format_cannot_say_is_a_refusal() -> None:
     found = opinfo.Samples("linear", calls={"default": []})
     reached = ("default", (Unfit("a tensor of layout torch.sparse_coo"),), {})
     assert opinfo._taken(found, reached, "float32", {}) == "a tensor of layout torch.sparse_coo"
-
-
-def test_every_process_finds_the_same() -> None:
-    code = "from kgbench.torchtools.opinfo import collect; print(collect('add', ['Scalar'], ['float32']).to_json())"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(collect("add", ["Scalar"], ["float32"]).to_json())
 
 
 def test_without_expecttest_the_next_step_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,16 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("expecttest", reason="needs expecttest: pip install 'kgbench[opinfo]'")
 
 from kgbench.cli.main import main
+from kgbench.problem.suites import read_suite
 from kgbench.store.reader import read_run
+from kgbench.torchtools.opinfo import collect
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(300), pytest.mark.usefixtures("commands_share_it")]
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("opinfo"),
+    pytest.mark.usefixtures("commands_share_it"),
+]
 PROBLEM = """\
 summary: exponential of each element
 kind: compute
@@ -69,6 +76,11 @@ def test_a_wrong_call_does_not_hide_the_others(ground: Path) -> None:
     (stored,) = (ground / "runs").iterdir()
     (result,) = read_run(stored).results
     assert [case.outcome for case in result.cases] == ["wrong value", "passed", "passed"]
+    suite = read_suite(stored)
+    assert suite is not None
+    (calls,) = suite.shares[0].calls.values()
+    here = collect("exp", ["default"], ["float32"]).calls["default"]
+    assert [call.text for call in calls] == [call.text for call in here], "every process finds the same samples"
 
 
 def test_a_run_is_gone_on_with_by_its_own_calls(ground: Path) -> None:

@@ -1,12 +1,11 @@
 """What the clock does with real windows on the CPU. What it makes of their times: ``tests/unit/test_estimate.py``.
 
-The reference judges itself on a fifth of the problems, always the same; KGBENCH_REFERENCES=1 takes all.
+The reference judges itself on a run's share of the problems: see tests/sampling.py.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -24,10 +23,10 @@ from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
 from kgbench.problem.registry import Registry, load_problem
 from tests.harness.living import PROBLEM
 from tests.harness.sessions import SessionOf
+from tests.sampling import sample
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
-SHARE = float(os.environ.get("KGBENCH_REFERENCES", "0.2"))
-PROBLEMS = Registry().ids()
+PROBLEMS = [each for each in Registry().ids() if each in sample()]
 
 HEAD = """
 import ctypes, mmap, os, time
@@ -194,7 +193,7 @@ def test_the_whole_deadline_holds_during_timing(session_of: SessionOf, problems:
     assert result.outcome is Outcome.TIMEOUT, result.reason
 
 
-@pytest.mark.parametrize("problem", random.Random("timing").sample(PROBLEMS, round(SHARE * len(PROBLEMS))))
+@pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_trusted_reference_passes(session: Session, problem_path: Path, problem: str) -> None:
     result = session.evaluate(Job(load_problem(problem_path / f"{problem}.yaml"), "reference", trusted="reference"))
     assert result.outcome is Outcome.PASSED, result.reason

@@ -1,7 +1,7 @@
 # problem: aten/bitwise_not
 # outcome: passed
 # device: any
-"""Twenty launches where one would do, each for its share: pauses between kernels are no work of somebody else."""
+"""Eight launches where one would do, each for its share: pauses between kernels are no work of somebody else."""
 
 import torch
 import triton
@@ -18,7 +18,7 @@ def bitwise_not(self):
     x = self.contiguous()
     out = torch.empty_like(x)
     n, block = x.numel(), 1024 if x.is_cuda else 1 << 16
-    share = max(1, triton.cdiv(n, 20))
+    share = max(1, triton.cdiv(n, 8))
     for first in range(0, n, share):
         last = min(first + share, n)
         complement[(triton.cdiv(last - first, block),)](x, out, first, last, BLOCK=block)
