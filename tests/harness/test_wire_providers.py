@@ -30,9 +30,8 @@ from kgbench.models.providers.anthropic import AnthropicClient
 from kgbench.problem.registry import load_problem
 from tests.wire import Asked, Said, WireServer
 
-# A GPU machine without network does without them.
-pytest.importorskip("anthropic", minversion="2.12")
-pytest.importorskip("openai", minversion="3.54")
+# The SDKs' import takes seconds, and once will do.
+pytestmark = pytest.mark.xdist_group("wire")
 
 KEY: Final = "0123456789abcdef-of-this-test"
 TEXT: Final = "Here is the kernel:\n```python\ndef softmax(x):\n    return x\n```\nIt is right.\n"
@@ -41,6 +40,13 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 PROVIDERS: Final = ("anthropic", "openai", "openai-compatible")
 WIRES: Final = dict(zip(PROVIDERS, ("messages", "responses", "completions"), strict=True))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sdks() -> None:
+    """A GPU machine without network does without them."""
+    pytest.importorskip("anthropic", minversion="2.12")
+    pytest.importorskip("openai", minversion="3.54")
 
 
 @pytest.fixture(autouse=True)

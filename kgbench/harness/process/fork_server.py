@@ -176,9 +176,12 @@ def _become_referee(message: Message, fds: list[int]) -> NoReturn:
         module, _, function = message["entry"].partition(":")
         getattr(importlib.import_module(module), function)(fds[1], fds[2], fds[3])
     except BaseException:
-        traceback.print_exc()
+        # A log on a full disk takes nothing; a fork that went on from here would serve as a second fork server.
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
     finally:
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
         os._exit(0)
 
 
