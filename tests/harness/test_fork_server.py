@@ -156,8 +156,7 @@ def test_it_serves_from_any_folder_and_imports_nothing_that_lies_there(
     monkeypatch.chdir(tmp_path)
     with Session(QUICK, server=server) as session:
         assert session.server is server
-        relative = replace(job(), problem_path=os.path.relpath(job().problem_path))
-        assert session.evaluate(relative).outcome is Outcome.PASSED
+        assert session.evaluate(job()).outcome is Outcome.PASSED
 
 
 OWN: Final = """\
@@ -200,8 +199,8 @@ def test_each_session_imports_from_its_own_folders_of_problems(
             sessions.append(stack.enter_context(Session(QUICK, server=server)))
         for factor, session in zip((2, 3), sessions, strict=True):
             assert session.server is server
-            path = str(tmp_path / str(factor) / "mine" / "same.yaml")
-            own = Job(path, "mine/same", "test", 0, "def same(self):\n    return self * 3\n")
+            problem = load_problem(tmp_path / str(factor) / "mine" / "same.yaml")
+            own = Job(problem, "test", 0, "def same(self):\n    return self * 3\n")
             got = session.evaluate(own)
             assert got.outcome is (Outcome.PASSED if factor == 3 else Outcome.WRONG_VALUE), got.reason
             assert session.evaluate(replace(own, source=None, trusted="baseline")).outcome is Outcome.PASSED

@@ -107,9 +107,9 @@ REFERENCE_THAT_LOOKS: Final = """ |
 
 def test_a_referee_does_without_torchs_compiler(session_of: SessionOf, tmp_path: Path) -> None:
     Field.make(tmp_path, (), PROBLEM.replace(' "torch.mul(self, factor)"\n', REFERENCE_THAT_LOOKS))
-    path = str(tmp_path / "problems/mine/scale.yaml")
+    problem = load_problem(tmp_path / "problems/mine/scale.yaml")
     with session_of(Settings(device="cpu", jobs=1, timing=False)) as session:
-        result = session.evaluate(Job(path, "mine/scale", "test", 0, RIGHT))
+        result = session.evaluate(Job(problem, "test", 0, RIGHT))
     assert result.outcome is Outcome.PASSED, result.reason
 
 

@@ -215,9 +215,6 @@ class Session:
     def _judge(self, slot: Slot, job: Job, on_event: OnEvent) -> Result:
         """Raises ProcessLost, OutOfMemory, RefereeGone, DeviceSick; the slot is free again, or gone."""
         asked = False
-        # The referee's working directory is another one.
-        suite = job.suite and os.path.abspath(job.suite)
-        job = replace(job, problem_path=os.path.abspath(job.problem_path), suite=suite)
         if job.source is not None:
             job = replace(job, library_times=slot.pool.known_times(job.problem_id))
         try:
