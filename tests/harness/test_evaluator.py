@@ -91,9 +91,10 @@ def test_an_interrupt_ends_one_check_and_the_next_one_works(evaluator: Evaluator
     assert evaluator.check("aten/t", RIGHT).outcome is Outcome.PASSED
 
 
-def test_close_wakes_those_who_wait_and_leaves_no_process() -> None:
+def test_close_wakes_those_who_wait_and_leaves_no_process(fork_server: ForkServer) -> None:
+    fork_server.start()
     before = set(processes.descendants(os.getpid()))
-    evaluator = Evaluator("cpu", jobs=1, timing=False)
+    evaluator = Evaluator("cpu", jobs=1, timing=False, server=fork_server)
     raised: list[BaseException] = []
 
     def check() -> None:

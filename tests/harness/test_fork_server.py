@@ -25,7 +25,8 @@ from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.problem.registry import load_problem
 from tests.harness.living import wait_until
 
-pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
+# One worker starts the server of this module; the last test closes it.
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(180), pytest.mark.xdist_group("fork server")]
 
 T = "def t(self):\n    return self.t()\n"
 SLEEPS = f"import time\ntime.sleep(600)\n{T}"
@@ -224,9 +225,8 @@ def test_a_session_with_other_surroundings_starts_and_ends_a_server_of_its_own(
     assert server.pid is not None
 
 
-def test_a_server_that_was_closed_serves_nobody() -> None:
-    server = ForkServer("cpu")
-    with Session(QUICK, server=server) as session:  # started by the first session that needs it
+def test_a_server_that_was_closed_serves_nobody(server: ForkServer) -> None:
+    with Session(QUICK, server=server) as session:
         server.close()
         assert server.pid is None
         with pytest.raises(SessionClosed, match="the fork server was closed"):

@@ -12,7 +12,12 @@ import pytest
 from kgbench.harness.session.server import ForkServer
 from tests.harness.sessions import kgbench, shared
 
-pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("commands_share_it")]
+# The run of this module is looked at by several tests.
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.xdist_group("own source"),
+    pytest.mark.usefixtures("commands_share_it"),
+]
 
 LIBRARY = """\
 import torch

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -144,7 +144,17 @@ class TestCoordinator:
         carry_out(chosen, session)
         assert counts == [0, 1]
 
+    @pytest.fixture
+    def heard(self, number: signal.Signals) -> Iterator[None]:
+        """Also where these tests run below nohup, which has SIGHUP ignored."""
+        before = signal.getsignal(number)
+        if before is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+        yield
+        signal.signal(number, before)
+
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    @pytest.mark.usefixtures("heard")
     def test_signal_ends_the_run_and_keeps_what_is_finished(self, tmp_path: Path, number: signal.Signals) -> None:
         chosen = plan(tmp_path, "a", "b", "c")
         before = signal.getsignal(number)
