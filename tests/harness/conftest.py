@@ -65,7 +65,7 @@ def impatient(session_of: SessionOf, tmp_path_factory: pytest.TempPathFactory) -
         log_dir=log_dir,
         hidden=answer_dirs(),
         deadlines=SHORT,
-        limits={"memory_bytes": 1 << 30, "output_bytes": 16 << 20, "processes": 64},
+        limits={"memory_bytes": 1 << 30, "output_bytes": 16 << 20, "processes": 32},
     )
     with session_of(settings) as opened:
         yield opened

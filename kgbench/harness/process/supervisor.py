@@ -33,9 +33,11 @@ from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
 TICK_S: Final = 0.1
 """Seconds between two looks at the tree's memory and number of processes."""
 WALKS: Final = 4
-"""Processes of the tree whose maps are walked in one look. A walk takes 10 ms, and of the time of a device's cores a
-supervisor gets no more than each process of a tree that forks without end.
+"""Processes of the tree whose maps are walked in one look. A walk takes 10 ms and waits for a fork to end, and of the
+cores a supervisor gets no more than each process of a tree that forks without end.
 """
+LOOKS_PER_WALK: Final = 10
+"""Looks of which one walks through maps, where the tree holds more than its limit with what its processes inherited."""
 TAIL_BYTES: Final = 64 << 10
 """Bytes kept of the end of a worker's output."""
 KILL_DEADLINE_S: Final = 10.0
@@ -56,6 +58,9 @@ class Supervisor:
         self.peak_bytes = 0
         self.killed_for = ""
         self.worker_pid = 0
+        self.inherited_bytes = processes.memory_bytes([os.getpid()])[0]
+        """Resident bytes of the fork server, which each process of the tree begins with."""
+        self.looks = 0
         self.walked: dict[int, tuple[float, int]] = {}
         """By process of the tree, when its maps were walked and the bytes that it needs."""
 
@@ -151,11 +156,15 @@ class Supervisor:
         pids = processes.descendants(os.getpid())
         if len(pids) > self.limits["processes"]:
             self.killed_for = self.killed_for or "processes"
-        own, resident = processes.memory_bytes(pids)
-        self.peak_bytes = max(self.peak_bytes, resident)
-        if self.killed_for or own <= self.limits["memory_bytes"]:
+        held = [processes.memory_bytes([pid]) for pid in pids]
+        self.peak_bytes = max([self.peak_bytes, *(resident for _, resident in held)])
+        self.looks += 1
+        limit = self.limits["memory_bytes"]
+        if self.killed_for or sum(own for own, _ in held) <= limit:
             return
-        if self._unshared_bytes(pids) > self.limits["memory_bytes"]:
+        # What all inherited counts once, until each of them has written to it.
+        taken = sum(max(0, own - self.inherited_bytes) for own, _ in held)
+        if (taken > limit or self.looks % LOOKS_PER_WALK == 0) and self._unshared_bytes(pids) > limit:
             self.killed_for = "memory"
 
     def _unshared_bytes(self, pids: list[int]) -> int:
