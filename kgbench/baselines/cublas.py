@@ -26,6 +26,7 @@ from kgbench.baselines.routines import (
     version_text,
 )
 from kgbench.core.kinds import DeviceKind
+from kgbench.problem.blas import split
 
 WORKSPACE_BYTES: Final = 32 * 1024 * 1024
 """Workspace in bytes, as cuBLAS recommends on Hopper (cublasSetWorkspace); a smaller one forbids some kernels."""
@@ -77,8 +78,9 @@ def load(name: str, device_kind: DeviceKind) -> Baseline:
     if device_kind != DeviceKind.CUDA or not torch.cuda.is_available():
         raise Unavailable("cuBLAS needs an NVIDIA GPU and a CUDA build of torch; on a CPU the baseline is openblas:")
     session = _session()
-    if not hasattr(session.library, name):
-        raise Unavailable(f"{session.path} has no {name}; a newer cuBLAS may")
+    routine, _ = split(name)
+    if not hasattr(session.library, routine):
+        raise Unavailable(f"{session.path} has no {routine}; a newer cuBLAS may")
     notes = {
         "math_mode": "CUBLAS_DEFAULT_MATH, TF32 off, no reduced-precision reduction",
         "pointer_mode": "results on the device" if "r" in signature else "scalars on the host",
@@ -156,7 +158,8 @@ def _session() -> Session:
 def _caller(session: Session, name: str, signature: str) -> Callable[..., None]:
     """The routine as a function of the entry's arguments."""
     slots = [_slot(letter) for letter in signature]
-    function = session.function(name, [argtype for argtype, _ in slots])
+    routine, _ = split(name)
+    function = session.function(routine, [argtype for argtype, _ in slots])
     converters = tuple(convert for _, convert in slots)
     pointer_mode = POINTER_MODE_DEVICE if "r" in signature else POINTER_MODE_HOST
     prepare, handle = session.prepare, session.handle
@@ -169,9 +172,9 @@ def _caller(session: Session, name: str, signature: str) -> Callable[..., None]:
             raise misfit(name, error) from error
         status = function(handle, *converted)
         if status:
-            check(status, name)
+            check(status, routine)
 
-    call.__name__ = name
+    call.__name__ = routine
     return call
 
 

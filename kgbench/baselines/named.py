@@ -1,48 +1,147 @@
-"""Whether the functions and routines that a problem file names are there, told without importing them or torch."""
+"""Whether all that a problem file names is there, told without importing it, torch or a library.
+
+What cannot be told so is said: ``Named.later`` where torch knows it (``torchtools/library_names.py``), ``Named.unseen``
+where nothing here does.
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from kgbench.baselines.routines import ROUTINES
+from kgbench.baselines import cblas_api, cublas_api
+from kgbench.baselines.routines import ROUTINES, letters
+from kgbench.baselines.vllm_operators import OPERATORS, operator_of
 from kgbench.core import syntax
+from kgbench.core.errors import ProblemFileError, ProblemFileErrors
 from kgbench.core.names import did_you_mean
+from kgbench.problem import blas, schemas
+from kgbench.problem.format.file import key_line
 from kgbench.problem.format.leaves import DOTTED
 from kgbench.problem.model import Overload
 
+NO_VLLM: Final = "vLLM is not installed here, so its own declaration was not read"
+NO_HEADER: Final = "scipy-openblas32 is not installed here"
 
-def named_targets(overload: Overload) -> Iterator[tuple[str, str]]:
-    """Key and target of everything that the file of an overload names, or that follows from its name."""
-    yield from (("baseline", target) for target in dict.fromkeys(overload.baseline.values()))
+
+@dataclass(frozen=True)
+class Named:
+    """One thing that a problem file names, or that follows from its name."""
+
+    key: str
+    target: str
+    wrong: str = ""
+    """What is not there, or does not fit the entry."""
+    later: bool = False
+    """Torch has to be asked, or the module imported."""
+    unseen: str = ""
+    """Why a part of it could not be looked at on this machine."""
+
+
+def what_is_wrong(path: Path, found: Iterable[tuple[str, Named]]) -> ProblemFileError | ProblemFileErrors | None:
+    """One error about all that is wrong in a problem's file; ``found`` is by overload."""
+    wrong: dict[tuple[int, str], ProblemFileError] = {}
+    for overload, each in found:
+        if each.wrong:
+            line = key_line(path, overload, each.key)
+            error = ProblemFileError("KGB247", path, line, each.key, f"'{each.target}': {each.wrong}")
+            wrong.setdefault((line, each.key), error)
+    errors = [wrong[place] for place in sorted(wrong)]
+    return errors[0] if len(errors) == 1 else ProblemFileErrors(errors) if errors else None
+
+
+def looked_up(overload: Overload, folders: Sequence[Path]) -> Iterator[Named]:
+    """Everything that an overload names. ``folders`` come before installed packages: those of the user's problems."""
+    for target in dict.fromkeys(overload.baseline.values()):
+        owner, _, name = target.partition(":")
+        if owner == "aten":
+            yield Named("baseline", target, later=True)
+        elif owner == "vllm":
+            yield _vllm(target, name, overload)
+        elif blas.is_routine(target):
+            yield _routine(target, owner, name, overload)
+        else:
+            yield _function("baseline", target, tuple(folders))
     reference = overload.reference if DOTTED.match(overload.reference) else None
     paths = {
         "fallback": overload.fallback, "reference": reference, "prepare": overload.prepare,
         "canonical": overload.canonical,
     }  # fmt: skip
-    yield from ((key, path) for key, path in paths.items() if path)
+    yield from (_function(key, path, tuple(folders)) for key, path in paths.items() if path)
 
 
-def why_missing(target: str, folders: Sequence[Path]) -> str:
-    """What is not there; empty where all is, and for operators of ATen and vLLM, which only these know.
-
-    ``folders`` are looked through before the installed packages: those that hold the user's problems.
-    """
+def where_to_look(target: str) -> str:
+    """Where it stands how a target is called, for somebody whose call of it crashed; empty for PyTorch's own."""
     owner, _, name = target.partition(":")
-    if owner in ("aten", "vllm"):
+    if owner == "aten":
         return ""
-    if owner in ("cublas", "openblas"):
-        return "" if name in ROUTINES else f"no routine '{name}' is known; {did_you_mean(name, ROUTINES)}"
-    path = _source(owner, tuple(folders))
+    if owner != "vllm" and not blas.is_routine(target):
+        return f"look at {target}"
+    short, own = blas.split(name)
+    table = "vllm_operators.py" if owner == "vllm" else "routines.py"
+    return f"look at {'the key signature in its file' if own else f'the row of {short} in baselines/{table}'}"
+
+
+def _routine(target: str, owner: str, name: str, overload: Overload) -> Named:
+    """A BLAS routine: its signature against the header's declaration, the entry and, of OpenBLAS, cblas.h."""
+    routine, own = blas.split(name)
+    if not own and routine not in ROUTINES:
+        known = did_you_mean(routine, (*ROUTINES, *cublas_api.known_routines()))
+        step = f"add the key signature, or its row to baselines/routines.py; {known}"
+        return Named("baseline", target, f"no signature of a routine '{routine}' is known; {step}")
+    key = "signature" if own else "baseline"
+    try:
+        found = letters(name)
+    except ValueError as error:
+        return Named(key, target, str(error))
+    if why := blas.entry_difference(found, overload.signature.parameters):
+        return Named(key, target, f"entry does not fit the routine's '{found}': {why}")
+    if owner == "openblas":
+        wrong, unseen = cblas_api.why_not(routine, found), cblas_api.lacking(routine, found)
+        return Named(key, target, wrong, unseen=NO_HEADER if cblas_api.header() is None else unseen)
+    if cublas_api.declared(routine) is None:
+        return Named(key, target, unseen=f"cuBLAS {cublas_api.VERSION} declares no {routine}; a newer one may")
+    return Named(key, target)
+
+
+def _vllm(target: str, name: str, overload: Overload) -> Named:
+    """An operator of vLLM: its row or own schema against the entry, and against the library where it is installed."""
+    _, own = blas.split(name)
+    try:
+        operator = operator_of(name)
+    except ValueError as error:
+        near = did_you_mean(name, OPERATORS)
+        return Named("signature" if own else "baseline", target, f"{error}; {near}")
+    parameters = operator.entry or operator.registrations[0].parameters
+    if why := schemas.entry_difference(parameters, overload.signature.parameters):
+        source = "the operator's schema" if own else "its row in baselines/vllm_operators.py"
+        return Named("signature" if own else "baseline", target, f"entry does not fit {source}: {why}")
+    is_installed = importlib.util.find_spec("vllm") is not None
+    return Named("baseline", target, later=is_installed, unseen="" if is_installed else NO_VLLM)
+
+
+def _function(key: str, target: str, folders: tuple[Path, ...]) -> Named:
+    """``package.module:function``."""
+    owner, _, name = target.partition(":")
+    path = _source(owner, folders)
     if path is None:
-        return f"there is no module '{owner}'"
+        return Named(key, target, f"there is no module '{owner}'")
     names = _names(path)
-    return (
-        "" if not names or name in names else f"{owner} has no function '{name}'; {did_you_mean(name, sorted(names))}"
-    )
+    if not names:
+        return Named(key, target, later=True)
+    known = name in names
+    return Named(key, target, "" if known else f"{owner} has no function '{name}'; {did_you_mean(name, sorted(names))}")
+
+
+def function_names(module: str) -> frozenset[str]:
+    """What a module of ours defines at its top level, without importing it."""
+    path = _source(module, ())
+    return frozenset() if path is None else _names(path)
 
 
 def _source(module: str, folders: tuple[Path, ...]) -> Path | None:
@@ -61,7 +160,7 @@ def _source(module: str, folders: tuple[Path, ...]) -> Path | None:
 
 @functools.cache
 def _names(path: Path) -> frozenset[str]:
-    """What a module defines or imports at its top level; empty where its text does not tell."""
+    """What a module defines or imports at its top level; empty where its text does not tell all of it."""
     if path.suffix != ".py":
         return frozenset()
     found: set[str] = set()

@@ -12,7 +12,6 @@ import ctypes
 import functools
 import importlib
 import importlib.util
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,12 @@ from typing import Any, Final
 
 import torch
 
+from kgbench.baselines import cblas_api
+from kgbench.baselines.cblas_api import NAME, why_not
 from kgbench.baselines.registry import Baseline, Unavailable
 from kgbench.baselines.routines import complex_scalar, letters, misfit
 from kgbench.core.kinds import DeviceKind
+from kgbench.problem.blas import split
 
 COLUMN_MAJOR: Final = 102
 _LARGEST_INT: Final = 2**31 - 1
@@ -42,8 +44,6 @@ _DTYPES: Final = {
     "c": torch.complex64,
     "z": torch.complex128,
 }
-_NAME: Final = re.compile(r"cublas([HSDCZ])([a-z0-9]+?)(?:_v2|Batched|StridedBatched|Ex)?(?:_64)?")
-_WITHOUT_ORDER: Final = ("copy", "swap", "scal", "axpy", "asum", "dot", "dotu", "dotc")
 _ONE_MATRIX: Final = str.maketrans({"a": "p", "I": "i", "h": "s", "l": None})
 """Letters of a signature in the routine that is called for one matrix."""
 
@@ -60,18 +60,23 @@ class _Kernel:
 def load(name: str, device_kind: DeviceKind) -> Baseline:
     """What OpenBLAS has for the cuBLAS routine ``name``, on CPU tensors.
 
-    Raises ``Unavailable`` without the wheel or on a GPU, ``ValueError`` for a routine without a row.
+    Raises ``Unavailable`` without the wheel or on a GPU, ``ValueError`` for a routine without a signature, or with one
+    that is not as cblas.h declares the function.
     """
     signature = letters(name)
     if device_kind != DeviceKind.CPU:
         raise Unavailable("OpenBLAS works on host memory; on a GPU the baseline is cublas:")
-    found = _NAME.fullmatch(name)
+    routine, _ = split(name)
+    found = NAME.fullmatch(routine)
     if found is None:
-        raise ValueError(f"openblas:{name}: not cublas, a precision of HSDCZ and a routine; see baselines/openblas.py")
+        raise ValueError(f"openblas:{routine}: {why_not(routine, signature)}")
     library = _library()
-    is_batched = "l" in signature or "a" in signature
+    is_batched = cblas_api.is_batched(signature)
     single = (signature[:-1] if is_batched else signature).translate(_ONE_MATRIX)
-    kernel = _kernel(library, found[1].lower(), found[2], single)
+    try:
+        kernel = _kernel(library, found[1].lower(), found[2], single)
+    except ValueError as error:
+        raise misfit(name, error) from error
     notes = {"symbol": f"{kernel.symbols}, once per matrix" if is_batched else kernel.symbols, "threads": "1"}
     call = _batch_entry(kernel, signature, name) if is_batched else _entry(kernel, name)
     return Baseline(call=call, library=_version(library), notes=notes)
@@ -145,13 +150,10 @@ def _batch_entry(kernel: _Kernel, signature: str, name: str) -> Callable[..., No
 
 
 def _kernel(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _Kernel:
-    if stem == "gemm" and (precision == "h" or (precision == "s" and "e" in signature)):
-        return _converted_gemm(library, precision, signature)
-    if stem == "symv" and precision in _COMPLEX:
-        return _complex_symv(library, precision, signature)
-    if stem in ("geam", "dgmm"):
-        return (_geam if stem == "geam" else _dgmm)(library, precision, signature)
-    return _cblas(library, precision, stem, signature)
+    if not cblas_api.is_composed(precision, stem, signature):
+        return _cblas(library, precision, stem, signature)
+    made = {"gemm": _converted_gemm, "symv": _complex_symv, "geam": _geam, "dgmm": _dgmm}[stem]
+    return made(library, precision, signature)
 
 
 def _cblas(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _Kernel:
@@ -162,11 +164,12 @@ def _cblas(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _
         plain = _cblas(library, precision, stem, signature.replace("e", ""))
         return _without(plain, typed, len(signature))
     returns = signature.endswith("r") and precision in _REAL
-    suffix = "_sub" if signature.endswith("r") and not returns else ""
-    symbol = f"cblas_{precision}{stem}{suffix}"
-    order = () if stem in _WITHOUT_ORDER else (ctypes.c_int,)
+    symbol = cblas_api.symbol(precision, stem, signature)
+    order = (ctypes.c_int,) if cblas_api.has_matrix(signature) else ()
     slots = [_slot(letter) for letter in (signature[:-1] if returns else signature)]
     function = _function(library, symbol, [*order, *(argtype for argtype, _ in slots)])
+    if why := cblas_api.difference(symbol, signature):
+        raise ValueError(why)
     converters = tuple(convert for _, convert in slots)
     if order:
         function = functools.partial(function, COLUMN_MAJOR)

@@ -1,8 +1,8 @@
 """The BLAS routines as data that both callers read: one signature row per family, and the status codes.
 
-``cublas.py`` turns a row into a ctypes call of libcublas, ``openblas.py`` into one of OpenBLAS. A routine that takes
-the usual kinds of argument is added by adding its row here; nothing else changes. A test compares every row with
-what NVIDIA's header declares.
+``cublas.py`` turns a signature into a ctypes call of libcublas, ``openblas.py`` into one of OpenBLAS. A routine without
+a row brings its signature in its problem's file, under the key ``signature``. Either is held against what NVIDIA's
+header declares before anything is called.
 """
 
 from __future__ import annotations
@@ -12,27 +12,11 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-KINDS: Final = {
-    "T": "transpose flag: 'N', 'T' or 'C'",
-    "U": "triangle flag: 'U' or 'L'",
-    "L": "side flag: 'L' or 'R'",
-    "D": "diagonal flag: 'U' (unit) or 'N'",
-    "i": "32-bit integer: a size, a leading dimension, an increment",
-    "I": "the same as a 64-bit integer, in the routines that end in _64",
-    "l": "64-bit integer: a stride between matrices of a batch",
-    "h": "float16 scalar in host memory (a Python number)",
-    "s": "float32 scalar in host memory",
-    "d": "float64 scalar in host memory",
-    "c": "complex64 scalar in host memory",
-    "z": "complex128 scalar in host memory",
-    "p": "tensor: storage",
-    "a": "array of pointers: an int64 tensor of addresses",
-    "e": "type of a matrix's elements: a torch.dtype",
-    "r": "tensor of one element that receives a scalar result",
-}
+from kgbench.baselines import cublas_api
+from kgbench.problem import blas
 
 FAMILIES: Final = (
-    # Name with {} for the precision, precisions, and a letter of KINDS per argument; x is the precision's scalar.
+    # Name with {} for the precision, precisions, and a letter of kgbench/problem/blas.py per argument.
     ("cublas{}copy_v2", "SDCZ", "i pi pi"),
     ("cublas{}swap_v2", "SDCZ", "i pi pi"),
     ("cublas{}scal_v2", "SDCZ", "i x pi"),
@@ -80,9 +64,9 @@ def _expanded() -> dict[str, str]:
     found = {}
     for pattern, precisions, row in FAMILIES:
         for precision in precisions:
-            signature = row.replace("x", precision.lower()).replace(" ", "")
-            found[pattern.format(precision)] = signature
-            found[pattern.format(precision) + "_64"] = signature.replace("i", "I")
+            routine = pattern.format(precision)
+            found[routine] = blas.resolved(row, routine)
+            found[f"{routine}_64"] = found[routine].replace("i", "I")
     return found
 
 
@@ -103,18 +87,41 @@ STATUS: Final = {
 
 
 def letters(name: str) -> str:
-    """One letter of KINDS per argument, in the entry's order; raises ``ValueError`` for a routine without a row."""
-    try:
-        return ROUTINES[name]
-    except KeyError:
-        raise ValueError(f"{name}: no signature is known; add its row to FAMILIES in baselines/routines.py") from None
+    """One letter of ``problem.blas.LETTERS`` per argument, in the entry's order.
+
+    ``name`` is what follows the colon in a target: ``cublasSgemm_v2``, or ``cublasSrot_v2(i pi pi x x)`` for a routine
+    that brings its signature. Raises ``ValueError`` where no signature is known, where there are two that differ, and
+    where one cannot be what cuBLAS's header declares.
+    """
+    routine, own = blas.split(name)
+    row = ROUTINES.get(routine, "")
+    if not own and not row:
+        raise ValueError(
+            f"{routine}: no signature is known; add its row to FAMILIES in baselines/routines.py, or the key signature "
+            "to the problem's file"
+        )
+    found = blas.resolved(own, routine) if own else row
+    if own and row and found != row:
+        raise ValueError(f"{routine}: the key signature says '{found}', and its row in baselines/routines.py '{row}'")
+    if why := cublas_api.difference(routine, found):
+        raise ValueError(f"{routine}: {_source(name)} cannot be right: {why}")
+    return found
 
 
 def misfit(name: str, error: Exception) -> ValueError:
-    """What is raised where the arguments of a call cannot be converted as the routine's row says."""
-    row = ROUTINES.get(name, "")
-    words = f"{name}: the entry's arguments do not fit '{row}', its row in baselines/routines.py"
-    return ValueError(f"{words}: {error}; correct the row, or name another routine as the problem's baseline")
+    """What is raised where the arguments of a call cannot be converted as the routine's signature says."""
+    routine, own = blas.split(name)
+    words = f"{routine}: the entry's arguments do not fit {_source(name)}"
+    step = "correct the signature" if own else "correct the row"
+    return ValueError(f"{words}: {error}; {step}, or name another routine as the problem's baseline")
+
+
+def _source(name: str) -> str:
+    """``'ipipiss', the key signature of the problem's file``."""
+    routine, own = blas.split(name)
+    if own:
+        return f"'{blas.resolved(own, routine)}', the key signature of the problem's file"
+    return f"'{ROUTINES.get(routine, '')}', its row in baselines/routines.py"
 
 
 def status_name(status: int) -> str:

@@ -18,8 +18,9 @@ from typing import Final
 import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
-from kgbench.baselines.vllm_operators import OPERATORS, Operator, Registration
+from kgbench.baselines.vllm_operators import Operator, Registration, operator_of
 from kgbench.core.kinds import DeviceKind
+from kgbench.problem import blas
 from kgbench.problem.model import Needs
 
 INSTALL_HINT: Final = "install the vllm wheel that was built for this torch (pip install vllm)"
@@ -31,24 +32,32 @@ def load(name: str, device_kind: DeviceKind) -> Baseline:
     Raises ``Unavailable`` without a GPU, without vLLM or with a vLLM that declares it otherwise, ``ValueError`` for a
     name without a row.
     """
-    if name not in OPERATORS:
-        raise ValueError(f"vllm:{name}: no operator is known; add its row to OPERATORS in baselines/vllm_operators.py")
+    operator, short = operator_of(name), blas.split(name)[0]
     if device_kind != DeviceKind.CUDA or not torch.cuda.is_available():
         raise Unavailable("vLLM's compiled operators need an NVIDIA GPU")
     failures = _load_libraries()
-    operator, version = OPERATORS[name], _version()
+    version = _version()
     if operator.capability is not None:
-        _check_capability(operator.capability, f"{version}'s {name}")
-    registered = {each.name: _registered(each.name) for each in operator.registrations}
-    schemas = {key: str(overload._schema) for key, overload in registered.items() if overload is not None}
-    found, reason = choose(name, operator, schemas, version)
+        _check_capability(operator.capability, f"{version}'s {short}")
+    schemas, _ = registered_schemas(operator)
+    found, reason = choose(short, operator, schemas, version)
     if found is None:
         tried = "; ".join(f"{file} did not load: {why}" for file, why in failures.items())
         raise Unavailable(f"{reason} ({tried}; {INSTALL_HINT})" if tried else reason)
-    overload = registered[found.name]
+    overload = registered(found.name)
     assert overload is not None
     call = found.adapter(overload) if found.adapter else overload
     return Baseline(call=call, library=version, notes={"operator": found.name})
+
+
+def registered_schemas(operator: Operator) -> tuple[dict[str, str], str]:
+    """By registered name the schemas of an operator's registrations that the installed vLLM has, and its version.
+
+    Needs no GPU. Raises ``Unavailable`` without vLLM.
+    """
+    _load_libraries()
+    found = {each.name: registered(each.name) for each in operator.registrations}
+    return {name: str(overload._schema) for name, overload in found.items() if overload is not None}, _version()
 
 
 def choose(name: str, operator: Operator, schemas: Mapping[str, str], version: str) -> tuple[Registration | None, str]:
@@ -119,7 +128,14 @@ def _load_libraries() -> dict[str, str]:
     return failures
 
 
-def _registered(name: str) -> torch._ops.OpOverload | None:
+def loaded_version() -> str:
+    """Name and version of the installed vLLM, whose libraries are loaded. Raises ``Unavailable`` without one."""
+    _load_libraries()
+    return _version()
+
+
+def registered(name: str) -> torch._ops.OpOverload | None:
+    """The operator ``namespace::name`` of a loaded library; None where there is none."""
     namespace, _, operator = name.partition("::")
     packet = getattr(getattr(torch.ops, namespace), operator, None)
     return None if packet is None else packet.default

@@ -6,11 +6,12 @@ must have defaults. A row names several registrations where versions differ; the
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import torch
+from kgbench.problem import blas, schemas
 
 Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -46,16 +47,19 @@ class Operator:
 
 def _each_expert(operator: Callable[..., Any]) -> Callable[..., Any]:
     """vLLM's own functions of this name go over the experts one by one, too."""
+    stack = importlib.import_module("torch").stack  # by whoever calls it; reading the table needs no torch
 
-    def call(b_q_weight: torch.Tensor, perm: torch.Tensor, *sizes: Any) -> torch.Tensor:
-        return torch.stack([operator(b_q_weight[e], perm[e], *sizes) for e in range(b_q_weight.shape[0])])
+    def call(b_q_weight: Any, perm: Any, *sizes: Any) -> Any:
+        return stack([operator(b_q_weight[e], perm[e], *sizes) for e in range(b_q_weight.shape[0])])
 
     return call
 
 
 def _each_expert_unpermuted(operator: Callable[..., Any]) -> Callable[..., Any]:
-    def call(b_q_weight: torch.Tensor, perm: torch.Tensor, *sizes: Any) -> torch.Tensor:
-        return torch.stack([operator(b_q_weight[e], *sizes) for e in range(b_q_weight.shape[0])])
+    stack = importlib.import_module("torch").stack  # by whoever calls it; reading the table needs no torch
+
+    def call(b_q_weight: Any, perm: Any, *sizes: Any) -> Any:
+        return stack([operator(b_q_weight[e], *sizes) for e in range(b_q_weight.shape[0])])
 
     return call
 
@@ -63,13 +67,32 @@ def _each_expert_unpermuted(operator: Callable[..., Any]) -> Callable[..., Any]:
 def _without_block_size(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Before 0.20 the operator read the size of a block from the tensors."""
 
-    def call(src: torch.Tensor, dst: torch.Tensor, block_size_in_bytes: int, block_mapping: torch.Tensor) -> Any:
+    def call(src: Any, dst: Any, block_size_in_bytes: int, block_mapping: Any) -> Any:
         return operator(src, dst, block_mapping)
 
     return call
 
 
 # --- the table ---
+
+
+def operator_of(name: str) -> Operator:
+    """The row of ``name``, or what a name that brings its schema says: ``silu_and_mul(_C::silu_and_mul(…) -> ())``.
+
+    Raises ``ValueError`` where there is neither, where there are both, and where the schema is none.
+    """
+    short, own = blas.split(name)
+    if not own:
+        if short in OPERATORS:
+            return OPERATORS[short]
+        raise ValueError(
+            f"vllm:{short}: no operator is known; add its row to OPERATORS in baselines/vllm_operators.py, or the key "
+            "signature to the problem's file"
+        )
+    if short in OPERATORS:
+        raise ValueError(f"vllm:{short} has a row in baselines/vllm_operators.py; remove the key signature")
+    schema = schemas.parsed(own)
+    return Operator((Registration(schema.name, schema.plain),))
 
 
 def _row(name: str, parameters: str, **more: Any) -> Operator:

@@ -46,9 +46,8 @@ def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, 
 def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result, Job | str]]:
     """What is to be judged for each result, or why it cannot be."""
     from kgbench.core import user_modules
-    from kgbench.core.paths import problems_dir
     from kgbench.harness.machine.settings import Job
-    from kgbench.problem.registry import Registry, load_problem
+    from kgbench.problem.registry import Registry, load_problem, problem_folders
     from kgbench.problem.suites import read_suite, with_suite
     from kgbench.store.encoding import sha256
     from kgbench.store.layout import candidate_path
@@ -56,7 +55,7 @@ def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result
     folders = (stored.info.get("asked") or {}).get("problem_dirs", ())
     user_modules.offer(folders)
     suite = read_suite(stored.path)
-    registry = Registry((problems_dir(), *map(Path, folders)))
+    registry = Registry(problem_folders(map(Path, folders)))
     for result in results:
         path = candidate_path(stored.path, result.problem, result.sample, result.round)
         if result.problem not in registry.paths:

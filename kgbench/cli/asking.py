@@ -79,6 +79,19 @@ _MAY_DIFFER: Final = ("concurrency", "reply_timeout_s", "budget_usd", "agent_see
 """Does not change what is asked."""
 
 
+class ModelOption(click.Option):
+    """``--model``, whose help names the providers that there are when it is shown, of installed packages too."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from kgbench.models.provider import provider_forms
+
+        self.help = (
+            f"Who answers: {', '.join(provider_forms().values())}, a short name such as claude or gpt "
+            "(docs/models.md), or the path of one .py file. `kgbench run` alone says what each is."
+        )
+        return super().get_help_record(ctx)
+
+
 def asking_options(command: _Command) -> _Command:
     """All options that only matter where a model is asked."""
     for option in reversed(_OPTIONS):
@@ -131,15 +144,15 @@ def asked_provider(
     """The model with everything that its prompts need. Raises UsageError, ModelError."""
     from kgbench.llm.conversation import Sampling
     from kgbench.models.generation import GenerationConfig, ModelProvider
-    from kgbench.models.providers.exec import AgentClient
-    from kgbench.models.providers.replay import Recorded
     from kgbench.prompts.facts import torch_facts
     from kgbench.prompts.render import PromptOptions
     from kgbench.prompts.targets import target_gpu
 
-    if isinstance(asker, Recorded):
+    recorded = asker.recorded()
+    if recorded is not None:
         # Nobody is asked now, at whatever price and by whatever way it was then.
-        words = {**words, "samples": asker.samples, "rounds": asker.rounds, "batch": False, "budget_usd": None}
+        samples, rounds = recorded
+        words = {**words, "samples": samples, "rounds": rounds, "batch": False, "budget_usd": None}
     if words["batch"] and not asker.batches:
         raise UsageError("KGB562", f"--batch: {asker.model} has no batch interface; leave it out")
     if words["batch"] and words["rounds"] > 1:
@@ -148,13 +161,12 @@ def asked_provider(
         )
     sampling = Sampling(words["temperature"], words["max_tokens"], words["thinking"], words["reply_timeout_s"])
     target = target_gpu(words["target_gpu"])
-    is_agent = isinstance(asker, AgentClient)
-    options = PromptOptions(words["language"], words["shots"], words["bench_shapes"], target, is_agent)
+    options = PromptOptions(words["language"], words["shots"], words["bench_shapes"], target, asker.is_agent)
     asking = GenerationConfig(
         words["samples"], words["rounds"], sampling, words["concurrency"], words["budget_usd"], words["batch"],
         options, words["agent_checks"], tuple(map(Path, words["agent_sees"])), tuple(map(Path, hidden)),
     )  # fmt: skip
-    if isinstance(asker, Recorded):
+    if recorded is not None:
         return ModelProvider(asker, asking)
     facts = torch_facts(problems)
     notes = (f"the prompts go without PyTorch's own documentation: {facts.missing}",) if facts.missing else ()

@@ -93,16 +93,15 @@ def check(
     KERNEL.py is one Python file that defines a problem's entry. It is judged as by `kgbench run`, in a process of its
     own, and nothing is stored.
     """
-    from kgbench.core.paths import problems_dir
     from kgbench.harness.session.session import Job, Settings
     from kgbench.policy.hints import hints
-    from kgbench.problem.registry import Registry, load_problem
+    from kgbench.problem.registry import Registry, load_problem, problem_folders
     from kgbench.store.encoding import json_text
 
     overrides = deadline_overrides(deadlines, timeout_s)
     model, sample, number = _drawn_for(drawn_for, seed, f"check:{shown_path(kernel)}")
     text = _source(kernel)
-    registry = Registry((problems_dir(), *problem_dirs))
+    registry = Registry(problem_folders(problem_dirs))
     chosen = registry.resolve(problem).id if problem else problem_of(kernel, text, registry)
     check_machine()
     user_modules.offer(problem_dirs)

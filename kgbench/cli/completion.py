@@ -8,11 +8,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from kgbench.core.errors import KgbenchError
-from kgbench.core.paths import example_languages, problems_dir
+from kgbench.core.paths import example_languages
 from kgbench.llm.aliases import aliases
 from kgbench.models.provider import provider_names
 from kgbench.problem.model import SOURCES
-from kgbench.problem.registry import Registry
+from kgbench.problem.registry import Registry, problem_folders
 from kgbench.prompts.gpus import known_gpus
 
 
@@ -79,4 +79,4 @@ def complete_problem_or_verdict(ctx: click.Context, param: click.Parameter, inco
 
 
 def _registry(ctx: click.Context) -> Registry:
-    return Registry((problems_dir(), *(ctx.params.get("problem_dirs") or ())))
+    return Registry(problem_folders(ctx.params.get("problem_dirs") or ()))

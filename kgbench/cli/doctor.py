@@ -58,10 +58,9 @@ def doctor(problem_dirs: tuple[Path, ...], device: str, out: Path, as_json: bool
 
     Starts the processes that judge, once, and loads each library in a process of its own. It takes some seconds.
     """
-    from kgbench.core.paths import problems_dir
-    from kgbench.problem.registry import Registry, load_problem
+    from kgbench.problem.registry import Registry, load_problem, problem_folders
 
-    registry = Registry((problems_dir(), *problem_dirs))
+    registry = Registry(problem_folders(problem_dirs))
     problems = [load_problem(path) for path in registry.paths.values()]
     found = examine(problems, device, out)
     if as_json:

@@ -147,11 +147,10 @@ def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
 
 def selection(request: RunRequest, store: RunStore | None) -> dict[str, Path]:
     """The problems that are asked for, by id. Raises UsageError; a mistyped one is named before a key is missed."""
-    from kgbench.core.paths import problems_dir
-    from kgbench.problem.registry import Registry
+    from kgbench.problem.registry import Registry, problem_folders
     from kgbench.problem.suites import narrowed
 
-    registry = Registry((problems_dir(), *map(Path, request.problem_dirs)))
+    registry = Registry(problem_folders(map(Path, request.problem_dirs)))
     chosen = registry.select(request.sources, request.problems) if store is None else selected_by(store, registry)
     if request.suite:
         chosen = narrowed(request.suite, chosen)
@@ -174,8 +173,7 @@ def plan_of(
     from kgbench.llm.conversation import ModelClient
     from kgbench.problem.registry import load_problem
 
-    narrow = getattr(found, "narrow", None)
-    ids = narrow(list(selected), chosen=bool(request.problems)) if narrow is not None else selected
+    ids = found.narrow(list(selected), chosen=bool(request.problems))
     problems = tuple(load_problem(selected[each]) for each in ids)
     if isinstance(found, ModelClient):
         provider: Provider | ModelProvider = asked_provider(found, request.asking, problems, request.problem_dirs)

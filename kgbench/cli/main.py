@@ -37,7 +37,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     },
     "Authoring and self-test": {
         "list": "kgbench.cli.problems:list_command",
-        "validate": "kgbench.cli.problems:validate_command",
+        "validate": "kgbench.cli.validate:validate",
         "new": "kgbench.cli.new:new",
         "selftest": "kgbench.cli.selftest:selftest",
     },

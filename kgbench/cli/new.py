@@ -74,8 +74,10 @@ def new(source: str, name: str, out: Path) -> None:
 
     SOURCE is aten, vllm, cublas or a source of your own. `kgbench validate` names every line that is left to do.
 
-    For SOURCE aten, NAME may be an operator of ATen or one overload of it (erf, aten::erf, logaddexp.out). The file is
-    then a whole first draft: signatures, cases and words from torch, which has to be installed, with expecttest.
+    Where the library says what NAME is, the file is a whole first draft: for SOURCE aten an operator of ATen or one
+    overload of it (erf, aten::erf, logaddexp.out), with signatures, cases and words from torch, which has to be
+    installed, with expecttest; for cublas a routine of cuBLAS, from its header; for vllm a compiled operator, from the
+    schema that it is registered with.
     """
     if not SOURCE_NAME.match(source):
         raise UsageError(
@@ -89,7 +91,7 @@ def new(source: str, name: str, out: Path) -> None:
     path = out / source / f"{name}.yaml"
     if path.exists():
         raise _exists(path)
-    text = _draft(name, overload, spelled=spelled) if source == "aten" else ""
+    text = _draft_of(source, name, overload, spelled=spelled)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
@@ -101,7 +103,8 @@ def new(source: str, name: str, out: Path) -> None:
             "KGB123", f"{path}: cannot write: {error.strerror}; give another folder with --out DIR"
         ) from None
     shown = shown_path(path)
-    click.echo(f"{shown}: {'a draft; read it, ' if text else ''}change the lines marked EDIT, then")
+    to_do = "a draft; read it, decide what its TODO comments ask, " if text else ""
+    click.echo(f"{shown}: {to_do}change the lines marked EDIT, then")
     click.echo(f"  kgbench validate {shown}")
     click.echo(f"  kgbench run --problem-dir {out} --problems {source}/{name} --model reference")
 
@@ -115,6 +118,23 @@ def _operator(spelling: str) -> tuple[str, str, bool]:
     name = spelling.removeprefix("aten::")
     operator, dot, overload = name.partition(".")
     return operator, overload, bool(dot) or name != spelling
+
+
+def _draft_of(source: str, name: str, overload: str, *, spelled: bool) -> str:
+    """What the source's library has to say; empty, with a word about it, where it has nothing."""
+    if source == "aten":
+        return _draft(name, overload, spelled=spelled)
+    from kgbench.cli.draft_blas import NoDraft, blas_draft
+    from kgbench.cli.draft_vllm import vllm_draft
+
+    writers = {"cublas": blas_draft, "vllm": vllm_draft}
+    if source not in writers:
+        return ""
+    try:
+        return writers[source](name)
+    except NoDraft as error:
+        click.echo(f"kgbench: {numbered('KGB611', f'a skeleton, no draft: {error}')}", err=True)
+        return ""
 
 
 def _draft(operator: str, overload: str, *, spelled: bool) -> str:

@@ -1,4 +1,4 @@
-"""``kgbench list``, ``show`` and ``validate``: what problems there are, what one says, and whether files are sound."""
+"""``kgbench list`` and ``show``: what problems there are, and what one says."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from kgbench.cli.completion import complete_problem, complete_problem_or_verdict
+from kgbench.cli.completion import complete_problem_or_verdict
 from kgbench.cli.options import out_option, problem_dir_option, problems_option, source_option
-from kgbench.core.errors import KgbenchError, MachineError, ProblemFileError, ProblemFileErrors, UsageError, shown_path
+from kgbench.core.errors import UsageError, shown_path
 from kgbench.core.kinds import Kind
-from kgbench.core.names import did_you_mean, resolve
-from kgbench.core.paths import problems_dir
-from kgbench.problem.model import SHARED_TEXTS
-from kgbench.problem.registry import Registry, load_problem, load_summary
+from kgbench.core.names import did_you_mean
+from kgbench.problem.registry import Registry, load_problem, load_summary, problem_folders
 
 if TYPE_CHECKING:
     from kgbench.problem.model import Argument, CaseTemplate, Overload, Problem, Returned
@@ -29,7 +27,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _registry(problem_dirs: Sequence[Path]) -> Registry:
-    return Registry((problems_dir(), *problem_dirs))
+    return Registry(problem_folders(problem_dirs))
 
 
 # --- list ---
@@ -253,101 +251,3 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     strange = isinstance(value, (Path, complex)) or (isinstance(value, float) and not math.isfinite(value))
     return str(value) if strange else value
-
-
-# --- validate ---
-
-
-@click.command("validate", short_help="Check problem files.")
-@click.argument("paths", nargs=-1, metavar="[PATH]…", shell_complete=complete_problem)
-@problem_dir_option
-@click.option("--no-run", is_flag=True, help="Read the files only; run no reference, so torch is not needed.")
-def validate_command(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: bool) -> None:
-    """Check problem files: keys, types, expressions, every case, and the reference on a small case on the CPU.
-
-    PATH is a problem file, a folder of them, or a problem's id; without one all problems are checked. Exit code 2
-    means that a file is wrong, 3 that references could not be run on this machine.
-    """
-    registry = _registry(problem_dirs)
-    files = [file for path in paths for file in _files(path, registry)] or list(registry.paths.values())
-    wrong = {file: complaint for file in files if (complaint := _static_complaint(file))}
-    readable = [file for file in files if file not in wrong]
-    not_run: MachineError | None = None
-    if not no_run and readable:
-        try:
-            wrong |= _reference_complaints(readable)
-        except MachineError as error:
-            not_run = error
-    for file in files:
-        lines = wrong[file].replace("\n", "\n       ") if file in wrong else ""
-        click.echo(f"wrong  {lines}" if lines else f"ok     {shown_path(file)}")
-    read_only = ", only read" if no_run or not_run else ", references run"
-    click.echo(f"{_count(len(files), 'problem file')}, {len(wrong)} wrong{read_only}", err=True)
-    if wrong:
-        raise UsageError(
-            "KGB126",
-            f"{_count(len(wrong), 'problem file')} of {len(files)} to mend; docs/problem-format.md has every key",
-        )
-    if not_run:
-        raise not_run
-
-
-def _files(path: str, registry: Registry) -> list[Path]:
-    """The problem files that a path or an id means."""
-    place = Path(path)
-    if place.is_file():
-        return [place]
-    if place.is_dir():
-        found = sorted(path for path in place.rglob("*.yaml") if path.name != SHARED_TEXTS)
-        if not found:
-            raise UsageError("KGB124", f"{path} holds no problem files; they are named <source>/<name>.yaml")
-        return found
-    if place.suffix in (".yaml", ".yml"):
-        raise UsageError("KGB125", f"there is no file {path}")
-    return [registry.paths[resolve(path, registry.ids()).id]]
-
-
-def _static_complaint(file: Path) -> str:
-    """What is wrong with a file as far as reading it and making its cases concrete tells; empty when nothing is."""
-    try:
-        problem = load_problem(file)
-        head = load_summary(file)
-        if (head.summary, head.kind, head.category) != (problem.summary, problem.kind, problem.category):
-            raise UsageError(
-                "KGB206", f"{shown_path(file)}:1: summary: kgbench list reads another text; write it without escapes"
-            )
-        for overload in problem.overloads:
-            _bind_all(overload)
-        _check_names(problem)
-    except KgbenchError as error:
-        return error.printed
-    return ""
-
-
-def _check_names(problem: Problem) -> None:
-    """Raise about every function and routine that the file names and that is not there."""
-    from kgbench.baselines.named import named_targets, why_missing
-    from kgbench.problem.format.file import key_line
-
-    wrong = {}
-    for overload in problem.overloads:
-        for key, target in named_targets(overload):
-            if why := why_missing(target, (problem.path.resolve().parents[1],)):
-                line = key_line(problem.path, overload.name, key)
-                wrong[line, key] = ProblemFileError("KGB247", problem.path, line, key, f"'{target}': {why}")
-    if wrong:
-        raise ProblemFileErrors([wrong[place] for place in sorted(wrong)])
-
-
-def _bind_all(overload: Overload) -> None:
-    from kgbench.problem.cases import bind, expand_for_all_devices
-
-    for case in expand_for_all_devices(overload, "validate"):
-        bind(overload, case)
-
-
-def _reference_complaints(files: Sequence[Path]) -> dict[Path, str]:
-    """What running references told, by file. MachineError when this machine cannot run them."""
-    from kgbench.cli.referencerun import run_references
-
-    return run_references(files)

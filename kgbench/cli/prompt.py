@@ -71,14 +71,13 @@ def prompt(
     The text goes to standard output; its length and hash, by which results name it, to standard error. Nothing is
     sent, and no key, SDK or GPU is needed; with torch installed, prompts of ATen have its schema and documentation.
     """
-    from kgbench.core.paths import problems_dir
-    from kgbench.problem.registry import Registry, load_problem
+    from kgbench.problem.registry import Registry, load_problem, problem_folders
     from kgbench.prompts.facts import torch_facts
     from kgbench.prompts.render import PromptOptions, prompt_for
     from kgbench.prompts.targets import target_gpu as gpu_for
 
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # an arrow must not end it in an ASCII locale
-    registry = Registry((problems_dir(), *problem_dirs))
+    registry = Registry(problem_folders(problem_dirs))
     named = [problem] if problem else []
     if not sizes and (len(named) != 1 or sources or globs):
         raise UsageError(
@@ -105,12 +104,11 @@ def _is_agent(model: str | None) -> bool:
         return False
     from kgbench.llm.conversation import ModelClient
     from kgbench.models.provider import provider_of
-    from kgbench.models.providers.exec import AgentClient
 
     found = provider_of(model)
     if not isinstance(found, ModelClient):
         raise UsageError("KGB524", f"--model {model} has its kernels at hand and is asked nothing; leave --model out")
-    return isinstance(found, AgentClient)
+    return found.is_agent
 
 
 def _print_one(problem: str, shown: Prompt, options: PromptOptions, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,12 +21,33 @@ PER_FILE_S: Final = 20.0
 _TAIL: Final = 600
 
 
-def run_references(files: Sequence[Path]) -> dict[Path, str]:
-    """Complaints by file. MachineError when torch is missing here or the process could not do its work."""
+@dataclass(frozen=True)
+class Checked:
+    """What is known of a problem file."""
+
+    complaint: str
+    """What is wrong with it; empty where nothing is."""
+    unseen: tuple[tuple[str, str], ...] = ()
+    """What it names and could not be looked at on this machine, with the reason."""
+
+
+def run_references(files: Sequence[Path]) -> dict[Path, Checked]:
+    """What was found of each file. MachineError when torch is missing here or the process could not do its work."""
     if importlib.util.find_spec("torch") is None:
         raise MachineError(
             "KGB303", "references were not run: torch is not installed here; pip install torch, or give --no-run"
         )
+    checked: dict[Path, Checked] = {}
+    left = list(files)
+    while left:
+        # A reference that ends its process is a complaint about its file; those behind it get a new one.
+        checked |= _run(left)
+        left = [file for file in left if file not in checked]
+    return checked
+
+
+def _run(files: Sequence[Path]) -> dict[Path, Checked]:
+    """Of the files that one process came to, at least one."""
     root = str(IMPORT_ROOT)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
@@ -49,25 +71,28 @@ def run_references(files: Sequence[Path]) -> dict[Path, str]:
     return _read(files, output, error, ending if broken else "")
 
 
-def _read(files: Sequence[Path], output: str, error: str, ending: str) -> dict[Path, str]:
-    """Complaints from the process's lines; whatever ended it early is the complaint of the file it was at."""
+def _read(files: Sequence[Path], output: str, error: str, ending: str) -> dict[Path, Checked]:
+    """What the process's lines say; whatever ended it early is the complaint of the file it was at."""
     by_path = {str(file.resolve()): file for file in files}
     begun: list[str] = []
-    complaints: dict[Path, str] = {}
+    checked: dict[Path, Checked] = {}
     for line in output.splitlines():
         try:
             message = json.loads(line)
         except ValueError:
             continue
         begun.append(message["path"])
-        if message["complaint"]:
-            complaints[by_path[message["path"]]] = message["complaint"]
-    if ending and not begun:
+        if message["done"]:
+            unseen = tuple((target, reason) for target, reason in message["unseen"])
+            checked[by_path[message["path"]]] = Checked(message["complaint"], unseen)
+    if not begun:
+        ending = ending or "said nothing"
         raise MachineError("KGB304", f"references were not run: the process {ending}: {error[-_TAIL:].strip()}")
-    if ending:
-        words = f"{shown_path(begun[-1])}: reference: the process {ending}: {error[-_TAIL:]}"
-        complaints[by_path[begun[-1]]] = numbered("KGB272", words)
-    return complaints
+    at = by_path[begun[-1]]
+    if at not in checked:
+        words = f"{shown_path(at)}: reference: the process {ending}: {error[-_TAIL:]}"
+        checked[at] = Checked(numbered("KGB272", words))
+    return checked
 
 
 def _text(output: str | bytes | None) -> str:

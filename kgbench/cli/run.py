@@ -11,6 +11,7 @@ import click
 
 from kgbench.cli.asking import (
     RARELY_GIVEN,
+    ModelOption,
     asking_options,
     asking_words,
     resumed_words,
@@ -75,9 +76,8 @@ command line, 3 this machine cannot, 130 interrupted.
     "--model",
     metavar="PROVIDER",
     shell_complete=complete_model,
-    help="Who answers: a model (claude, gpt, anthropic:MODEL, openai:MODEL, openai-compatible:URL#MODEL), an agent "
-    "(exec:COMMAND), the replies of an earlier run (replay:RUN), kernels that are there (examples, dir:PATH, a .py "
-    "file), baseline or reference.",
+    cls=ModelOption,
+    help="Who answers.",
 )
 @source_option
 @problems_option

@@ -70,12 +70,11 @@ def mutants(
     Of a single problem every mutant is printed; of several the counts by source, the reasons for mutants that are
     declared right by what the operator is, and what is bad.
     """
-    from kgbench.core.paths import problems_dir
-    from kgbench.problem.registry import Registry
+    from kgbench.problem.registry import Registry, problem_folders
     from kgbench.selftest.mutants import BAD, as_data, chosen
 
     _check_names(names)
-    registry = Registry((problems_dir(), *problem_dirs))
+    registry = Registry(problem_folders(problem_dirs))
     seed = seed or secrets.token_hex(16)
     pairs = chosen(registry.select(sources, globs), names, share, seed)
     check_machine()

@@ -45,18 +45,19 @@ def null(
     Prints each problem's ratio with its interval, and how often noise alone would have called it faster at p = 1, by
     the interval and by the point estimate. The noise is kept for this device: later intervals are at least as wide.
     """
-    from kgbench.core.paths import problems_dir
     from kgbench.harness.machine.devices import find_devices
-    from kgbench.problem.registry import Registry, declared_sizes, load_problem
+    from kgbench.problem.model import SOURCES
+    from kgbench.problem.registry import Registry, declared_sizes, load_problem, problem_folders
     from kgbench.selftest.null_test import job_of, keep_noise, of_results
 
-    registry = Registry((problems_dir(), *problem_dirs))
+    registry = Registry(problem_folders(problem_dirs))
     chosen = registry.select(sources, globs)
     check_machine()
     problems = [load_problem(registry.paths[each]) for each in chosen]
     wanted = [job_of(problem, run) for run in range(runs) for problem in problems]
     results = _run(wanted, device, jobs or 0)
-    found = of_results(results, sum(declared_sizes().values()))
+    sizes = declared_sizes()
+    found = of_results(results, sum(sizes[source] for source in SOURCES))
     kept = keep_noise(find_devices(device)[0], found) if keep else None
     # Of a machine that was busy it is wide, and it stays.
     told = f"noise kept in {kept}: later intervals here are at least as wide; without the file they are not"

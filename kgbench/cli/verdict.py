@@ -218,12 +218,11 @@ def _changed(result: Result, problem: Problem | None) -> bool:
 
 def _problem(stored: StoredRun, result: Result, problem_dirs: Sequence[Path]) -> Problem | None:
     """The problem's file as it is now; None where it is gone or cannot be read any more."""
-    from kgbench.core.paths import problems_dir
-    from kgbench.problem.registry import Registry, load_problem
+    from kgbench.problem.registry import Registry, load_problem, problem_folders
 
     known = [Path(folder) for folder in (stored.info.get("asked") or {}).get("problem_dirs", ())]
     try:
-        registry = Registry((problems_dir(), *(problem_dirs or known)))
+        registry = Registry(problem_folders(problem_dirs or known))
         return load_problem(registry.paths[result.problem])
     except (KgbenchError, KeyError):
         return None

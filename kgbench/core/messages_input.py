@@ -168,6 +168,10 @@ INPUT: Final[dict[str, Message]] = {
         "A case's call cannot be read, or does not fit the entry.",
         "Write it as in a trace, `((T([5, 3], f32), 1), {'dim': 0})`, with `$name` for a variable of the case.",
     ),
+    "KGB258": Message(
+        "The signature of a BLAS routine or of an operator of vLLM is none, or does not fit entry.",
+        "docs/problem-format.md, signature, has what to write; entry has a parameter for each argument.",
+    ),
     "KGB260": Message("An expression is too long.", "Split it with variables."),
     "KGB261": Message("An expression cannot be parsed.", "Write it as in Python."),
     "KGB262": Message(

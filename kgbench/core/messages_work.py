@@ -78,6 +78,10 @@ WORK: Final[dict[str, Message]] = {
         "The file is a KernelBench sample, for a module of PyTorch and no problem of ours.",
         "docs/coming-from.md says what can be taken over.",
     ),
+    "KGB510": Message(
+        "An installed package's provider is broken.",
+        "Tell its author, or uninstall it; docs/extending.md says what a provider has.",
+    ),
     "KGB520": Message("Prompts ask for no such language.", "Take one of those named."),
     "KGB521": Message(
         "`--shots` asks for more examples than ship in that language for other problems.",
@@ -104,7 +108,7 @@ WORK: Final[dict[str, Message]] = {
     ),
     "KGB532": Message(
         "What stands after the provider's colon names no model, or no server.",
-        "Write `--model anthropic:MODEL`, `openai:MODEL` or `openai-compatible:URL#MODEL`; a key goes into a variable.",
+        "`kgbench run` without `--model` lists how each provider is named; a key goes into a variable.",
     ),
     "KGB533": Message(
         "`--thinking` is none of its values, or none that this model takes.",
@@ -173,8 +177,8 @@ WORK: Final[dict[str, Message]] = {
         "The `--resume` that found it judges their problems again.",
     ),
     "KGB611": Message(
-        "`kgbench new aten` wrote the skeleton that any source gets.",
-        "For one of ATen's look at its name, and install torch and expecttest.",
+        "`kgbench new` wrote the skeleton that any source gets: the library knows no such operator.",
+        "Look at the name; the reason is given. For one of ATen's install torch and expecttest.",
     ),
     "KGB613": Message(
         "Questions are without a reply: a rate limit, a server that failed, a spent budget.",
@@ -202,5 +206,9 @@ WORK: Final[dict[str, Message]] = {
         "What it kept is shown; its candidates can be judged anew with `--model dir:`.",
     ),
     "KGB628": Message("One GPU is used and there are more.", "`--gpus all`, or `--device cuda:0,1`, uses more."),
+    "KGB630": Message(
+        "An entry point of an installed package is not used: it is broken, or its name is taken.",
+        "The package, the entry point and the reason are named; docs/extending.md says what an entry point has.",
+    ),
 }
 """By number."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from kgbench.core.plugins import PROBLEMS, entry_points, package_folder
+
 PACKAGE: Final = Path(__file__).resolve().parents[1]
 """The folder ``kgbench`` that this very package was imported from, links resolved."""
 IMPORT_ROOT: Final = PACKAGE.parent
@@ -40,8 +42,12 @@ def exploits_dir() -> Path:
 
 
 def answer_dirs() -> tuple[Path, ...]:
-    """Folders of this package that hold answers: problems, references and examples. No candidate may see them."""
-    return (problems_dir(), _examples(), (PACKAGE / "baselines").resolve(), exploits_dir())
+    """Folders that hold answers: problems, references and examples of this package, and packages that bring problems.
+
+    No candidate may see them.
+    """
+    installed = filter(None, map(package_folder, entry_points(PROBLEMS)))
+    return (problems_dir(), _examples(), (PACKAGE / "baselines").resolve(), exploits_dir(), *installed)
 
 
 def hidden_dirs(*own: Path | str) -> tuple[Path, ...]:

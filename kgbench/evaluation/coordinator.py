@@ -26,7 +26,6 @@ from rich.console import Console
 from kgbench import __version__
 from kgbench.core.errors import KgbenchError
 from kgbench.core.interruption import ended_by_signals
-from kgbench.core.paths import problems_dir
 from kgbench.core.types import Key, Result
 from kgbench.evaluation.progress import Display, display
 from kgbench.evaluation.request import RunRequest
@@ -38,7 +37,7 @@ from kgbench.models.generation import ModelProvider
 from kgbench.models.provider import Provider
 from kgbench.problem.model import Problem
 from kgbench.problem.problem_set import sha256_of
-from kgbench.problem.registry import declared_sizes
+from kgbench.problem.registry import declared_sizes, problem_folders
 from kgbench.problem.suites import Suite, with_suite
 from kgbench.store.encoding import json_text
 from kgbench.store.errors import WriteError
@@ -313,8 +312,8 @@ def run_facts(plan: Plan) -> dict[str, Any]:
 
 
 def is_own(problem: Problem) -> bool:
-    """The problem is the user's and not one of the benchmark's."""
-    return not problem.path.resolve().is_relative_to(problems_dir())
+    """The problem is the user's, and neither the benchmark's nor an installed package's."""
+    return not any(problem.path.resolve().is_relative_to(folder) for folder in problem_folders())
 
 
 def _machine() -> dict[str, Any]:

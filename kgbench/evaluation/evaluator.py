@@ -16,13 +16,13 @@ from typing import Any
 
 from kgbench.core import user_modules
 from kgbench.core.kinds import PolicyMode
-from kgbench.core.paths import hidden_dirs, problems_dir
+from kgbench.core.paths import hidden_dirs
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Session, Settings
 from kgbench.problem.model import Problem
-from kgbench.problem.registry import Registry, load_problem
+from kgbench.problem.registry import Registry, load_problem, problem_folders
 from kgbench.scores.samples import is_fast
 from kgbench.scores.speedups import speedup
 
@@ -86,7 +86,7 @@ class Evaluator:
     ) -> None:
         folders = tuple(Path(each).resolve() for each in problem_dirs)
         user_modules.offer(folders)
-        self._registry = Registry((problems_dir(), *folders))
+        self._registry = Registry(problem_folders(folders))
         self._problems: dict[str, Problem] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()

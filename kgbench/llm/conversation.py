@@ -1,19 +1,20 @@
 """What is asked of a model and what comes back: Prompt, Question, Reply, and the two ways of getting no reply.
 
-Plain data and one protocol, no SDK and no network. A provider that asks is a module of ``models/`` whose
-``provider(argument)`` returns an ``ModelClient``; how many questions there are, in which order, and what becomes of the
-replies is ``generation.py``'s.
+Plain data and one base class, no SDK and no network. A provider that asks is a module whose ``provider`` function
+returns a ``ModelClient``; how many questions there are, in which order, and what becomes of the replies is
+``generation.py``'s.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final, Literal
 
 from kgbench.core.types import Result
 from kgbench.problem.model import Problem
@@ -141,33 +142,41 @@ class Unanswerable(Exception):
     """The provider refuses this one question for good (too long, not allowed): the sample's outcome is ``no code``."""
 
 
-@runtime_checkable
-class ModelClient(Protocol):
-    """A model that can be asked, from several threads at once."""
+class ModelClient(ABC):
+    """A model that can be asked, from several threads at once. Whatever asks one derives from it."""
+
+    model: str
+    """The name under which results are stored: what stood behind ``--model``."""
+    model_id: str
+    """What is asked for, as the provider names it."""
+    timed: bool = True
+    """Whether the clock runs on its kernels."""
+    batches: ClassVar[bool] = False
+    """Whether ``ask_many`` is there."""
+    is_agent: ClassVar[bool] = False
+    """Whether it works with files in a folder of its own, and its prompts say so."""
 
     @property
-    def model(self) -> str:
-        """The name under which results are stored: what stood behind ``--model``."""
-
-    @property
-    def model_id(self) -> str:
-        """What is asked for, as the provider names it."""
-
-    @property
-    def timed(self) -> bool:
-        """Whether the clock runs on its kernels."""
-
-    @property
+    @abstractmethod
     def endpoint(self) -> str:
         """Whose prices count: ``anthropic``, ``openai``, a host name; empty where nothing is paid."""
 
-    @property
-    def batches(self) -> bool:
-        """Whether ``ask_many`` is there."""
-
+    @abstractmethod
     def ready(self) -> None:
         """Raises ModelError, within a second and without a request, when SDK, key or program is missing."""
 
+    def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
+        """Ids of the problems it can be asked about, of those selected; ``chosen``: they were named with --problems.
+
+        Raises ModelError when none is.
+        """
+        return ids
+
+    def recorded(self) -> tuple[int, int] | None:
+        """Samples and rounds of the run whose replies it repeats; None where somebody is asked now."""
+        return None
+
+    @abstractmethod
     def ask(self, question: Question) -> Reply:
         """One reply.
 
@@ -179,6 +188,8 @@ class ModelClient(Protocol):
         self, questions: Sequence[Question], say: Callable[[str], None]
     ) -> Iterator[tuple[Question, Reply | NotAnswered | Unanswerable]]:
         """All of them through the batch interface, each as soon as it is known. Raises ModelError as ``ask`` does."""
+        raise NotImplementedError("there is no batch interface")
 
+    @abstractmethod
     def close(self) -> None:
         """Ends what is under way: an ``ask`` of another thread raises NotAnswered soon."""

@@ -14,15 +14,15 @@ import re
 import socket
 import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from queue import Empty, SimpleQueue
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from kgbench.llm.conversation import NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
+from kgbench.llm.conversation import ModelClient, NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
 from kgbench.models.provider import ModelError
 
 RETRIES: Final = 4
@@ -141,13 +141,11 @@ class Calls:
 
 
 @dataclass
-class HttpClient(ABC):
+class HttpClient(ModelClient):
     """An ``ModelClient`` that uses an SDK; see ``kgbench.llm.conversation``."""
 
     model: str
     model_id: str
-    timed: bool = True
-    batches: ClassVar[bool] = False
     package: ClassVar[str]
     """The SDK's module, which is also its name for pip."""
 
@@ -155,10 +153,6 @@ class HttpClient(ABC):
         self._calls = Calls()
         self._making = threading.Lock()
         self._made: Any = None
-
-    @property
-    @abstractmethod
-    def endpoint(self) -> str: ...
 
     @abstractmethod
     def secrets(self) -> Sequence[str]:
@@ -209,12 +203,6 @@ class HttpClient(ABC):
         if draft.text:
             return self.reply(draft, Stop.CUT_OFF, why, seconds)
         raise self.refusal(failure, sampling) if failure else NotAnswered(why)
-
-    def ask_many(
-        self, questions: Sequence[Question], say: Callable[[str], None]
-    ) -> Iterator[tuple[Question, Reply | NotAnswered | Unanswerable]]:
-        """There is no batch interface unless ``batches`` says so."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """As ``ModelClient``'s."""

@@ -1,31 +1,28 @@
-"""Where candidates come from: providers, found by name, one file each. What becomes of a candidate is the harness's.
+"""Where candidates come from: providers, found by name. What becomes of a candidate is the harness's.
 
-A provider is a module of ``providers/``. It has a ``SUMMARY`` (one line, shown where the choice is explained) and a
-function ``provider(argument: str | None) -> Provider``; ``argument`` is what follows the colon in
-``--model NAME:ARGUMENT``. Adding one is adding a file.
+A provider is a module: one of ``providers/``, where adding one is adding a file, or one that an installed package names
+with an entry point ``kgbench.providers`` (docs/extending.md). ``ProviderModule`` says what it has.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
 import importlib
 import pkgutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from kgbench.core import syntax
-from kgbench.core.errors import UsageError
+from kgbench.core.errors import KgbenchError, UsageError
 from kgbench.core.outcomes import Outcome
+from kgbench.core.plugins import PROVIDERS, Plugin, leave_out, plugins
 from kgbench.core.types import Generation
 from kgbench.llm.aliases import aliases, resolve
+from kgbench.llm.conversation import ModelClient
 from kgbench.models import providers
 from kgbench.problem.model import Problem
-
-if TYPE_CHECKING:
-    from kgbench.llm.conversation import ModelClient
 
 MAX_SOURCE_BYTES: Final = 1 << 20
 """Bytes of a candidate's text at most; a longer file counts as no code."""
@@ -57,6 +54,7 @@ class Candidate:
     """How a model wrote it; None where nobody was asked."""
 
 
+@runtime_checkable
 class Provider(Protocol):
     """Hands out the candidates of one model."""
 
@@ -85,15 +83,51 @@ class Provider(Protocol):
         """``samples_of`` candidates: a missing one is a candidate whose outcome is ``no candidate``."""
 
 
+class ProviderModule(Protocol):
+    """What the module of a provider has."""
+
+    FORM: str
+    """How ``--model`` names it: ``anthropic:MODEL``."""
+    SUMMARY: str
+    """What it is, in a line, shown where the choice is explained."""
+
+    def provider(self, argument: str | None, alias: str | None = None) -> Provider | ModelClient:
+        """Whoever ``--model NAME:ARGUMENT`` means: kernels that are there, or a model that is asked.
+
+        ``argument`` is what follows the colon. ``alias``: the short name that was typed, under which results are
+        stored. Raises ModelError, without a request to anybody, where the argument means nothing.
+        """
+
+
 def provider_names() -> tuple[str, ...]:
     """The names that ``--model`` knows."""
-    names = (module.name for module in pkgutil.iter_modules(providers.__path__))
-    return tuple(sorted(name.replace("_", "-") for name in names))
+    return tuple(sorted((*_own_names(), *_installed())))
+
+
+def provider_forms() -> dict[str, str]:
+    """How ``--model`` names each provider: ``anthropic:MODEL``."""
+    return {name: form for name, (form, _) in _described().items()}
 
 
 def provider_summaries() -> dict[str, str]:
-    """One line per provider, read from its text so that explaining the choice imports none of them."""
-    return {name: _summary(Path(providers.__path__[0]) / f"{_module(name)}.py") for name in provider_names()}
+    """A line per provider: how ``--model`` names it, and what it is."""
+    return {name: f"{form:15} {summary}" for name, (form, summary) in _described().items()}
+
+
+def _described() -> dict[str, tuple[str, str]]:
+    """FORM and SUMMARY by name. Of our own they are read from the text, so that explaining them imports none.
+
+    A package that is broken is left out with a warning.
+    """
+    found = {name: _own_summary(Path(providers.__path__[0]) / f"{_module(name)}.py") for name in _own_names()}
+    for name, plugin in _installed().items():
+        try:
+            module = _imported(name, plugin)
+        except ModelError as error:
+            leave_out(plugin, str(error))
+            continue
+        found[name] = module.FORM, module.SUMMARY
+    return dict(sorted(found.items()))
 
 
 def provider_of(spec: str) -> Provider | ModelClient:
@@ -110,13 +144,52 @@ def provider_of(spec: str) -> Provider | ModelClient:
         known = [*provider_summaries().values(), *(f"{short:15} {long}" for short, long in aliases().items())]
         listed = "\n".join(f"  {line}" for line in known)
         raise ModelError("KGB502", f"--model {spec}: there is no provider {name!r}. There is:\n{listed}")
-    module = importlib.import_module(f"{providers.__name__}.{_module(name)}")
-    provider: Provider | ModelClient = module.provider(argument or None)
-    if meant != spec and name != "dir":
-        # Results are stored under the name that was typed; which model answered stands in each of them.
-        provider = copy.copy(provider)
-        object.__setattr__(provider, "model", spec)
-    return provider
+    # Results are stored under the name that was typed; which model answered stands in each of them.
+    alias = spec if meant != spec else None
+    plugin = _installed().get(name)
+    if plugin is None:
+        own: ProviderModule = importlib.import_module(f"{providers.__name__}.{_module(name)}")
+        return own.provider(argument or None, alias)
+    return _of_package(name, plugin, argument or None, alias)
+
+
+def _of_package(name: str, plugin: Plugin, argument: str | None, alias: str | None) -> Provider | ModelClient:
+    """As ``provider_of``, of an installed package, whose mistakes are told from a user's."""
+    module = _imported(name, plugin)
+    try:
+        found = module.provider(argument, alias)
+    except KgbenchError:
+        raise
+    except Exception as error:  # whatever somebody else's code raises
+        words = f"provider() raised {type(error).__name__}: {error}"
+        raise ModelError("KGB510", f"--model {name}: {plugin.package}: {words}") from error
+    if not isinstance(found, (ModelClient, Provider)):
+        words = f"provider() returned a {type(found).__name__}, which is no ModelClient and has not what a Provider has"
+        raise ModelError("KGB510", f"--model {name}: {plugin.package}: {words}")
+    return found
+
+
+def _imported(name: str, plugin: Plugin) -> ProviderModule:
+    """The module that an entry point names. Raises ModelError where it is none of a provider."""
+    try:
+        module: Any = importlib.import_module(plugin.value.partition(":")[0].strip())
+        lacking = [each for each in ("FORM", "SUMMARY", "provider") if not hasattr(module, each)]
+    except Exception as error:  # whatever importing somebody else's code raises
+        words = f"importing {plugin.value} raises {type(error).__name__}: {error}"
+        raise ModelError("KGB510", f"provider {name} of {plugin.package}: {words}") from error
+    if lacking:
+        raise ModelError("KGB510", f"provider {name} of {plugin.package}: {plugin.value} has no {lacking[0]}")
+    found: ProviderModule = module
+    return found
+
+
+def _own_names() -> list[str]:
+    return [module.name.replace("_", "-") for module in pkgutil.iter_modules(providers.__path__)]
+
+
+def _installed() -> dict[str, Plugin]:
+    """Entry points of installed packages, by name."""
+    return plugins(PROVIDERS, _own_names())
 
 
 def takes_no_argument(name: str, argument: str | None) -> None:
@@ -152,11 +225,11 @@ def _module(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _summary(path: Path) -> str:
-    for node in syntax.parse(path.read_text()).body:
+def _own_summary(path: Path) -> tuple[str, str]:
+    """FORM and SUMMARY of one of our modules, from its text."""
+    found = {}
+    for node in syntax.parse(path.read_text(encoding="utf-8")).body:
         match node:
-            case ast.Assign(targets=[ast.Name(id="SUMMARY")], value=ast.Constant(value=str(text))):
-                return text
-            case ast.AnnAssign(target=ast.Name(id="SUMMARY"), value=ast.Constant(value=str(text))):
-                return text
-    return path.stem
+            case ast.AnnAssign(target=ast.Name(id="FORM" | "SUMMARY" as name), value=ast.Constant(value=str(text))):
+                found[name] = text
+    return found["FORM"], found["SUMMARY"]

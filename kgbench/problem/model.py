@@ -252,7 +252,8 @@ class Overload:
     bench: dict[str, tuple[CaseTemplate, ...]]
     """By preset."""
     baseline: dict[str, str]
-    """Per device kind (``cuda``, ``cpu``) a target such as ``cublas:cublasSgemm_v2``."""
+    """Per device kind (``cuda``, ``cpu``) a target such as ``cublas:cublasSgemm_v2``; of a BLAS routine whose signature
+    stands in the file ``cublas:cublasSrot_v2(i pi pi x x)``, as ``problem/blas.py`` spells it."""
     fallback: str | None
     reference: str
     """An expression, a dotted path ``kgbench.baselines.references.cublas:gemm``, or a ``def reference(...)`` text."""

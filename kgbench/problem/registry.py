@@ -7,6 +7,7 @@ concrete is left to ``cases``; spelling of ids to ``names.py``.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import json
 import re
 from collections import Counter
@@ -16,9 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kgbench.core.errors import ProblemFileError, UsageError, shown_path
+from kgbench.core.errors import KgbenchError, ProblemFileError, UsageError, shown_path
 from kgbench.core.names import Name, hint, resolve
 from kgbench.core.paths import problems_dir
+from kgbench.core.plugins import PROBLEMS, Plugin, leave_out, package_folder, plugins
 from kgbench.problem.model import SHARED_TEXTS, SOURCE_NAME, SOURCES
 
 if TYPE_CHECKING:
@@ -67,13 +69,13 @@ def load_summary(path: Path) -> Summary:
 
 
 def categories() -> dict[str, str]:
-    """Category by id of the problems that ship with the package."""
+    """Category by id of the problems that ship, or that installed packages bring."""
     registry = Registry()
     return {name: load_summary(path).category for name, path in registry.paths.items()}
 
 
 def declared_sizes() -> dict[str, int]:
-    """Problems by source that ship with the package: what a run of all of a source selects."""
+    """Problems by source that ship, or that an installed package brings: what a run of all of a source selects."""
     return dict(Counter(each.partition("/")[0] for each in Registry().ids()))
 
 
@@ -95,12 +97,47 @@ def _plain_scalar(written: str) -> str:
     return re.sub(r"\s+#.*$", "", written)
 
 
+def problem_folders(own: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """The folder that ships with the package, those of installed packages, and the user's ``own``."""
+    return (problems_dir(), *installed_folders().values(), *own)
+
+
+@functools.cache
+def installed_folders() -> dict[str, Path]:
+    """Problem folders that installed packages offer, by source. One that is broken is left out with a warning."""
+    found = {}
+    for source, plugin in plugins(PROBLEMS, SOURCES).items():
+        try:
+            found[source] = _folder_of(plugin)
+        except KgbenchError as error:
+            leave_out(plugin, str(error))
+    return found
+
+
+def _folder_of(plugin: Plugin) -> Path:
+    """The folder that an entry point names. Raises KgbenchError where ``kgbench list`` could not list it."""
+    package, inside = package_folder(plugin), plugin.value.partition(":")[2].strip()
+    if package is None:
+        raise UsageError("KGB202", f"there is no package '{plugin.value.partition(':')[0]}'")
+    if not SOURCE_NAME.match(plugin.name):
+        raise UsageError("KGB119", "a source is named in lower case, digits and _")
+    folder = package.joinpath(*inside.split(".")) if inside else package
+    files = _problem_files(folder)
+    others = sorted({path.parent.name for path in files} - {plugin.name})
+    if others or not files:
+        what = f"it has problems of '{others[0]}'" if others else "it has none"
+        raise UsageError("KGB203", f"{folder} has to hold {plugin.name}/NAME.yaml alone, and {what}")
+    for path in files:
+        load_summary(path)
+    return folder
+
+
 class Registry:
     """All problems of one or several folders. Reads folder listings first, and a file only when it is asked for."""
 
     def __init__(self, problem_dirs: Sequence[Path] | None = None) -> None:
-        """``problem_dirs`` hold ``<source>/<name>.yaml``; None is the folder that ships with the package."""
-        self.problem_dirs = tuple(Path(each) for each in problem_dirs) if problem_dirs else (problems_dir(),)
+        """``problem_dirs`` hold ``<source>/<name>.yaml``; None are those that ship and those of installed packages."""
+        self.problem_dirs = tuple(Path(each) for each in problem_dirs) if problem_dirs else problem_folders()
 
     @cached_property
     def paths(self) -> dict[str, Path]:

@@ -1,7 +1,8 @@
-"""``python -m kgbench.torchtools.reference_check``: runs each problem's references on a small case, on the CPU.
+"""``python -m kgbench.torchtools.reference_check``: looks up operators and runs references on a small case, on the CPU.
 
-Standard input is a JSON list of problem files; standard output gets one JSON line ``{"path", "complaint"}`` when a file
-is begun and one when it is done. ``kgbench validate`` starts it, so that a reference that crashes takes nobody with it.
+Standard input is a JSON list of problem files; standard output gets a JSON line ``{"path", "done": false}`` when a file
+is begun and ``{"path", "done": true, "complaint", "unseen"}`` when it is done. ``kgbench validate`` starts it, so that
+a reference that crashes takes nobody with it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import torch
 
 from kgbench.baselines.expected import Answer
+from kgbench.baselines.named import Named, looked_up, what_is_wrong
 from kgbench.core.errors import KgbenchError, ProblemFileError
 from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.harness.machine.processes import own_lines
@@ -26,28 +28,37 @@ from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
 from kgbench.problem.format.file import key_line
 from kgbench.problem.model import Overload
 from kgbench.problem.registry import load_problem
+from kgbench.torchtools.library_names import looked_up_by_torch
 
 
 def main() -> None:
     # What a reference prints must not be taken for our lines.
     lines = own_lines()
     for path in json.loads(sys.stdin.read()):
-        _say(lines, path, "")
-        _say(lines, path, _complaint(Path(path)))
+        _say(lines, {"path": path, "done": False})
+        complaint, unseen = _check(Path(path))
+        _say(lines, {"path": path, "done": True, "complaint": complaint, "unseen": unseen})
 
 
-def _say(lines: TextIO, path: str, complaint: str) -> None:
-    print(json.dumps({"path": path, "complaint": complaint}), file=lines, flush=True)
+def _say(lines: TextIO, message: dict[str, Any]) -> None:
+    print(json.dumps(message), file=lines, flush=True)
 
 
-def _complaint(path: Path) -> str:
-    """What is wrong with the first overload whose reference does not work; empty when all do."""
+def _check(path: Path) -> tuple[str, list[tuple[str, str]]]:
+    """(what is wrong, what could not be looked at): of what the file names, then of the first reference that fails."""
+    found: list[tuple[str, Named]] = []
     try:
-        for overload in load_problem(path).judged:
+        problem = load_problem(path)
+        for overload in problem.overloads:
+            named = looked_up(overload, (path.resolve().parents[1],))
+            found += [(overload.name, each) for each in looked_up_by_torch(named, overload, problem)]
+        if error := what_is_wrong(path, found):
+            raise error
+        for overload in problem.judged:
             _run(path, overload)
     except KgbenchError as error:
-        return error.printed
-    return ""
+        return error.printed, []
+    return "", list(dict.fromkeys((each.target, each.unseen) for _, each in found if each.unseen))
 
 
 def _run(path: Path, overload: Overload) -> None:

@@ -6,20 +6,18 @@ import csv
 import itertools
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.baselines import routines  # noqa: E402
-from kgbench.baselines.openblas import _NAME  # noqa: E402
+from kgbench.baselines import cublas_api, routines  # noqa: E402
+from kgbench.baselines.cblas_api import NAME  # noqa: E402
 from kgbench.baselines.references import cublas, cublas_vectors  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 
 pytestmark = pytest.mark.torch
-HEADER = Path(__file__).parents[1] / "unit" / "data" / "cublas-13.10-signatures.csv"
 DTYPES = {"H": torch.float16, "S": torch.float32, "D": torch.float64, "C": torch.complex64, "Z": torch.complex128}
 LIMITS = {"H": 2e-2, "S": 2e-5, "D": 1e-13, "C": 2e-5, "Z": 1e-13}
 BATCH = 3
@@ -31,7 +29,7 @@ SIZES = {"m": 5, "n": 7, "k": 3}
 
 def names(symbol: str) -> list[str]:
     """The routine's parameters after the handle, named as entries name them."""
-    with HEADER.open(newline="") as file:
+    with cublas_api.TABLE.open(newline="") as file:
         declared = next(row["parameters"] for row in csv.DictReader(file) if row["symbol"] == symbol)
     found = [each.replace("[]", "").split()[-1] for each in declared.split(", ")]
     return [f"{name}array" if name in "AB" and "[]" in declared else name for name in found]
@@ -129,7 +127,7 @@ def test_openblas_gives_what_the_reference_says(symbol: str) -> None:
         call = load_baseline(f"openblas:{symbol}", "cpu").call
     except Unavailable as reason:
         pytest.skip(str(reason))
-    stem, parameters = _NAME.fullmatch(symbol)[2], names(symbol)
+    stem, parameters = NAME.fullmatch(symbol)[2], names(symbol)
     batched = "batchCount" in parameters
     suffix = "_batched" if "Aarray" in parameters else ""
     home = cublas if hasattr(cublas, stem) else cublas_vectors

@@ -1,4 +1,4 @@
-"""A library that lacks a routine, or a wrong row in the table of routines, stops its own problem alone. Real runs."""
+"""A library that lacks a routine, or a wrong row, signature or library call, stops its own problem alone. Real runs."""
 
 from __future__ import annotations
 
@@ -78,3 +78,61 @@ def test_the_library_in_the_candidates_place_names_the_routine(folders: tuple[Pa
     }  # fmt: skip
     for name, words in WORDS.items():
         assert words in rows[name]["reason"]
+
+
+SROT = Path(__file__).parents[1] / "unit" / "data" / "problems" / "cublas" / "cublasSrot_v2.yaml"
+ROTATION = """\
+def cublasSrot_v2(n, x, incx, y, incy, c, s):
+    a, b = x[:: abs(incx)][:n], y[:: abs(incy)][:n]
+    turned = incx * incy < 0
+    other, own = (b.flip(0), a.flip(0)) if turned else (b, a)
+    new = c * a + s * other, c * b - s * own
+    a.copy_(new[0])
+    b.copy_(new[1])
+"""
+
+
+def check(folder: Path, kernel: str, *changes: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and result of ``kgbench check`` for the plane rotation, whose file is all that knows of it."""
+    text = SROT.read_text(encoding="utf-8")
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "cublas" / SROT.name
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    (folder / "kernel.py").write_text(kernel, encoding="utf-8")
+    asked = ["check", str(folder / "kernel.py"), "cublas/cublasSrot_v2", "--problem-dir", str(folder)]
+    done = CliRunner().invoke(main, [*asked, "--policy", "off", "--device", "cpu", "--json"])
+    return done.exit_code, json.loads(done.stdout)
+
+
+def test_a_problem_of_a_new_routine_is_one_file(tmp_path: Path) -> None:
+    code, found = check(tmp_path, ROTATION)
+    assert (code, found["outcome"]) == (0, "passed")
+    assert found["library"]["name"].startswith("OpenBLAS")
+    assert found["library"]["notes"]["symbol"] == "scipy_cblas_srot"
+
+
+def test_a_wrong_kernel_of_a_new_routine_is_not_right(tmp_path: Path) -> None:
+    code, found = check(tmp_path, ROTATION.replace("c * b - s", "c * b + s"))
+    assert (code, found["outcome"]) == (1, "wrong value")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        # One argument too few, of which entry knows nothing either.
+        (
+            ("i pi pi x x", "i pi pi x", ", c: float, s: float)", ", c: float)", "{c: 0.6, s: -0.8", "{c: 0.6",
+             ", c: 0.0, s: 1.0", "", ", c: 0.28, s: 0.96", "", "incy, c, s)", "incy, c, s=0.5)"),
+            "cublasSrot_v2: 'ipipis', the key signature of the problem's file cannot be right: it has 6 letters",
+        ),
+        (("i pi pi x x", "i pi pi d d"), "argument 6 is 'const float* c' in cuBLAS 13.10, not 'd'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_signature_ends_nobodys_process(tmp_path: Path, changes: tuple[str, ...], words: str) -> None:
+    kernel = ROTATION if ", c: float)" not in changes else ROTATION.replace("incy, c, s)", "incy, c, s=0.5)")
+    code, found = check(tmp_path, kernel, *changes)
+    assert (code, found["outcome"]) == (0, "passed")
+    assert words in found["library"]["reason"]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import ctypes
+import re
 import struct
 from pathlib import Path
 
 import pytest
 
-from kgbench.baselines import routines
+from kgbench.baselines import cublas_api, routines
 from kgbench.baselines.registry import load_baseline, load_function
+from kgbench.problem import blas
 from kgbench.problem.registry import Registry, load_problem
 
 CUBLAS = [path for path in Registry().paths.values() if path.parent.name == "cublas"]
@@ -43,10 +45,9 @@ def test_version_is_spelled_as_people_know_it(number: int, text: str) -> None:
 
 def test_every_routine_row_uses_known_letters() -> None:
     for name in routines.ROUTINES:
-        assert set(routines.letters(name)) <= set(routines.KINDS), name
+        assert set(routines.letters(name)) <= set(blas.LETTERS), name
 
 
-HEADER = Path(__file__).parent / "data" / "cublas-13.10-signatures.csv"
 C_TYPES = {
     "cublasOperation_t": "T", "cublasFillMode_t": "U", "cublasSideMode_t": "L", "cublasDiagType_t": "D", "int": "i",
     "int64_t": "I", "long long int": "l", "cudaDataType": "e",
@@ -71,13 +72,16 @@ def declared(symbol: str, parameters: str) -> str:
 
 
 def header() -> dict[str, str]:
-    with HEADER.open(newline="") as file:
-        return {row["symbol"]: row["parameters"] for row in csv.DictReader(file)}
+    """The parameters of every routine as the header has them, those with 64-bit integers included."""
+    with cublas_api.TABLE.open(newline="") as file:
+        plain = {row["symbol"]: row["parameters"] for row in csv.DictReader(file)}
+    wide = {f"{symbol}_64": re.sub(r"(^|, )int ", r"\1int64_t ", text) for symbol, text in plain.items()}
+    return {**wide, **plain}
 
 
 def test_every_routine_is_declared_so_in_the_header_of_cublas() -> None:
-    found = {symbol: declared(symbol, parameters) for symbol, parameters in header().items()}
-    assert found == routines.ROUTINES
+    table = header()
+    assert {name: declared(name, table[name]) for name in routines.ROUTINES} == routines.ROUTINES
 
 
 @pytest.mark.parametrize(
@@ -95,8 +99,6 @@ def test_the_header_is_read_right(symbol: str, letters: str) -> None:
     assert declared(symbol, header()[symbol]) == letters
 
 
-KINDS_OF_LETTERS = {**dict.fromkeys("TULD", "str"), **dict.fromkeys("iIl", "int"), **dict.fromkeys("hsd", "float"),
-                    **dict.fromkeys("cz", "complex"), **dict.fromkeys("par", "Tensor"), "e": "dtype"}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", CUBLAS, ids=lambda path: path.stem)
@@ -109,7 +111,7 @@ def test_a_problem_has_the_arguments_of_its_routine(path: Path) -> None:
         for name, written in zip(names, parameters, strict=True)
     ]
     assert [(each.name, each.type) for each in overload.signature.parameters] == [
-        (name, KINDS_OF_LETTERS[letter]) for name, letter in zip(names, routines.letters(path.stem), strict=True)
+        (name, blas.ENTRY_TYPES[letter][0]) for name, letter in zip(names, routines.letters(path.stem), strict=True)
     ]
     written = {each.name for each in overload.arguments if getattr(each, "access", "read") != "read"}
     pointers = zip(names, parameters, routines.letters(path.stem), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +12,9 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.baselines import cublas, routines, vllm, vllm_operators  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.baselines.vllm_operators import OPERATORS  # noqa: E402
+from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.harness.clock.library import crash_advice  # noqa: E402
+from kgbench.harness.workers.handle import WorkerFailed  # noqa: E402
 from kgbench.problem.registry import Registry, load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -195,7 +199,48 @@ def test_a_row_with_too_few_letters_fails_its_own_calls(monkeypatch: pytest.Monk
         load_baseline("openblas:cublasScopy_v2", "cpu").call(3, x, 1, x, 1)
 
 
+def test_a_routine_that_brings_its_signature_is_called() -> None:
+    pytest.importorskip("scipy_openblas32")
+    x, y = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 5.0, 6.0])
+    load_baseline("openblas:cublasSrot_v2(ipipixx)", "cpu").call(3, x, 1, y, 1, 0.6, 0.8)
+    torch.testing.assert_close(x, torch.tensor([3.8, 5.2, 6.6]))
+    torch.testing.assert_close(y, torch.tensor([1.6, 1.4, 1.2]))
+
+
+@pytest.mark.parametrize("letters", ["ipipis", "ipipidd", "iipipiss", "ipispis", "Uipipixx"])
+def test_a_wrong_signature_is_an_error_before_anything_is_called(letters: str) -> None:
+    pytest.importorskip("scipy_openblas32")
+    with pytest.raises(ValueError, match=r"cublasSrot_v2: '\w+', the key signature of .* cannot be right"):
+        load_baseline(f"openblas:cublasSrot_v2({letters})", "cpu")
+
+
+def test_a_wrong_signature_of_a_routine_that_no_table_has_is_held_against_cblas_h(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("scipy_openblas32")
+    monkeypatch.setattr(routines.cublas_api, "declared", lambda routine: None)
+    with pytest.raises(ValueError, match=r"cublasSrot_v2: .* 'iipipiss', the key signature .* takes 7 arguments"):
+        load_baseline("openblas:cublasSrot_v2(iipipixx)", "cpu")
+
+
 def test_every_element_type_has_its_number() -> None:
     assert cublas._slot("e")[1](torch.bfloat16) == 14
     with pytest.raises(KeyError):
         cublas._slot("e")[1](torch.int64)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("openblas:cublasSrot_v2(i pi pi x x)", ": look at the key signature in its file"),
+        ("cublas:cublasSdot_v2", ": look at the row of cublasSdot_v2 in baselines/routines.py"),
+        ("vllm:rms_norm", ": look at the row of rms_norm in baselines/vllm_operators.py"),
+        ("mine:call", ": look at mine:call"),
+        ("aten:add.Tensor", ""),
+    ],
+)
+def test_a_crash_of_a_library_names_problem_call_and_place(target: str, words: str) -> None:
+    crashed = WorkerFailed(cast(Any, None), Outcome.CRASHED, "case check-0: killed by SIGSEGV")
+    assert crash_advice(crashed, "mine/x", {"": target}) == f"; mine/x calls {target}{words}"
+    timeout = WorkerFailed(cast(Any, None), Outcome.TIMEOUT, "no answer")
+    assert crash_advice(timeout, "mine/x", {"": target}) == ""

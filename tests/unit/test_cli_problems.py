@@ -192,10 +192,18 @@ def test_validate_makes_every_case_concrete(own_problem: Path) -> None:
         ("canonical: nowhere:sorted", "there is no module 'nowhere'"),
         (
             'baseline: {cpu: "openblas:cublasSgem_v2"}',
-            "no routine 'cublasSgem_v2' is known; did you mean",
+            "no signature of a routine 'cublasSgem_v2' is known; add the key .* did you mean 'cublasSgem",
         ),
         ("prepare: helpers:prepare", ""),
-        ('baseline: {cpu: "openblas:cublasSgemm_v2"}', ""),
+        (
+            'baseline: {cpu: "openblas:cublasSgemm_v2"}',
+            "entry does not fit the routine's 'TTiiispipispi': it has 13 letters, and entry has 1 parameters",
+        ),
+        ('baseline: {cuda: "vllm:rms_nor"}', "vllm:rms_nor: no operator is known; add .* did you mean 'rms_norm'"),
+        (
+            'baseline: {cuda: "vllm:rms_norm"}',
+            "entry does not fit its row in .*: it has 4 parameters, and entry has 1",
+        ),
         ('fallback: "torch:clone"', ""),
     ],
 )
@@ -249,7 +257,8 @@ def test_validate_runs_references(own_problem: Path) -> None:
 def test_references_of_shipped_problems_run_through_the_command() -> None:
     done = kgbench("validate", "aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
     assert done.exit_code == 0, done.output
-    assert done.stderr == "3 problem files, 0 wrong, references run\n"
+    partly = "" if importlib.util.find_spec("vllm") else ", 1 not looked at whole"
+    assert done.stderr == f"3 problem files, 0 wrong{partly}, references run\n"
 
 
 def test_process_that_says_nothing_is_the_machines_fault(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ import pytest
 from click.testing import CliRunner
 
 from kgbench.cli.main import main
+from kgbench.core import plugins
 from kgbench.core.errors import KgbenchError, MachineError
 from kgbench.core.messages import MESSAGES
 from kgbench.core.outcomes import Outcome
@@ -179,6 +180,17 @@ def _damaged_reply(ground: Ground) -> None:
     store.update({"asked": {**store.info["asked"], "asking": asking, "model": "m"}})
     store.finish("generated", finished="2026-01-02T04:00:00+00:00", seed="s")
     ground.file(f"runs/{RUN}/replies/aten/softmax.0.json", "{")
+
+
+def _entry_point(line: str) -> Callable[[Ground], None]:
+    """An installed package that offers a provider."""
+
+    def install(ground: Ground) -> None:
+        name, value = line.split(" = ")
+        found = (plugins.Plugin(plugins.PROVIDERS, name, value, "odd 1.0"),)
+        ground.bend.setattr(plugins, "entry_points", lambda group: found if group == plugins.PROVIDERS else ())
+
+    return install
 
 
 def _kernel(ground: Ground) -> None:
@@ -345,6 +357,8 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB506": (_kernel, "run --model dir:. --problems aten/t"),
     "KGB507": (_kernel, "run --model k.py"),
     "KGB508": (_nothing, "run --model examples:cuda"),
+    "KGB510": (_entry_point("odd = no_such_module_anywhere"), "run --model odd"),
+    "KGB630": (_entry_point("dir = no_such_module_anywhere"), "run"),
     "KGB560": (_damaged_reply, "evaluate last"),
     "KGB561": (_nothing, "run --model examples --samples 2"),
     "KGB562": (_nothing, "generate --model exec:true --batch --problems cublas/cublasSdot_v2"),

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from kgbench.baselines.named import where_to_look
 from kgbench.core.kinds import DeviceKind
+from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Library
 from kgbench.harness.machine.settings import LIBRARY_FAILED
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
+
+
+def crash_advice(failure: WorkerFailed, problem_id: str, targets: Mapping[str, str]) -> str:
+    """Which call of which problem crashed and where it is described, as the end of a sentence; else nothing."""
+    if failure.outcome is not Outcome.CRASHED:
+        return ""
+    calls = " and ".join(dict.fromkeys(targets.values()))
+    places = ", ".join(dict.fromkeys(filter(None, map(where_to_look, targets.values()))))
+    return f"; {problem_id} calls {calls}" + (f": {places}" if places else "")
 
 
 class LibrarySide:
@@ -20,6 +31,7 @@ class LibrarySide:
         self._start, self._device_kind, self._import_s = start, device_kind, import_s
         self._worker: Worker | None = None
         self._problem_id = ""
+        self._targets: dict[str, str] = {}
         self._is_loaded = False
         self.against = "library"
         """``library``, or ``fallback`` where the library is not to be had."""
@@ -59,8 +71,9 @@ class LibrarySide:
     def lose(self, failure: WorkerFailed) -> Library:
         """It failed, and the next candidate gets a new one; what this candidate's result says of it."""
         self.drop()
+        advice = crash_advice(failure, self._problem_id, self._targets)
         self._problem_id = ""
-        return Library("", f"{LIBRARY_FAILED}: {failure.outcome}: {failure.reason}")
+        return Library("", f"{LIBRARY_FAILED}: {failure.outcome}: {failure.reason}{advice}")
 
     def drop(self) -> None:
         """End its worker."""
@@ -71,7 +84,7 @@ class LibrarySide:
 
     def _load(self, targets: dict[str, str]) -> str:
         """Load these in the worker, a new one if there is none; what went wrong, or nothing."""
-        self._is_loaded = False
+        self._is_loaded, self._targets = False, targets
         if self._worker is None or not self._worker.handle.alive():
             self.drop()
             self._worker = self._start()
@@ -81,7 +94,7 @@ class LibrarySide:
             reply = self._worker.handle.request(request, self._import_s, "loading the library")
         except WorkerFailed as failure:
             self.drop()
-            return failure.reason
+            return failure.reason + crash_advice(failure, self._problem_id, targets)
         if "unavailable" in reply:
             return str(reply["unavailable"])
         self.record = Library(str(reply["library"]), "", dict(reply["notes"]))

@@ -13,6 +13,7 @@ from kgbench.baselines.registry import load_function
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
+from kgbench.harness.clock.library import crash_advice
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.machine.languages import uses_of
 from kgbench.harness.machine.settings import DEVICE_PROBE, Job
@@ -70,7 +71,10 @@ class Referee:
                 Watcher(resources, evaluation, evaluation.attribution, worker).attribute(report)
         except WorkerFailed as failure:
             evaluation.keep_log(failure)
-            verdict = Verdict(failure.outcome, failure.reason)
+            advice = ""
+            if job.trusted == "baseline":
+                advice = crash_advice(failure, problem.id, resources.library.targets(problem))
+            verdict = Verdict(failure.outcome, f"{failure.reason}{advice}")
             missing = [overload.name for overload in problem.judged if overload.name not in evaluation.verdicts]
             evaluation.verdicts |= dict.fromkeys(missing, verdict)
         finally:

@@ -25,7 +25,8 @@ from kgbench.models.http import (
 )
 from kgbench.models.provider import ModelError
 
-SUMMARY: Final = "anthropic:MODEL a Claude model, by its id; needs ANTHROPIC_API_KEY"
+FORM: Final = "anthropic:MODEL"
+SUMMARY: Final = "a Claude model, by its id; needs ANTHROPIC_API_KEY"
 EXAMPLE: Final = "claude-opus-5-5"
 URL: Final = "https://api.anthropic.com"
 STOPS: Final = {
@@ -58,10 +59,10 @@ STATUS_OF: Final = {
 OTHER_CREDENTIALS: Final = ("ANTHROPIC_PROFILE", "ANTHROPIC_IDENTITY_TOKEN", "ANTHROPIC_IDENTITY_TOKEN_FILE")
 
 
-def provider(argument: str | None) -> ModelClient:
+def provider(argument: str | None, alias: str | None = None) -> ModelClient:
     """Raises ModelError when no model is named."""
     model_id = named_model("anthropic", argument, EXAMPLE)
-    return AnthropicClient(f"anthropic:{model_id}", model_id)
+    return AnthropicClient(alias or f"anthropic:{model_id}", model_id)
 
 
 @dataclass

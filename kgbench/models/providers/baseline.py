@@ -7,9 +7,10 @@ from typing import Final
 from kgbench.models.provider import Provider, takes_no_argument
 from kgbench.models.trusted import TrustedProvider
 
-SUMMARY: Final = "baseline        the library against itself: what the clock measures when nothing differs"
+FORM: Final = "baseline"
+SUMMARY: Final = "the library against itself: what the clock measures when nothing differs"
 
 
-def provider(argument: str | None) -> Provider:
+def provider(argument: str | None, alias: str | None = None) -> Provider:
     takes_no_argument("baseline", argument)
-    return TrustedProvider("baseline", timed=True, trusted="baseline")
+    return TrustedProvider(alias or "baseline", timed=True, trusted="baseline")

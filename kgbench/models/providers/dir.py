@@ -16,10 +16,11 @@ from kgbench.models.provider import Candidate, ModelError, Provider, candidate_f
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry
 
-SUMMARY: Final = "dir:PATH        your own kernels: a folder with <source>/<name>.py in it, or one .py file"
+FORM: Final = "dir:PATH"
+SUMMARY: Final = "your own kernels: a folder with <source>/<name>.py in it, or one .py file"
 
 
-def provider(argument: str | None) -> Provider:
+def provider(argument: str | None, alias: str | None = None) -> Provider:
     """Raises ModelError when there is no such folder or file."""
     if argument is None:
         raise ModelError(
@@ -27,9 +28,9 @@ def provider(argument: str | None) -> Provider:
         )
     path = Path(argument).expanduser()
     if path.is_dir():
-        return FolderProvider(f"dir:{argument}", path)
+        return FolderProvider(alias or f"dir:{argument}", path)
     if path.is_file():
-        return FileProvider(f"dir:{argument}", path)
+        return FileProvider(alias or f"dir:{argument}", path)
     raise ModelError("KGB505", f"--model dir:{argument}: there is no folder or file {argument}")
 
 

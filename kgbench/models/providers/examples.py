@@ -10,7 +10,8 @@ from kgbench.core.paths import example_languages, examples_dir
 from kgbench.models.provider import ModelError, Provider
 from kgbench.models.providers.dir import FolderProvider
 
-SUMMARY: Final = "examples        kernels that ship with kgbench, in Triton; or examples:cupy, examples:load_inline"
+FORM: Final = "examples"
+SUMMARY: Final = "kernels that ship with kgbench, in Triton; or examples:cupy, examples:load_inline"
 DEFAULT: Final = "triton"
 """Language of the examples where none is named."""
 DEMO: Final = (
@@ -24,7 +25,7 @@ DEMO: Final = (
 Triton's interpreter; together about 50 s of one core, starts included."""
 
 
-def provider(argument: str | None) -> Provider:
+def provider(argument: str | None, alias: str | None = None) -> Provider:
     """Raises ModelError with the languages there are."""
     language = DEFAULT if argument is None else argument
     if language not in example_languages():
@@ -33,7 +34,7 @@ def provider(argument: str | None) -> Provider:
             "KGB508", f"--model examples:{language}: there are no examples in {language!r}. There is: {known}"
         )
     name = "examples" if language == DEFAULT else f"examples:{language}"
-    return ExamplesProvider(name, examples_dir(language), talks=False)
+    return ExamplesProvider(alias or name, examples_dir(language), talks=False)
 
 
 @dataclass

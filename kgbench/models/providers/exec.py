@@ -8,19 +8,20 @@ import shlex
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from kgbench.agents.work import Agent, Closed, Confine, CouldNotStart
 from kgbench.core.types import Result
-from kgbench.llm.conversation import NotAnswered, Question, Reply, Stop, Unanswerable
+from kgbench.llm.conversation import ModelClient, NotAnswered, Question, Reply, Stop
 from kgbench.models.provider import ModelError
 
-SUMMARY: Final = "exec:COMMAND    an agent or script: the prompt on its standard input, a folder to work in"
+FORM: Final = "exec:COMMAND"
+SUMMARY: Final = "an agent or script: the prompt on its standard input, a folder to work in"
 
 
-def provider(argument: str | None) -> AgentClient:
+def provider(argument: str | None, alias: str | None = None) -> AgentClient:
     """Raises ModelError when there is no command or it cannot be split into words."""
     if argument is None or not argument.strip():
         raise ModelError(
@@ -34,18 +35,19 @@ def provider(argument: str | None) -> AgentClient:
             f"--model exec:{argument}: the command cannot be split into words: {error}. Quotes work as in a shell; for "
             "pipes and variables write --model \"exec:sh -c '…'\"",
         ) from None
-    return AgentClient(argument, tuple(words))
+    return AgentClient(argument, tuple(words), alias=alias)
 
 
-class AgentClient:
+class AgentClient(ModelClient):
     """Starts the command once per question. May be asked from several threads at once."""
 
-    timed = True
     endpoint = "exec"
-    batches = False
+    is_agent = True
 
-    def __init__(self, command: str, words: Sequence[str], confine: Confine = "best") -> None:
-        self.model = f"exec:{command}"
+    def __init__(
+        self, command: str, words: Sequence[str], confine: Confine = "best", alias: str | None = None
+    ) -> None:
+        self.model = alias or f"exec:{command}"
         self.model_id = command
         self._words = words
         self._confine = confine
@@ -84,12 +86,6 @@ class AgentClient:
             with self._lock:
                 self._agents.discard(agent)
         return self._reply(agent)
-
-    def ask_many(
-        self, questions: Sequence[Question], say: Callable[[str], None]
-    ) -> Iterator[tuple[Question, Reply | NotAnswered | Unanswerable]]:
-        """There is no batch interface: ``batches`` says so."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """End all agents that are at work."""

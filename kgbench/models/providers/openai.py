@@ -10,7 +10,8 @@ from kgbench.llm.conversation import ModelClient, Question, Stop, Usage
 from kgbench.models.http import RETRIES, Draft, HttpClient, endpoint_of, environment, host_of, named_model
 from kgbench.models.provider import ModelError
 
-SUMMARY: Final = "openai:MODEL    a GPT model, by its id; needs OPENAI_API_KEY"
+FORM: Final = "openai:MODEL"
+SUMMARY: Final = "a GPT model, by its id; needs OPENAI_API_KEY"
 EXAMPLE: Final = "gpt-6.2-sol"
 URL: Final = "https://api.openai.com/v1"
 EFFORTS: Final = {"off": "none", "low": "low", "medium": "medium", "high": "high"}
@@ -19,10 +20,10 @@ INCOMPLETE: Final = {"max_output_tokens": Stop.MAX_TOKENS, "content_filter": Sto
 REFUSED_CODES: Final = frozenset({"invalid_prompt", "bio_policy", "misalignment_policy_violation"})
 
 
-def provider(argument: str | None) -> ModelClient:
+def provider(argument: str | None, alias: str | None = None) -> ModelClient:
     """Raises ModelError when no model is named."""
     model_id = named_model("openai", argument, EXAMPLE)
-    return OpenAIClient(f"openai:{model_id}", model_id)
+    return OpenAIClient(alias or f"openai:{model_id}", model_id)
 
 
 class Failed(Exception):

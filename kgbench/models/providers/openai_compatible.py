@@ -13,7 +13,8 @@ from kgbench.models.provider import ModelError
 from kgbench.models.providers.openai import EFFORTS, split_usage
 
 NAME: Final = "openai-compatible"
-SUMMARY: Final = "openai-compatible:URL#MODEL  a model at a server of your own, or at one like OpenRouter"
+FORM: Final = "openai-compatible:URL#MODEL"
+SUMMARY: Final = "a model at a server of your own, or at one like OpenRouter"
 EXAMPLE: Final = f"--model {NAME}:http://localhost:8000#MODEL"
 KEY: Final = "OPENAI_COMPATIBLE_API_KEY"
 # Services whose own variable is looked at, too. OPENAI_API_KEY never is: it is not for any address one may type.
@@ -21,7 +22,7 @@ KEYS_OF_HOSTS: Final = {"openrouter.ai": "OPENROUTER_API_KEY"}
 STOPS: Final = {"stop": Stop.END, "length": Stop.MAX_TOKENS, "content_filter": Stop.REFUSED, "error": Stop.CUT_OFF}
 
 
-def provider(argument: str | None) -> ModelClient:
+def provider(argument: str | None, alias: str | None = None) -> ModelClient:
     """Raises ModelError when the address or the model is missing."""
     url, mark, model_id = (argument or "").partition("#")
     try:
@@ -37,7 +38,7 @@ def provider(argument: str | None) -> ModelClient:
             "KGB532", f"--model {NAME}: a key has no place in the address, which is stored. Type: export {KEY}=…"
         )
     base = url.rstrip("/") if parts.path.strip("/") else f"{url.rstrip('/')}/v1"
-    return CompatibleClient(f"{NAME}:{argument}", model_id, url=base)
+    return CompatibleClient(alias or f"{NAME}:{argument}", model_id, url=base)
 
 
 @dataclass

@@ -7,9 +7,10 @@ from typing import Final
 from kgbench.models.provider import Provider, takes_no_argument
 from kgbench.models.trusted import TrustedProvider
 
-SUMMARY: Final = "reference       each problem's own reference: does it pass its own judge? (not timed)"
+FORM: Final = "reference"
+SUMMARY: Final = "each problem's own reference: does it pass its own judge? (not timed)"
 
 
-def provider(argument: str | None) -> Provider:
+def provider(argument: str | None, alias: str | None = None) -> Provider:
     takes_no_argument("reference", argument)
-    return TrustedProvider("reference", timed=False, trusted="reference")
+    return TrustedProvider(alias or "reference", timed=False, trusted="reference")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kgbench.llm.conversation import (
     RECORDED_PROMPT,
@@ -23,11 +23,12 @@ from kgbench.store.layout import REPLIES_DIR
 from kgbench.store.reader import read_info
 from kgbench.store.replies import read_reply
 
-SUMMARY: Final = "replay:RUN      the replies of an earlier run: its folder, a prefix of its id, or last"
+FORM: Final = "replay:RUN"
+SUMMARY: Final = "the replies of an earlier run: its folder, a prefix of its id, or last"
 RUNS: Final = Path("runs")
 
 
-def provider(argument: str | None) -> ModelClient:
+def provider(argument: str | None, alias: str | None = None) -> ModelClient:
     """Raises ModelError when there is no such run, or when nobody was asked in it."""
     if argument is None:
         raise ModelError("KGB570", "--model replay: name the run after a colon, for example --model replay:last")
@@ -39,32 +40,24 @@ def provider(argument: str | None) -> ModelClient:
             f"its kernels can be judged again with --model dir:{path / 'candidates'}",
         )
     info = read_info(path)
-    return Recorded(path, str(info.get("model") or info.get("asked", {}).get("model", argument)))
+    return Recorded(path, alias or str(info.get("model") or info.get("asked", {}).get("model", argument)))
 
 
-@dataclass(frozen=True)
-class Recorded:
+@dataclass
+class Recorded(ModelClient):
     """Answers as somebody did before; a question of which nothing is recorded stays without a reply."""
 
     path: Path
     model: str
     """Whoever answered then."""
-    timed: bool = True
     endpoint: str = ""
-    batches: bool = False
 
-    @property
-    def model_id(self) -> str:
-        return self.model
+    def __post_init__(self) -> None:
+        self.model_id = self.model
 
-    @property
-    def samples(self) -> int:
-        """How many it was asked for then."""
-        return int(self._asked().get("samples", 1))
-
-    @property
-    def rounds(self) -> int:
-        return int(self._asked().get("rounds", 1))
+    def recorded(self) -> tuple[int, int]:
+        asked = read_info(self.path).get("asked", {}).get("asking") or {}
+        return int(asked.get("samples", 1)), int(asked.get("rounds", 1))
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
         """Those that were asked then. Raises ModelError where none was."""
@@ -73,9 +66,6 @@ class Recorded:
         if not found:
             raise ModelError("KGB572", f"{self.path} asked for none of the {len(ids)} selected problems")
         return found
-
-    def _asked(self) -> dict[str, Any]:
-        return read_info(self.path).get("asked", {}).get("asking") or {}
 
     def ready(self) -> None:
         """There is nothing to be missing."""
@@ -92,11 +82,6 @@ class Recorded:
             raise Unanswerable(stored.why)
         then = {RECORDED_USD: stored.usd, RECORDED_PROMPT: stored.prompt_sha256}
         return replace(stored.reply, facts={**stored.reply.facts, **then})
-
-    def ask_many(
-        self, questions: Sequence[Question], say: Callable[[str], None]
-    ) -> Iterator[tuple[Question, Reply | NotAnswered | Unanswerable]]:
-        raise NotImplementedError("there is no batch interface")
 
     def close(self) -> None:
         """Nothing is under way for long."""

@@ -10,6 +10,7 @@ from kgbench.core import syntax
 from kgbench.core.errors import ExpressionError, ProblemFileError
 from kgbench.core.kinds import Kind
 from kgbench.core.names import did_you_mean
+from kgbench.problem import blas, schemas
 from kgbench.problem.expressions import reference_names
 from kgbench.problem.format.keys import Cases
 from kgbench.problem.format.leaves import DOTTED, NONE
@@ -97,6 +98,7 @@ class Part:
             yield self.at("entry").complaint("KGB240", f"cannot return '{self.signature.returns}'", RETURNS_STEP)
         if "reference" in self.values:
             yield from self._reference_errors()
+        yield from self.signature_errors()
         returned = self.get("returns")
         if isinstance(returned, str):
             names = [parameter.name for parameter in self.signature.parameters]
@@ -106,6 +108,31 @@ class Part:
             elif self.signature.returns != "Tensor":
                 what = f"entry returns {self.signature.returns}"
                 yield self.at("returns").complaint("KGB243", what, "let it return Tensor")
+
+    def signature_errors(self) -> Errors:
+        """What is wrong with the signature that the file brings for a library's function."""
+        if "signature" not in self.values or "entry" not in self.values:
+            return
+        node, targets = self.at("signature"), [each for each in self.baseline().values() if _takes_signature(each)]
+        if not targets:
+            what = "is of a BLAS routine or an operator of vLLM, and baseline names none"
+            yield node.complaint("KGB224", what, "remove it, or name one such as cublas:cublasSrot_v2")
+        for target in targets:
+            try:
+                why = self._signature_difference(target)
+            except ValueError as error:
+                why = str(error)
+            if why:
+                yield node.complaint("KGB258", why, "docs/problem-format.md, signature, has what to write")
+                return
+
+    def _signature_difference(self, target: str) -> str:
+        """What in the entry does not fit the signature; raises ValueError where the signature is none."""
+        owner, _, name = target.partition(":")
+        if owner == "vllm":
+            return schemas.entry_difference(schemas.parsed(self.values["signature"]).plain, self.signature.parameters)
+        letters = blas.resolved(self.values["signature"], blas.split(name)[0])
+        return blas.entry_difference(letters, self.signature.parameters)
 
     def _name_errors(self) -> Errors:
         wanted = f"{self.problem}_{self.name}" if self.name not in ("", "default") else self.problem
@@ -163,7 +190,12 @@ class Part:
         if said == NONE:
             return {}
         targets = {} if said is None else {key: target for key in said.at if (target := getattr(said, key))}
-        return targets or derived_baseline(self)
+        return self._with_signature(targets or derived_baseline(self))
+
+    def _with_signature(self, targets: dict[str, str]) -> dict[str, str]:
+        """Those that call for it with the signature that the file brings."""
+        own = " ".join((self.get("signature") or "").split())
+        return {key: f"{each}({own})" if own and _takes_signature(each) else each for key, each in targets.items()}
 
     def fallback(self) -> str | None:
         said, reference = self.get("fallback"), self.get("reference")
@@ -171,6 +203,10 @@ class Part:
             return None if said == NONE else str(said)
         ours = self.source == "vllm" and reference is not None and reference.startswith(_VLLM_REFERENCES)
         return f"{reference}_plain" if ours else None
+
+
+def _takes_signature(target: str) -> bool:
+    return target.startswith("vllm:") or blas.is_routine(target)
 
 
 def _taken(text: str, names: set[str]) -> set[str]:

@@ -312,6 +312,9 @@ class Body(Place):
     baseline: Annotated[
         Annotated[Baseline, Tag("keys")] | Annotated[NoLibrary, Tag("word")], Discriminator(_is_word)
     ] | None = Field(None, description=f"the library call per device, or {NONE}")  # fmt: skip
+    signature: Text | None = Field(
+        None, description="a BLAS routine's arguments, one letter each: i pi pi x x; or the schema of vLLM's operator"
+    )
     fallback: FunctionOrNone | None = Field(None, description="package.module:function, a plain torch version")
     reference: Reference | None = Field(None, description="what is right: an expression, a path or def reference(…)")
     prepare: Function | None = Field(None, description="package.module:function that finishes drawn values")

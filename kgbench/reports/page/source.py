@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgbench.core.errors import KgbenchError
-from kgbench.core.paths import problems_dir
 from kgbench.core.text import plain
 from kgbench.core.types import Result
 from kgbench.problem.model import Problem
-from kgbench.problem.registry import Registry, load_problem
+from kgbench.problem.registry import Registry, load_problem, problem_folders
 from kgbench.reports.model import Report, report_of
 from kgbench.scores.rows import THRESHOLDS
 from kgbench.store.reader import StoredRun
@@ -43,7 +42,7 @@ def page_source(run: StoredRun, again: Callable[[Result], str], thresholds: Sequ
     report = replace(report_of(run, thresholds), where=run.path.name)  # wherever the folder lies, the same page
     own = (run.info.get("asked") or {}).get("problem_dirs", ())
     try:
-        paths = Registry((problems_dir(), *map(Path, own))).paths
+        paths = Registry(problem_folders(map(Path, own))).paths
     except KgbenchError:
         paths = Registry().paths
     return PageSource(run, report, _loaded(paths, [each.id for each in report.selected]), again)

@@ -1,0 +1,133 @@
+"""``kgbench validate``: whether problem files are sound, and what of them could not be looked at on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from kgbench.cli.completion import complete_problem
+from kgbench.cli.options import problem_dir_option
+from kgbench.core.errors import KgbenchError, MachineError, UsageError, shown_path
+from kgbench.core.names import resolve
+from kgbench.core.text import number_of
+from kgbench.problem.model import SHARED_TEXTS
+from kgbench.problem.registry import Registry, load_problem, load_summary, problem_folders
+
+if TYPE_CHECKING:
+    from kgbench.baselines.named import Named
+    from kgbench.cli.referencerun import Checked
+    from kgbench.problem.model import Overload
+
+NEEDS_TORCH = "torch was not asked"
+
+
+@click.command(short_help="Check problem files.")
+@click.argument("paths", nargs=-1, metavar="[PATH]…", shell_complete=complete_problem)
+@problem_dir_option
+@click.option("--no-run", is_flag=True, help="Read the files only; run no reference, so torch is not needed.")
+def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: bool) -> None:
+    """Check problem files: keys, types, expressions, every case, and the reference on a small case on the CPU.
+
+    Every function, BLAS routine and operator of vLLM and ATen that a file names is looked up, and held against the
+    entry. What cannot be looked at on this machine is named behind the file, with the reason. PATH is a problem file, a
+    folder of them, or a problem's id; without one all problems are checked. Exit code 2 means that a file is wrong, 3
+    that references could not be run on this machine.
+    """
+    registry = Registry(problem_folders(problem_dirs))
+    files = [file for path in paths for file in _files(path, registry)] or list(registry.paths.values())
+    checked = {file: _read(file) for file in files}
+    readable = [file for file in files if not checked[file].complaint]
+    not_run: MachineError | None = None
+    if not no_run and readable:
+        try:
+            checked |= _by_torch(readable, checked)
+        except MachineError as error:
+            not_run = error
+    for file in files:
+        click.echo(_line(file, checked[file]))
+    wrong = sum(bool(each.complaint) for each in checked.values())
+    partly = sum(bool(each.unseen) and not each.complaint for each in checked.values())
+    said = [number_of(len(files), "problem file"), f"{wrong} wrong", *[f"{partly} not looked at whole"] * bool(partly)]
+    click.echo(", ".join([*said, "only read" if no_run or not_run else "references run"]), err=True)
+    if wrong:
+        raise UsageError(
+            "KGB126",
+            f"{number_of(wrong, 'problem file')} of {len(files)} to mend; docs/problem-format.md has every key",
+        )
+    if not_run:
+        raise not_run
+
+
+def _line(file: Path, checked: Checked) -> str:
+    """What was found of a file: ``ok``, with what was not looked at, or ``wrong``."""
+    if checked.complaint:
+        return f"wrong  {checked.complaint}".replace("\n", "\n       ")
+    unseen = [f"{', '.join(targets)}: {reason}" for reason, targets in _by_reason(checked.unseen).items()]
+    return f"ok     {shown_path(file)}" + (f"; not looked at: {'; '.join(unseen)}" if unseen else "")
+
+
+def _by_reason(unseen: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for target, reason in unseen:
+        found.setdefault(reason, []).append(target)
+    return found
+
+
+def _files(path: str, registry: Registry) -> list[Path]:
+    """The problem files that a path or an id means."""
+    place = Path(path)
+    if place.is_file():
+        return [place]
+    if place.is_dir():
+        found = sorted(path for path in place.rglob("*.yaml") if path.name != SHARED_TEXTS)
+        if not found:
+            raise UsageError("KGB124", f"{path} holds no problem files; they are named <source>/<name>.yaml")
+        return found
+    if place.suffix in (".yaml", ".yml"):
+        raise UsageError("KGB125", f"there is no file {path}")
+    return [registry.paths[resolve(path, registry.ids()).id]]
+
+
+def _read(file: Path) -> Checked:
+    """What reading a file, making its cases concrete and looking up its names tells without torch."""
+    from kgbench.baselines.named import looked_up, what_is_wrong
+    from kgbench.cli.referencerun import Checked
+
+    try:
+        problem = load_problem(file)
+        head = load_summary(file)
+        if (head.summary, head.kind, head.category) != (problem.summary, problem.kind, problem.category):
+            raise UsageError(
+                "KGB206", f"{shown_path(file)}:1: summary: kgbench list reads another text; write it without escapes"
+            )
+        found: list[tuple[str, Named]] = []
+        for overload in problem.overloads:
+            _bind_all(overload)
+            found += [(overload.name, each) for each in looked_up(overload, (file.resolve().parents[1],))]
+        if error := what_is_wrong(problem.path, found):
+            raise error
+    except KgbenchError as error:
+        return Checked(error.printed)
+    unseen = [(each.target, NEEDS_TORCH if each.later else each.unseen) for _, each in found]
+    return Checked("", tuple(dict.fromkeys(each for each in unseen if each[1])))
+
+
+def _bind_all(overload: Overload) -> None:
+    from kgbench.problem.cases import bind, expand_for_all_devices
+
+    for case in expand_for_all_devices(overload, "validate"):
+        bind(overload, case)
+
+
+def _by_torch(files: Sequence[Path], read: dict[Path, Checked]) -> dict[Path, Checked]:
+    """What running references and asking torch told, by file. MachineError when this machine cannot."""
+    from kgbench.cli.referencerun import Checked, run_references
+
+    found = {}
+    for file, told in run_references(files).items():
+        kept = [each for each in read[file].unseen if each[1] != NEEDS_TORCH]
+        found[file] = Checked(told.complaint, tuple(dict.fromkeys([*kept, *told.unseen])))
+    return found

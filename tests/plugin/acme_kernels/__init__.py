@@ -1,0 +1,1 @@
+"""What Acme adds to kgbench. `kgbench list` imports nothing of it."""
