@@ -10,7 +10,6 @@ from click.shell_completion import CompletionItem
 from kgbench.core.errors import KgbenchError
 from kgbench.core.paths import example_languages
 from kgbench.llm.aliases import aliases
-from kgbench.models.provider import provider_names
 from kgbench.problem.model import SOURCES
 from kgbench.problem.registry import Registry, problem_folders
 from kgbench.prompts.gpus import known_gpus
@@ -28,6 +27,9 @@ def complete_source(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Providers and aliases; behind ``examples:`` the languages. A path is left to whoever types it."""
+    # `kgbench list` needs nothing of providers, and does not wait for them.
+    from kgbench.models.provider import provider_names
+
     languages = [f"examples:{each}" for each in example_languages()]
     try:
         short = tuple(aliases())
