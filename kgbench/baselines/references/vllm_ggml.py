@@ -158,7 +158,8 @@ def _a8_product(x: torch.Tensor, packed: torch.Tensor, number: int) -> Expected:
 def prepare_ggml(tensors: Tensors, variables: Variables, generator: torch.Generator) -> None:
     """Scales into the blocks of W, so that weights are about 0.03 to 0.1; the other bytes stay random.
 
-    ``values: extreme``: scales of both signs, zeros, denormals and large ones.
+    ``values: extreme``: scales of both signs, zeros, denormals and large ones. ``values: huge``: weights of up to 2e5,
+    which float16 does not hold.
     """
     number, packed = int(variables["type"]), tensors["W"]
     form = ggml.FORMATS[number]
@@ -167,11 +168,12 @@ def prepare_ggml(tensors: Tensors, variables: Variables, generator: torch.Genera
         raise ValueError("W is not contiguous")
     largest = (127 if form.nonlinear else 1 << (form.code_bits - 1)) * max(1, 1 << max(form.scale_bits - 1, 0))
     unit = torch.rand(2, blocks.shape[0], generator=generator, device=generator.device)
-    halves = (0.25 + 0.75 * unit) * (0.2 / largest)
+    halves = (0.25 + 0.75 * unit) * ((2e5 if variables["values"] == "huge" else 0.2) / largest)
     if form.nbytes in (20, 24):
         halves[1] = -unit[1] * halves[0] * (1 << form.code_bits)
     elif form.minima:
         halves[1] *= 1 << (form.code_bits - 2)
+    halves = halves.clamp(-6e4, 6e4)
     if variables["values"] == "extreme":
         table = torch.tensor([0.0, -0.0, 1.0, -1.0, 2.0**-24, 3e-5, -0.37, 4.0 * min(1.0, 64 / largest)])
         halves = table.to(halves.device)[(unit * len(table)).long()]
