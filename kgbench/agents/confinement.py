@@ -34,8 +34,10 @@ _CAPABILITIES: Final = (0, 1, 3)
 """What root keeps: CHOWN, DAC_OVERRIDE and FOWNER, for files of others in a container."""
 
 
-_CALLS: Final = ("pidfd_open", "pidfd_send_signal")
-"""Runtimes wait for their children with these. They reach nobody that a signal does not reach."""
+_CALLS: Final = (
+    "pidfd_open", "pidfd_send_signal", "memfd_create", "memfd_secret", "shmget", "mincore", "cachestat", "fadvise64",
+)  # fmt: skip
+"""Runtimes wait for their children and manage memory with these. They reach nobody that a signal does not reach."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,29 @@ def _plain_line(line: str) -> str:
     return line if line.isprintable() else "".join(char if char.isprintable() else "�" for char in line)
 
 
+def told(said: object, length: int = 300) -> str:
+    """What a process that nobody trusts said, as one line of so many characters at most.
+
+    Its lines are joined by `` / ``, so that none begins one of ours; no control character and no workflow command of
+    a CI system is left in it.
+    """
+    text = str(said)[: 4 * length]
+    line = " / ".join(filter(None, (each.strip() for each in text.splitlines())))
+    return shortened(_no_command(_plain_line(line)), length)
+
+
+def told_lines(said: str, length: int) -> str:
+    """The end of what such a process printed, line by line, without what a terminal or a CI system would obey."""
+    lines = said[-length:].replace("\t", "    ").splitlines()
+    return "\n".join(_no_command(_plain_line(line)) for line in lines)
+
+
+def _no_command(line: str) -> str:
+    """The line with what GitHub's runner takes for a command broken up: ``::`` in front, ``##[`` anywhere."""
+    line = line.replace("##[", "# #[")
+    return f"\\{line.lstrip()}" if line.lstrip().startswith("::") else line
+
+
 def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 

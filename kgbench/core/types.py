@@ -115,7 +115,8 @@ class Evidence:
 
     kind: str
     """``operator`` of the dispatcher, ``kernel`` of the device, ``package`` whose Triton kernel ran, ``host`` function,
-    ``library`` that was mapped, ``process`` beside it, ``time`` or ``observer``.
+    ``library`` that was mapped, ``code`` in which a processor was found, ``process`` beside it, ``time`` or
+    ``observer``.
     """
     name: str
     where: str = ""

@@ -25,17 +25,19 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
         "scalar_tensor", "tensor", "zero", "zero_", "zeros", "zeros_like",
     ),
     "views": (
-        "_conj", "_neg_view", "_reshape_alias", "_unsafe_view", "adjoint", "alias", "as_strided", "as_strided_",
-        "broadcast_tensors", "broadcast_to", "chunk", "conj", "detach", "detach_", "diagonal", "dsplit", "expand",
-        "expand_as", "flatten", "hsplit", "imag", "lift_fresh", "linalg_diagonal", "mH", "mT", "matrix_H", "moveaxis",
-        "movedim", "narrow", "numpy_T", "permute", "positive", "ravel", "real", "reshape", "reshape_as", "resolve_conj",
-        "resolve_neg", "select", "set_", "slice", "slice_inverse", "split", "split_with_sizes", "squeeze", "squeeze_",
-        "swapaxes", "swapaxes_", "swapdims", "swapdims_", "t", "t_", "tensor_split", "transpose", "transpose_",
-        "unbind", "unflatten", "unfold", "unsqueeze", "unsqueeze_", "view", "view_as", "view_as_complex",
-        "view_as_real", "vsplit",
+        "_reshape_alias", "_unsafe_view", "alias", "as_strided", "as_strided_", "broadcast_tensors", "broadcast_to",
+        "chunk", "detach", "detach_", "diagonal", "dsplit", "expand", "expand_as", "flatten", "hsplit", "imag",
+        "lift_fresh", "linalg_diagonal", "mT", "moveaxis", "movedim", "narrow", "numpy_T", "permute", "positive",
+        "ravel", "real", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "select", "set_", "slice",
+        "slice_inverse", "split", "split_with_sizes", "squeeze", "squeeze_", "swapaxes", "swapaxes_", "swapdims",
+        "swapdims_", "t", "t_", "tensor_split", "transpose", "transpose_", "unbind", "unflatten", "unfold",
+        "unsqueeze", "unsqueeze_", "view", "view_as", "view_as_complex", "view_as_real", "vsplit",
+    ),
+    "lazy bits": (
+        "_conj", "_conj_copy", "_neg_view", "_neg_view_copy", "adjoint", "conj", "mH", "matrix_H",
     ),
     "copies": (
-        "_conj_copy", "_copy_from", "_copy_from_and_resize", "_neg_view_copy", "_reshape_alias_copy", "_reshape_copy",
+        "_copy_from", "_copy_from_and_resize", "_reshape_alias_copy", "_reshape_copy",
         "_to_copy", "alias_copy", "as_strided_copy", "as_tensor", "clone", "constant_pad_nd", "contiguous", "copy",
         "copy_", "cpu", "cuda", "detach_copy", "diagonal_copy", "expand_copy", "lift_fresh_copy", "narrow_copy", "pad",
         "permute_copy", "pin_memory", "select_copy", "slice_copy", "split_copy", "split_with_sizes_copy",
@@ -66,7 +68,7 @@ KIND_GROUPS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.COMPUTE: ("metadata", "allocation", "fills", "views", "copies", "host"),
     Kind.RANDOM: ("metadata", "allocation", "fills", "views", "copies", "host"),
     Kind.CREATION: ("metadata", "allocation", "fills", "views"),
-    Kind.VIEW: ("metadata", "views"),
+    Kind.VIEW: ("metadata", "views", "lazy bits"),
     Kind.SYNC: ("metadata", "allocation", "views", "copies", "host"),
 }
 """What a candidate of each kind may call."""
@@ -218,8 +220,31 @@ HARMLESS_KERNELS: Final = re.compile(
 )
 """Of PyTorch's kernels those that fill and copy, where nobody knows which operator launched one: in a CUDA graph."""
 
+ITS_KERNELS: Final[dict[str, str]] = {
+    **dict.fromkeys(("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"), "CatArray"),
+    **dict.fromkeys(("clone", "contiguous", "copy", "to", "repeat", "tile", "roll", "constant_pad_nd"), "copy"),
+    **dict.fromkeys(("fill", "full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "new_full"), "Fill"),
+    "arange": "arange",
+}
+"""Of PyTorch's harmless kernels those that are the work of a problem's own operator."""
+
 MOVING_KERNELS: Final = re.compile(r"copy|[Ff]ill|Cat|arange|conj_kernel|neg_kernel|neg_conj|pad")
 """Of PyTorch's kernels those that an operator of a group launches: whoever names such a one for another has lied."""
+
+CODE: Final[tuple[tuple[str, str], ...]] = (
+    (r"^$|^\[(?!vdso|vsyscall)|^//anon|^/dev/(?:zero|shm/)|kgbench-worker-", "own"),
+    (r"/triton/_C/", "own"),
+    (r"/torch/(?:lib/(?:libtorch|libc10|libshm)|_C\b)", "PyTorch's"),
+    (r"/numpy/|/numpy\.libs/", "numpy's"),
+    (r"/libpython3[^/]*$|/python3[^/]*$|/lib-dynload/[^/]*$", "Python's"),
+    (
+        r"/(?:ld-linux|ld-musl|libc|libm|libmvec|libdl|libpthread|librt|libffi|libgcc_s|libstdc\+\+|libgomp|libomp|libiomp5)"
+        r"[-.\w]*\.so[^/]*$|^\[v",
+        "the system's",
+    ),
+)
+"""How files with code look, by whose they are, first match first; the candidate's folder is its own, and so is code
+that no file has."""
 
 LIBRARIES: Final = re.compile(
     r"^lib(?:cublas|cudnn|cusparse|cusolver|cufft|cutensor|nvpl|mkl|openblas|scipy_openblas|blas|cblas|lapack|flexiblas"

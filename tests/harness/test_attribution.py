@@ -26,9 +26,11 @@ from kgbench.harness.attribution.account import Seen  # noqa: E402
 from kgbench.harness.attribution.findings import Findings  # noqa: E402
 from kgbench.harness.attribution.observed import Attribution, drawn, label  # noqa: E402
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host  # noqa: E402
+from kgbench.harness.attribution.whose_code import LEAST_SAMPLES, owners, strangers  # noqa: E402
 from kgbench.harness.candidate.observer import Observer  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
 from kgbench.policy.evidence import lines, notes, words  # noqa: E402
+from kgbench.policy.own_kernels import OwnKernels, base_name  # noqa: E402
 from kgbench.policy.tables import LIBRARIES  # noqa: E402
 from kgbench.problem.cases import Case  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
@@ -70,6 +72,8 @@ def neg(self):
     return torch.empty_like(self).copy_(out[: self.numel()].reshape(self.shape))
 """
 NEG = load_problem(problems_dir() / "aten/neg.yaml")
+OWN = "my_kernel softmax_warp_forward gemm_kernel flash_fwd_kernel _mm cutlass_like"
+"""A candidate's text, as far as names of kernels are read from it."""
 CASE = Case("check-1-float32", "", "check", "float32", {})
 
 
@@ -158,7 +162,7 @@ def test_a_library_whose_code_runs_in_every_call_is_seen_whatever_it_is_called_b
 
 def test_a_process_that_works_while_calls_are_watched_is_seen_and_one_that_waits_is_not() -> None:
     def found(code: str) -> list[str]:
-        attribution = Attribution(NEG, cuda=False)
+        attribution = Attribution(NEG, cuda=False, source="")
         attribution.before_import(os.getpid())
         with subprocess.Popen(
             [sys.executable, "-c", f"print(flush=True); {code}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -192,7 +196,7 @@ def test_report_says_so_and_off_does_not_look(session: Session, session_of: Sess
 
 
 def watched(call: Any) -> Seen:
-    observer = Observer("cpu", kernels=False, mark="tests")
+    observer = Observer("cpu", kernels=False, places=False, mark="tests")
     with observer:
         call()
     return Seen.from_reply(observer.record())
@@ -223,7 +227,7 @@ def test_functions_of_numpy_count_where_they_get_much_and_are_the_problems_own()
 
     seen = watched(calls)
     assert seen.host == {"numpy.negative": 1, "numpy.add.reduce": 1, "numpy.sort": 1}
-    found = Findings(NEG).judged(seen, "a case", host_counts=True)
+    found = Findings(NEG, OwnKernels(OWN)).judged(seen, "a case", host_counts=True)
     assert [each.name for each in found if each.kind == "host" and not each.allowed] == ["numpy.negative"]
 
 
@@ -249,7 +253,8 @@ def test_a_compiled_kernel_is_the_packages_that_wrote_it_or_had_it_generated(
     exec("def launch(kernel): return kernel[1, 1, 1]()", names)
     seen = watched(lambda: names["launch"](kernel))
     assert seen.launched[kernels] == 1
-    assert [each.name for each in Findings(NEG).judged(seen, "", True) if each.kind == "package"] == named
+    found = Findings(NEG, OwnKernels(OWN)).judged(seen, "", True)
+    assert [each.name for each in found if each.kind == "package"] == named
 
 
 def test_a_trace_that_was_ended_meanwhile_is_lost() -> None:
@@ -266,7 +271,7 @@ def account(**changes: Any) -> Seen:
 
 
 def refused(seen: Seen, does_work: bool = True) -> list[str]:
-    attribution = Attribution(NEG, cuda=True)
+    attribution = Attribution(NEG, cuda=True, source=OWN)
     attribution.take(seen, CASE, does_work)
     return [words(each) for each in attribution.kept() if not each.allowed]
 
@@ -296,6 +301,79 @@ def test_a_librarys_kernel_counts_by_its_name_unless_it_does_next_to_nothing(nam
 @pytest.mark.parametrize("name", ["softmax_warp_forward", "gemm_kernel", "flash_fwd_kernel", "_mm", "cutlass_like"])
 def test_a_name_of_ones_own_that_sounds_like_a_librarys_is_ones_own(name: str) -> None:
     assert refused(account(kernels={(name, ""): (1, 10.0)})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [
+        ("void trsv_ln_exec<float, 32u, 32u, 4u>(cublasTrsvParams<float>)", ""),
+        ("i0_kernel", "aten::copy_"),
+        ("void cub::CUB_300_SM_90::DeviceScanKernel<cub::Policy900<float>, float*>(float*)", ""),
+    ],
+)
+def test_a_kernel_that_the_candidate_neither_wrote_nor_compiled_is_somebodys(name: str, by: str) -> None:
+    (found,) = refused(account(kernels={("my_kernel", ""): (1, 50.0), (name, by): (1, 50.0)}))
+    assert "not known to come from what the candidate wrote and compiled" in found
+
+
+def test_a_kernel_is_own_by_the_text_by_triton_or_by_what_was_built() -> None:
+    own = OwnKernels('extern "C" __global__ void scale(float* x) {}')
+    assert own.has("scale")
+    assert own.has("void (anonymous namespace)::scale<float, 4>(float*, int)")
+    assert own.has("_ZN2my5scaleIfEEvPf")
+    assert not own.has("void scale_all<scale>(float*)")
+    own.add({"generated_kernel"})
+    assert own.has("generated_kernel")
+    assert own.has("generated_kernel_0d1d2de")
+    assert not own.has("generated_kernel_other")
+    own.is_built = lambda name: name == "DeviceReduceKernel"
+    assert own.has("void cub::CUB_300::DeviceReduceKernel<cub::Policy<int>, float*>(float*)")
+    assert own.has("Memcpy DtoD (Device -> Device)")
+    assert base_name("") == ""
+
+
+def test_pytorchs_kernel_for_the_operator_itself_is_not_harmless_because_nobody_saw_it_launched() -> None:
+    cat = Attribution(load_problem(problems_dir() / "aten/cat.yaml"), cuda=True, source=OWN)
+    name = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2, 64, 64>(float*)"
+    cat.take(account(kernels={("my_kernel", ""): (1, 90.0), (name, ""): (1, 90.0)}), CASE, does_work=True)
+    assert cat.refused is not None
+
+
+TORCH, NUMPY = "/env/torch/lib/libtorch_cpu.so", "/env/numpy/_core/_multiarray_umath.so"
+
+
+def test_code_that_ran_is_known_by_its_file() -> None:
+    found = {
+        TORCH: 1, NUMPY: 2, "": 4, "/tmp/kgbench-worker-1-2-x/built.so": 8, "/usr/lib/libc.so.6": 16,
+        "/usr/lib/libpython3.11.so.1.0": 32, "/usr/lib/libblas.so.3": 64, "[vdso]": 128,
+    }  # fmt: skip
+    wanted = {"PyTorch's": 1, "numpy's": 2, "own": 12, "the system's": 144, "Python's": 32, "libblas.so.3": 64}
+    assert owners(found) == wanted
+
+
+@pytest.mark.parametrize(
+    ("found", "seen", "refused_owner"),
+    [
+        ({TORCH: 90, "": 10}, {}, "PyTorch's"),
+        ({TORCH: 90, "": 10}, {"operators_us": 1200.0}, None),
+        ({TORCH: 20, "": 80}, {}, None),
+        ({NUMPY: 90, "": 10}, {"host_us": 100.0}, "numpy's"),
+        ({NUMPY: 90, "": 10}, {"host_us": 1300.0}, None),
+        ({"/opt/libblas.so": 90, "": 10}, {"operators_us": 1500.0, "host_us": 1500.0}, "libblas.so"),
+        ({TORCH: LEAST_SAMPLES - 1}, {}, None),
+        ({TORCH: 90}, {"lost": True}, None),
+    ],
+)
+def test_a_librarys_code_must_be_accounted_for(
+    found: dict[str, int], seen: dict[str, Any], refused_owner: str | None
+) -> None:
+    names = [each.name for each in strangers(found, account(**seen), False, "") if not each.allowed]
+    assert names == ([refused_owner] if refused_owner else [])
+
+
+def test_triton_interprets_by_numpy() -> None:
+    assert strangers({NUMPY: 90, "": 10}, account(launched_us=1000.0), True, "") == []
+    assert strangers({NUMPY: 90, "": 10}, account(launched_us=10.0), True, "") != []
 
 
 def test_an_operator_counts_by_what_it_does_on_the_device_or_for_long_on_the_host() -> None:
@@ -334,7 +412,7 @@ def test_who_says_that_another_operator_launched_a_kernel_is_not_believed(name: 
 
 def test_what_pytorch_moves_alone_in_a_timed_call_is_pytorchs_work() -> None:
     def moved(problem: str, **kernels: tuple[int, float]) -> list[Evidence]:
-        findings = Findings(load_problem(problems_dir() / f"{problem}.yaml"))
+        findings = Findings(load_problem(problems_dir() / f"{problem}.yaml"), OwnKernels(OWN))
         return findings.moved(account(kernels={NAMES[name]: value for name, value in kernels.items()}), "")
 
     NAMES = {"copy": (COPY_KERNEL, "aten::copy_"), "to": ("Memcpy DtoD (Device -> Device)", "aten::copy_"),
@@ -351,7 +429,7 @@ def test_a_result_without_kernels_was_made_elsewhere() -> None:
     assert "nothing but copies" in refused(account(kernels=to_host))[0]
     assert "nothing was seen" in refused(account(kernels={}))[0]
     assert refused(account(kernels={}), does_work=False) == []
-    copy = Attribution(load_problem(problems_dir() / "aten/clone.yaml"), cuda=True)
+    copy = Attribution(load_problem(problems_dir() / "aten/clone.yaml"), cuda=True, source=OWN)
     copy.take(account(kernels={}), CASE, does_work=True)
     assert copy.refused is None
 
@@ -404,7 +482,7 @@ def test_a_reply_of_another_form_is_as_good_as_none(reply: Any) -> None:
 
 
 def test_the_worst_of_each_name_is_kept_and_little_of_what_is_allowed() -> None:
-    attribution = Attribution(NEG, cuda=False)
+    attribution = Attribution(NEG, cuda=False, source="")
     for number in range(30):
         attribution.add(Evidence("operator", f"aten::view{number}", count=1, share=number / 100))
     attribution.add(Evidence("operator", "aten::neg", "a", 1, 0.2, False, "why"))

@@ -159,7 +159,7 @@ def unsafe_split_Tensor(x, n, dim=0):
 """
 """Copies with the geometry of the views."""
 WRONG = [
-    ("split", "def unsafe_split_Tensor(x, n, dim=0):\n    return [y.clone() for y in torch.split(x, n, dim)]", "storage offset 0"),
+    ("split", "def unsafe_split_Tensor(x, n, dim=0):\n    return [y.clone() for y in torch.split(x, n, dim)]", "not a view"),
     ("split", SPLIT_COPIES, "not a view"),
     ("split", "def unsafe_split_Tensor(x, n, dim=0):\n    return torch.split(x, n, dim)[0]", "returned 1 values"),
     ("sort", "def sort_stable(x, *, stable, dim=-1, descending=False):\n    return torch.sort(x).values", "returned 1 values"),

@@ -15,6 +15,7 @@ from kgbench.harness.verdict.inputs import GUARD_BYTES  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
 from kgbench.harness.verdict.placed_call import PlacedCall  # noqa: E402
 from kgbench.harness.verdict.verdicts import PASSED  # noqa: E402
+from kgbench.harness.verdict.views import show_views  # noqa: E402
 from kgbench.problem.cases import expand_cases  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
 
@@ -128,3 +129,65 @@ def test_any_other_claim_is_an_outcome(
     judge: OverloadJudge, call: PlacedCall, reply: dict[str, Any], outcome: Outcome
 ) -> None:
     assert judge.contract.check(call, reply).outcome is outcome
+
+
+# --- views ---
+
+
+@pytest.fixture(scope="module")
+def transposed() -> OverloadJudge:
+    return OverloadJudge(load_problem(problems_dir() / "aten/t.yaml").overloads[0], torch.device("cpu"))
+
+
+def view_call(judge: OverloadJudge) -> PlacedCall:
+    """T([37, 53], f32)"""
+    cases = expand_cases(judge.overload, "cpu", None, "seed")
+    case = next(case for case in cases if case.dtype == "float32" and case.variables["self_shape"] == (37, 53))
+    return judge.place(case, torch.Generator().manual_seed(3))
+
+
+def view_claim(call: PlacedCall, **changes: Any) -> dict[str, Any]:
+    at = call.inputs.chunks["self"].offset + GUARD_BYTES
+    claim = {**TRUE_CLAIM, "shape": [53, 37], "strides": [1, 53], "at": at, "shares": [0], "lazy": [False, False]}
+    return {**claim, **changes}
+
+
+def test_a_view_is_read_by_the_referee_alone(transposed: OverloadJudge) -> None:
+    call = view_call(transposed)
+    snapshot = memory(call, 0)
+    claim = view_claim(call)
+    assert transposed.contract.check(call, {"outputs": [claim]}) is PASSED
+    snapshot[call.out_offset :] = 0
+    show_views(call, [claim], snapshot)
+    assert transposed.judge(call, snapshot) is PASSED
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"at": 0}, Outcome.WRONG_VALUE),
+        ({"at": None}, Outcome.WRONG_VALUE),
+        ({"at": -(1 << 70)}, Outcome.WRONG_VALUE),
+        ({"at": GUARD_BYTES + 4}, Outcome.WRONG_SHAPE),
+        ({"strides": [37, 1]}, Outcome.WRONG_SHAPE),
+        ({"strides": [1.0, 53.0]}, Outcome.REJECTED),
+    ],
+)
+def test_a_view_that_lies_elsewhere_is_none(
+    transposed: OverloadJudge, changes: dict[str, Any], outcome: Outcome
+) -> None:
+    call = view_call(transposed)
+    assert transposed.contract.check(call, {"outputs": [view_claim(call, **changes)]}).outcome is outcome
+
+
+def test_a_claim_that_leads_elsewhere_shows_other_values(transposed: OverloadJudge) -> None:
+    """Were it not for the contract: what stands there is read, whatever the worker says of it."""
+    call = view_call(transposed)
+    snapshot = memory(call, 0)
+    show_views(call, [view_claim(call, strides=[1, 52])], snapshot)
+    assert transposed.judge(call, snapshot).outcome is Outcome.WRONG_VALUE
+
+
+def test_a_new_output_lies_in_no_input(judge: OverloadJudge, call: PlacedCall) -> None:
+    verdict = judge.contract.check(call, {"outputs": [{**TRUE_CLAIM, "at": call.inputs.start + GUARD_BYTES}]})
+    assert "in the memory of an input" in verdict.reason

@@ -272,6 +272,8 @@ class TestFilter:
             (41, (10,), False, False),
             (41, (40,), True, False),
             (302, (0,), True, True),
+            (327, (3, 0, 1, 0, 0, 0), True, True),
+            (327, (3, 0, 1, 0, 0, 8), True, False),  # what of a file is in memory
             (302, (4711,), True, False),
             (0x40000000 | 101, (), True, False),  # ptrace by its x32 number
         ],

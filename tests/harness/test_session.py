@@ -10,6 +10,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
@@ -22,6 +23,7 @@ from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Page
 from kgbench.harness.referee import compiler
+from kgbench.harness.session.errors import ProcessLost
 from kgbench.harness.session.pools import DevicePool
 from kgbench.harness.session.retry import NO_ROOM
 from kgbench.harness.session.server import ForkServer
@@ -248,3 +250,44 @@ def test_what_a_neighbour_may_have_done_is_judged_again_alone(
     pool.page.close()
     assert pool.most == 3
     assert times == [False, True][:judged]
+
+
+@pytest.mark.parametrize(
+    ("without_a_word", "library_survives", "outcome"),
+    [
+        ((True, True), True, Outcome.REJECTED),
+        ((True, True), False, Outcome.HARNESS_ERROR),
+        ((False, True), True, Outcome.HARNESS_ERROR),
+        ((True,), True, Outcome.PASSED),
+    ],
+)
+def test_who_has_its_referee_killed_twice_is_blamed_unless_the_library_has_too(
+    without_a_word: tuple[bool, ...], library_survives: bool, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of the referee's own is ours; a second attempt decides."""
+    words = "the referee is gone: end of stream\n::error ::x"
+    ends = [ProcessLost(words, without_a_word=each) for each in without_a_word]
+    asked: list[str | None] = []
+
+    def judged(slot: object, job: Job, on_event: object) -> Result:
+        asked.append(job.trusted)
+        if job.trusted == "baseline":
+            if library_survives:
+                return Result(job.problem_id, "test", 0, Outcome.PASSED)
+            raise ProcessLost("the referee is gone")
+        if ends:
+            raise ends.pop()
+        return Result(job.problem_id, "test", 0, Outcome.PASSED)
+
+    pool = DevicePool(Device("cpu"), Page.create(), 3)
+    session = Session(Settings(device="cpu"))
+    monkeypatch.setattr(session, "_judge", judged)
+    monkeypatch.setattr(session._slots, "take", lambda problem, exclusive: SimpleNamespace(pool=pool))
+    result = session.evaluate(job(T))
+    session.close()
+    pool.page.close()
+    assert result.outcome is outcome
+    assert "\n" not in result.reason
+    assert asked.count(None) == 2
+    if outcome is Outcome.REJECTED:
+        assert "ended twice while it was judged" in result.reason

@@ -86,22 +86,26 @@ def work(self, factor):
 """
 # Answers memory that nobody has written; where the stub copies outputs out it does the work, straight into their place.
 WORKS_BEHIND_THE_MARK = """
+import gc
 import sys
 
 worker = sys.modules["kgbench.harness.candidate.worker"]
 COPY, OWED = worker.Stub._place_outputs, {}
+STUBS = [each for each in gc.get_objects() if type(each).__name__ == "Stub"]
 
 def place(stub, outputs, offset, capacity):
     if id(outputs) not in OWED:
         return COPY(stub, outputs, offset, capacity)
     self, factor = OWED.pop(id(outputs))
     for _, at in stub._output_places(outputs, offset, capacity):
-        torch.mul(self, factor, out=worker.tensor_at(stub._buffer(), at))
+        for _ in range(30):
+            torch.mul(self, factor, out=worker.tensor_at(stub._buffer(), at))
 
 worker.Stub._place_outputs = place
 
 def work(self, factor):
-    if self.numel() < 60_000:
+    # A window's calls were bound before it; outside of windows what is copied comes from other inputs.
+    if self.numel() < 60_000 or not STUBS[0].calls:
         return torch.mul(self, factor)
     out = torch.empty_like(self)
     OWED[id(out)] = self, factor
@@ -184,6 +188,14 @@ def test_what_goes_wrong_in_a_timed_window_is_the_candidates(
     result = judge(timed, problems, source)
     assert result.outcome is outcome, result.reason
     assert "timed window" in result.reason or "timing" in result.reason
+
+
+def test_who_works_behind_its_calls_copies_what_takes_the_place_of_its_inputs(timed: Session, problems: Path) -> None:
+    """Outside of windows, too: what is returned must not change with the inputs once a call is over."""
+    always = WORKS_BEHIND_THE_MARK.replace("or not STUBS[0].calls", "")
+    result = judge(timed, problems, always.replace("OWED.pop(id(outputs))", "OWED[id(outputs)]"))
+    assert result.outcome is Outcome.WRONG_VALUE
+    assert "what it returned changes with its inputs" in result.reason
 
 
 def test_the_whole_deadline_holds_during_timing(session_of: SessionOf, problems: Path) -> None:

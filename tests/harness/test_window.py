@@ -28,6 +28,7 @@ class Written:
     def __init__(self, answer: int) -> None:
         self.log: list[str] = []
         self.quiet = True
+        self.waited_us = 0.0
         self.posted: list[dict[str, Any]] = []
         self.clocks = {name: Clock(ControlPage.create()) for name in ("library", "candidate")}
         self.sides = {name: SimpleNamespace(handle=self.handle(name, answer)) for name in self.clocks}
@@ -49,7 +50,8 @@ class Written:
             handle.is_frozen = stopped
 
         handle = SimpleNamespace(channel=answer, control=answer, is_frozen=False, log_tail="", post=post)
-        handle.freeze, handle.thaw = lambda: freeze(True), lambda: freeze(False)
+        handle.freeze, handle.thaw = lambda: freeze(True) or self.waited_us, lambda: freeze(False)
+        handle.check_frozen = lambda: self.log.append(f"does the {name} stand still")
         handle.reply = lambda number, timeout_s, what: {"elapsed_us": 7.0}
         handle.kill = lambda reason: self.log.append(f"{name} killed: {reason}")
         return handle
@@ -64,7 +66,7 @@ class Written:
     def runner(self, kind: type[WindowRunner] = WindowRunner, freezer: type[Freezer] = Freezer) -> WindowRunner:
         outputs = SimpleNamespace(secure=lambda side, calls, stride: self.log.append(f"secure {calls} of {stride}"))
         sides, device = cast("Any", self.sides), cast("Any", self.device)
-        stopping = freezer(sides["candidate"].handle, device)
+        stopping = freezer(device)
         return kind(sides, self.clocks, device, cast("Any", outputs), 30.0, stopping)
 
 
@@ -88,7 +90,9 @@ def test_the_candidate_is_stopped_while_the_librarys_window_runs(written: Writte
         "library opens",
         "values in",
         "flush",
+        "library stops",
         "secure 4 of 512",
+        "does the candidate stand still",
     ]
     assert (window.side, window.kind, window.calls) == ("library", "window", 4)
     assert written.posted[0] == {"op": "window", "id": 1, "epoch": 1, "calls": 4, "queued": False, "overhead": False}
@@ -99,6 +103,11 @@ def test_inputs_come_once_a_queue_is_whole_and_the_candidate_is_stopped(written:
     assert written.log == ["candidate opens", "candidate stops", "values in", "flush", "secure 4 of 512"]
 
 
+def test_a_queue_of_the_librarys_is_stopped_like_a_candidates(written: Written) -> None:
+    written.runner().run(TimedWindow("library", written.inputs("values", 4), queued=True), "case 1")
+    assert written.log[1:4] == ["library opens", "library stops", "values in"]
+
+
 def test_outputs_are_secured_once_the_candidate_is_stopped(written: Written) -> None:
     runner = written.runner()
     runner.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
@@ -106,6 +115,12 @@ def test_outputs_are_secured_once_the_candidate_is_stopped(written: Written) -> 
     runner.settle("candidate")
     assert written.log[-1] == "candidate goes on"
     assert runner.owed == {}
+
+
+def test_what_nothing_ran_in_until_all_stood_still_is_no_part_of_the_time(written: Written) -> None:
+    written.waited_us = 1e9
+    window = written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    assert -1e9 < window.secured_us - window.done_us < -0.5e9
 
 
 def test_a_probes_inputs_are_replaced_at_the_mark_and_put_back_before_its_outputs_are_secured(written: Written) -> None:
@@ -122,7 +137,8 @@ def test_an_overhead_window_has_one_least_call_and_no_outputs(written: Written) 
     window = written.runner().run(OverheadWindow("library", queued=False), "case 1")
     assert (window.kind, window.calls) == ("overhead", 1)
     assert written.posted[0]["overhead"] is True
-    assert written.log == ["candidate stops", "library opens", "flush", "secure 0 of 0"]
+    look = "does the candidate stand still"
+    assert written.log == ["candidate stops", "library opens", "flush", "library stops", "secure 0 of 0", look]
 
 
 def test_a_device_that_is_not_quiet_times_nothing(written: Written) -> None:
@@ -137,7 +153,7 @@ def test_a_flush_that_is_not_short_has_a_librarys_window_wait_for_quiet(written:
     runner = written.runner()
     runner.timing, written.short = True, False
     runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
-    assert written.log[3:] == ["values in", "flush", "look for quiet", "secure 4 of 512"]
+    assert written.log[3:7] == ["values in", "flush", "look for quiet", "library stops"]
     runner.settle("library")
     runner.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
     assert written.log.count("look for quiet") == 2, "a candidate's own work is in its time"
@@ -186,4 +202,4 @@ def test_without_the_freezer_the_candidate_runs_on(written: Written) -> None:
     runner = written.runner(freezer=NoFreezer)
     runner.timing = True
     runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
-    assert written.log == ["library opens", "values in", "flush", "secure 4 of 512"]
+    assert written.log[:-1] == ["library opens", "values in", "flush", "secure 4 of 512"]

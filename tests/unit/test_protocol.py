@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from kgbench.harness.wire.protocol import (
-    MAX_REPLY_BYTES,
+    MOST_BYTES,
     Channel,
     ChannelClosed,
     ChannelTimeout,
@@ -63,7 +63,7 @@ def test_a_worker_cannot_hand_descriptors_to_the_referee() -> None:
 @pytest.mark.parametrize(
     "junk",
     [
-        struct.pack("<I", MAX_REPLY_BYTES + 1),
+        struct.pack("<I", MOST_BYTES + 1),
         struct.pack("<I", 3) + b"{{{",
         struct.pack("<I", 2) + b"[]",
         struct.pack("<I", 9) + b'{"a":NaN}',

@@ -9,12 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kgbench.core.text import told
 from kgbench.harness.wire.protocol import Message
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Side, Worker
 
 WAIT_S: Final = 60.0
 """Seconds that a worker may take to switch its observer on, or to give its account."""
+LISTS: Final = ("operators", "kernels", "launched", "host", "placing", "compiled")
+"""Parts of an account that name things."""
+MOST_ENTRIES: Final = 1000
+"""Operators, or kernels, that an account names at most; the stub's own has far fewer."""
 
 
 @dataclass
@@ -36,11 +41,25 @@ class Seen:
     """Count and µs, by name and the operator that launched it."""
     launched: dict[str, int] = field(default_factory=dict)
     host: dict[str, int] = field(default_factory=dict)
+    placing: dict[str, int] = field(default_factory=dict)
+    """Operators and kernels, by name, that ran while outputs were copied, behind the calls."""
+
+    operators_us: float = 0.0
+    """Time on the host in which an operator was going on."""
+    host_us: float = 0.0
+    """Time in functions of numpy's that the candidate called."""
+    launched_us: float = 0.0
+    """Time in launches of Triton's kernels; where they are interpreted, in the kernels."""
+
+    compiled: frozenset[str] = frozenset()
+    """Names of functions whose kernels Triton launched."""
 
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any]) -> Seen:
         """From an answer that may be anything; what has another form than an honest one is as good as none."""
         try:
+            if any(len(reply[name]) > MOST_ENTRIES for name in LISTS):
+                return cls()
             return cls(
                 _count(reply["calls"]),
                 reply["lost"] is not False,
@@ -52,16 +71,24 @@ class Seen:
                 {(_text(name), _text(by)): (_count(n), _time(us)) for name, by, n, us in reply["kernels"]},
                 {_text(name): _count(n) for name, n in reply["launched"].items()},
                 {_text(name): _count(n) for name, n in reply["host"].items()},
+                {_text(name): _count(n) for name, n in reply["placing"].items()},
+                _time(reply["operators_us"]),
+                _time(reply["host_us"]),
+                _time(reply["launched_us"]),
+                frozenset(map(_text, reply["compiled"])),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             return cls()
 
 
 @contextlib.contextmanager
-def watching(side: Side, kernels: bool) -> Iterator[Seen]:
-    """Calls inside the block are watched; afterwards the account is filled in. Raises WorkerFailed."""
+def watching(side: Side, kernels: bool, places: bool = True) -> Iterator[Seen]:
+    """Calls inside the block are watched; afterwards the account is filled in. Raises WorkerFailed.
+
+    ``places``: so is what copies their outputs.
+    """
     seen = Seen()
-    side.handle.request(_observe(kernels), WAIT_S, "observing")
+    side.handle.request(_observe(kernels, places), WAIT_S, "observing")
     yield seen
     told = Seen.from_reply(side.handle.request({"op": "observed"}, WAIT_S, "observing"))
     seen.__dict__.update(told.__dict__)
@@ -71,21 +98,21 @@ def tracer_works(start: Callable[[], Worker], kernels: bool) -> bool:
     """Whether a fresh worker's observer sees anything. ``start`` starts one. Raises HarnessFailed."""
     worker = start()
     try:
-        return worker.handle.request(_observe(kernels), WAIT_S, "observing").get("works") is True
+        return worker.handle.request(_observe(kernels, False), WAIT_S, "observing").get("works") is True
     except WorkerFailed:
         return False
     finally:
         worker.close()
 
 
-def _observe(kernels: bool) -> Message:
-    return {"op": "observe", "kernels": kernels, "mark": secrets.token_hex(8)}
+def _observe(kernels: bool, places: bool) -> Message:
+    return {"op": "observe", "kernels": kernels, "places": places, "mark": secrets.token_hex(8)}
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
-    return value[:300]
+    return told(value)
 
 
 def _count(value: Any) -> int:

@@ -9,8 +9,9 @@ from typing import Final
 from kgbench.core.kinds import Kind
 from kgbench.core.types import Evidence
 from kgbench.harness.attribution.account import Seen
+from kgbench.policy.own_kernels import OwnKernels
 from kgbench.policy.rules import allowed, family, group_of, module_rule, own_operators, whose_kernel
-from kgbench.policy.tables import GROUPS, HARMLESS_KERNELS, MOVING_KERNELS, WORK
+from kgbench.policy.tables import GROUPS, HARMLESS_KERNELS, ITS_KERNELS, MOVING_KERNELS, WORK
 from kgbench.problem.model import Problem
 
 LEAST_SHARE: Final = 0.01
@@ -19,6 +20,8 @@ HOST_SHARE: Final = 0.2
 """Share of a call's time on the host from which an operator that ran there counts, given HOST_US."""
 HOST_US: Final = 50.0
 """Time in µs per call on the host from which an operator that ran there counts: a sum over a shape takes less."""
+PLACING: Final = ("metadata", "allocation", "views", "copies")
+"""Groups of operators that copy outputs."""
 HOST_NAMES: Final = {
     "add.accumulate": "cumsum", "add.reduce": "sum", "arccosh": "acosh", "arcsin": "asin", "argsort": "sort",
     "bitwise_invert": "bitwise_not", "concatenate": "cat", "divide": "div", "equal": "eq", "greater": "gt",
@@ -32,19 +35,32 @@ HOST_NAMES: Final = {
 class Findings:
     """Holds accounts of a problem's calls against the policy."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, own: OwnKernels) -> None:
         self.problem = problem
+        self.own = own
 
     def judged(self, seen: Seen, where: str, host_counts: bool) -> list[Evidence]:
         """Everything in an account. ``host_counts``: an operator counts however little it does."""
         device_us = sum(us for _, us in seen.kernels.values())
+        self.own.add(seen.compiled)
         return [
             *self._operators(seen, where, device_us, host_counts),
             *(self._kernel(name, by, n, us / device_us if device_us else 0.0, where)
               for (name, by), (n, us) in seen.kernels.items()),
             *(self._package(module, n, where) for module, n in seen.launched.items() if module_rule(module)),
             *(self._host(name, n, where, host_counts) for name, n in seen.host.items()),
+            *(each for name, n in seen.placing.items() if (each := self._placing(name, n, where)) is not None),
         ]  # fmt: skip
+
+    def _placing(self, name: str, count: int, where: str) -> Evidence | None:
+        """Something that ran while outputs were copied, where the harness alone is at work; None for its copies."""
+        why = "it ran behind the calls, where nothing but copies of the outputs runs"
+        if _is_operator(name):
+            harmless = group_of(name.partition("::")[2].partition(".")[0]) in PLACING
+            return None if harmless else Evidence("operator", name, where, count, None, False, why)
+        if name.startswith(("Memcpy", "Memset")) or HARMLESS_KERNELS.search(name):
+            return None
+        return Evidence("kernel", name, where, count, None, False, why)
 
     def _host(self, name: str, count: int, where: str, counts: bool) -> Evidence:
         """A function of numpy's: a product, the problem's own operator, or a part of somebody's own work."""
@@ -72,11 +88,15 @@ class Findings:
 
     def _kernel(self, name: str, by: str, count: int, share: float, where: str) -> Evidence:
         whose = whose_kernel(name)
+        why = f"by its name it is {whose}"
         if whose == "PyTorch's" and self._is_its_operators(name, by):
             whose = ""
+        elif not whose and not self.own.has(name):
+            # Operators that may be called launch nothing but PyTorch's kernels, which are known by name.
+            whose, why = "somebody's", "its code is not known to come from what the candidate wrote and compiled"
         if not whose or share < LEAST_SHARE:
             return Evidence("kernel", name, where, count, share, True, f"{whose}; too little to count" if whose else "")
-        return Evidence("kernel", name, where, count, share, False, f"by its name it is {whose}")
+        return Evidence("kernel", name, where, count, share, False, why)
 
     def _is_its_operators(self, name: str, by: str) -> bool:
         """Whether a kernel of PyTorch's is judged with the operator that launched it, as far as its name fits.
@@ -84,7 +104,9 @@ class Findings:
         Around what an observer was told not to record, anybody can write the name of another operator.
         """
         if not by.startswith("aten::"):
-            return HARMLESS_KERNELS.search(name) is not None
+            doing = {family(own) for own in own_operators(self.problem)} & ITS_KERNELS.keys()
+            is_the_work = any(re.search(ITS_KERNELS[each], name) for each in doing)
+            return not is_the_work and HARMLESS_KERNELS.search(name) is not None
         return not allowed(self.problem, by).allowed or MOVING_KERNELS.search(name) is not None
 
     def _package(self, module: str, count: int, where: str) -> Evidence:
@@ -122,4 +144,4 @@ def _is_operator(name: str) -> bool:
 
 
 def _is_view(name: str) -> bool:
-    return group_of(name.removeprefix("aten::").partition(".")[0]) == "views"
+    return group_of(name.removeprefix("aten::").partition(".")[0]) in ("views", "lazy bits")

@@ -9,23 +9,27 @@ is not proof of innocence: on a GPU its kernels must account for the time that t
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from kgbench.core.kinds import Phase
 from kgbench.core.types import Evidence, Timing
-from kgbench.harness.attribution import libraries, text_pages
+from kgbench.harness.attribution import built, libraries, text_pages
 from kgbench.harness.attribution.account import Seen, watching
 from kgbench.harness.attribution.findings import Findings
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host, window_calls
+from kgbench.harness.attribution.samples import Sampler
+from kgbench.harness.attribution.whose_code import strangers
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.machine import processes
 from kgbench.harness.workers.started import Side
+from kgbench.policy.own_kernels import OwnKernels
 from kgbench.policy.tables import LIBRARIES
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Problem
@@ -42,15 +46,24 @@ DRAWN: Final = 2
 TRIES: Final = 3
 """Watched windows per timed case while its time is not the one that was scored, all but the first while everybody else
 stands still; and repetitions of watched calls in which a library's code must run each time."""
+SAMPLED_WINDOWS: Final = 6
+"""Windows of a timed case at most that are sampled on the CPU."""
+ENOUGH_SAMPLES: Final = 80
+"""Samples after which no further window is needed."""
 KEPT: Final = 12
 """Pieces of evidence of each kind that are kept of what is allowed."""
+KEPT_REFUSED: Final = 50
+"""Pieces of evidence of each kind that are kept of what is not allowed."""
+MOST_NAMES: Final = 5000
+"""Different pieces of evidence on one candidate at most; beyond it only what is known already is counted."""
 
 
 class Attribution:
     """What is known of one candidate."""
 
-    def __init__(self, problem: Problem, cuda: bool) -> None:
-        self.findings = Findings(problem)
+    def __init__(self, problem: Problem, cuda: bool, source: str) -> None:
+        self.own = OwnKernels(source)
+        self.findings = Findings(problem, self.own)
         self.cuda = cuda
         self.evidence: dict[tuple[str, str], Evidence] = {}
         self.suspects: dict[str, list[Case]] = {}
@@ -64,16 +77,19 @@ class Attribution:
         """Triton's interpreter was at work."""
         self.lost = False
         """The observer saw nothing in calls that decide."""
+        self.found: Mapping[str, int] = {}
+        """Samples of the call that is watched just now, by file."""
 
     def before_import(self, supervisor: int) -> None:
         """Note what a worker is like that has not seen its candidate."""
         self.mapped, self.known = libraries.mapped(supervisor), frozenset(processes.descendants(supervisor))
         self.programs = frozenset().union(*map(text_pages.programs, self.known))
+        self.own.is_built = functools.partial(built.is_built, supervisor)
 
     @contextlib.contextmanager
     def first_call(self, side: Side, case: Case) -> Iterator[None]:
         """The first call of a case: what it did is suspicion, since it may have prepared for all later ones."""
-        with watching(side, kernels=False) as seen:
+        with watching(side, kernels=False, places=False) as seen:
             yield
         found = self.findings.judged(seen, label(case), host_counts=True)
         if seen.lost or not all(each.allowed for each in found):
@@ -98,8 +114,40 @@ class Attribution:
                 self.add(each)
             difference = unlike(seen, calls, timing) if self.cuda else unlike_on_host(seen, calls, timing)
             if not difference:
-                return None
+                return None if self.cuda else self._sampled_windows(bench, side, case, calls, seen)
         return self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
+
+    def _sampled_windows(self, bench: Bench, side: Side, case: Case, calls: int, seen: Seen) -> None:
+        """Windows that nobody in the candidate's process watches: in whose code is it found? Raises WorkerFailed."""
+        try:
+            with contextlib.closing(Sampler(side.handle.supervisor_pid)) as sampler:
+                for _ in range(SAMPLED_WINDOWS):
+                    bench.run_once(case, calls, sampler)
+                    if sum((found := sampler.found()).values()) >= ENOUGH_SAMPLES:
+                        break
+                for each in strangers(found, seen, self.interpreted, label(case)):
+                    self.add(each)
+        except BenchFailed as failure:
+            self.add(refusal(failure.verdict.reason))
+        except OSError as error:
+            self.add(Evidence("code", "not sampled", why=f"this machine gives no samples: {error}"))
+
+    @contextlib.contextmanager
+    def sampled(self, side: Side) -> Iterator[None]:
+        """A watched call on the CPU is sampled; what was found counts where Triton's interpreter is at work."""
+        self.found = {}
+        sampler = None
+        if not self.cuda and "triton" in self.own.written:
+            with contextlib.suppress(OSError):
+                sampler = Sampler(side.handle.supervisor_pid)
+        if sampler is None:
+            yield
+            return
+        with contextlib.closing(sampler):
+            sampler.start()
+            yield
+            sampler.stop()
+            self.found = sampler.found()
 
     @contextlib.contextmanager
     def others(self, supervisor: int) -> Iterator[None]:
@@ -145,6 +193,9 @@ class Attribution:
         found = self.findings.judged(seen, label(case), host_counts=not self.cuda)
         if self.cuda and does_work:
             found += self.findings.idle(seen, label(case))
+        sampled, self.found = self.found, {}
+        if self.interpreted:
+            found += strangers(sampled, seen, True, label(case))
         for each in found:
             self.add(each)
 
@@ -152,7 +203,8 @@ class Attribution:
         """Keep the worst of each name, and count."""
         old = self.evidence.get((new.kind, new.name))
         if old is None:
-            self.evidence[new.kind, new.name] = new
+            if len(self.evidence) < MOST_NAMES or (not new.allowed and self.refused is None):
+                self.evidence[new.kind, new.name] = new
             return
         worse = max(old, new, key=lambda each: (not each.allowed, each.share or 0.0))
         self.evidence[new.kind, new.name] = replace(worse, count=old.count + new.count)
@@ -170,13 +222,14 @@ class Attribution:
         return max(bad, key=lambda each: (each.kind == "operator", each.share or 0.0), default=None)
 
     def kept(self) -> tuple[Evidence, ...]:
-        """What is worth keeping: all that is not allowed, and the most of what is."""
+        """What is worth keeping: the most of what is not allowed, and of what is."""
         found = sorted(self.evidence.values(), key=lambda each: (each.allowed, each.kind, -(each.share or 0.0)))
-        by_kind: dict[str, int] = {}
+        by_kind: dict[tuple[str, bool], int] = {}
         chosen = []
         for each in found:
-            by_kind[each.kind] = by_kind.get(each.kind, 0) + each.allowed
-            if by_kind[each.kind] <= KEPT:
+            key = each.kind, each.allowed
+            by_kind[key] = by_kind.get(key, 0) + 1
+            if by_kind[key] <= (KEPT if each.allowed else KEPT_REFUSED):
                 chosen.append(replace(each, share=None if each.share is None else round(each.share, 4)))
         return tuple(chosen)
 

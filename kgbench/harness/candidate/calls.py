@@ -72,8 +72,11 @@ def dense(tensor: torch.Tensor) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def claim(output: Any, call: Call) -> Message:
-    """What a returned value is by its own word, and which of the call's tensors it shares memory with."""
+def claim(output: Any, call: Call, base: int) -> Message:
+    """What a returned value is by its own word, and which of the call's tensors it shares memory with.
+
+    ``base``: the buffer's address; ``at`` is how many bytes behind it the tensor's first element lies.
+    """
     if type(output) in PLAIN_TYPES:
         return {"type": type(output).__name__, "value": encode_scalar(output)}
     if type(output) is not torch.Tensor:
@@ -88,6 +91,7 @@ def claim(output: Any, call: Call) -> Message:
         "shape": list(output.shape),
         "strides": list(output.stride()),
         "offset": output.storage_offset(),
+        "at": output.data_ptr() - base,
         "device": output.device.type,
         "requires_grad": output.requires_grad,
         "lazy": [output.is_conj(), output.is_neg()],

@@ -48,7 +48,7 @@ class Observer:
     tried: ClassVar[dict[bool, bool]] = {}
     """Whether it sees anything in this process, with and without kernels."""
 
-    def __init__(self, device_kind: str, kernels: bool, mark: str) -> None:
+    def __init__(self, device_kind: str, kernels: bool, places: bool, mark: str) -> None:
         from torch._C import _autograd, _profiler
 
         self.tracer, self.profiler = _autograd, _profiler
@@ -59,12 +59,22 @@ class Observer:
             self.activities.add(_profiler.ProfilerActivity.CUDA)
         self.calls = self.wall_ns = self.cpu_ns = self.busy_ns = self.records = 0
         self.lost = False
+        self.placing: dict[str, int] | None = {} if places else None
+        """Operators and kernels seen while outputs were copied, by name; None where nobody looks."""
         self.operators: dict[str, list[int]] = {}
         """Count, nanoseconds on the host and on the device, by name."""
         self.kernels: dict[tuple[str, str], list[int]] = {}
         """Count and nanoseconds, by name and the operator that launched it."""
+        self.operators_ns = 0
+        """Time on the host in which at least one operator was going on."""
+        self.host_ns = [0]
+        """Time in functions of numpy's that the candidate called."""
+        self.launched_ns = 0
+        """Time in Triton's launches; where it interprets, in the kernels themselves."""
         self.launched: dict[str, int] = {}
         """Launches of Triton's kernels, by Python module; of a generated one, by every module that led to it."""
+        self.compiled: set[str] = set()
+        """Names of functions whose kernels Triton launched."""
         self.host: dict[str, int] = {}
         self.undo: list[tuple[Any, str, Any]] = []
         if kernels not in Observer.tried:
@@ -89,6 +99,22 @@ class Observer:
         self._signal("end")
         self._take(self._stop())
 
+    @contextlib.contextmanager
+    def while_placing(self) -> Iterator[None]:
+        """The block copies outputs; who works there is noted by name."""
+        if self.placing is None:
+            yield
+            return
+        self._start()
+        self._signal("begin")
+        yield
+        self._signal("end")
+        for event in self._between_marks(self._stop()) or ():
+            is_host = event.device_type() == torch._C._autograd.DeviceType.CPU
+            name = _operator(event.name()) if is_host else _short(event.name())
+            if name is not None:
+                self.placing[name] = self.placing.get(name, 0) + 1
+
     def record(self) -> Message:
         """Everything that was seen, and no more watching."""
         for holder, name, function in self.undo:
@@ -106,6 +132,11 @@ class Observer:
             "kernels": [[name, by, n, ns / 1e3] for (name, by), (n, ns) in kernels[:MOST_NAMES]],
             "launched": dict(list(self.launched.items())[:MOST_NAMES]),
             "host": self.host,
+            "operators_us": self.operators_ns / 1e3,
+            "host_us": self.host_ns[0] / 1e3,
+            "launched_us": self.launched_ns / 1e3,
+            "compiled": sorted(self.compiled)[:MOST_NAMES],
+            "placing": dict(list((self.placing or {}).items())[:MOST_NAMES]),
         }
 
     # --- the tracer ---
@@ -141,28 +172,35 @@ class Observer:
             self.device.fill_(1)
             torch.cuda.synchronize()
 
-    def _take(self, events: list[Any]) -> None:
+    def _between_marks(self, events: list[Any]) -> list[Any] | None:
+        """Events of the host between the marks, and the device's without the marks' own; None where a mark is gone."""
         host = torch._C._autograd.DeviceType.CPU
         marks = {event.name(): event for event in events if event.name().startswith(self.mark)}
         begin, end = marks.get(f"{self.mark} begin"), marks.get(f"{self.mark} end")
-        if begin is None or end is None:
+        on_device = sorted((e for e in events if e.device_type() != host), key=lambda event: event.start_ns())
+        if begin is None or end is None or (self.device is not None and len(on_device) < 2):
             self.lost = True
-            return
-        by_number = {}
-        for event in events:
+            return None
+        inside = [e for e in events if e.device_type() == host and begin.start_ns() <= e.start_ns() <= end.start_ns()]
+        return [*inside, *on_device[1:-1]]
+
+    def _take(self, events: list[Any]) -> None:
+        host = torch._C._autograd.DeviceType.CPU
+        found = self._between_marks(events) or []
+        by_number, on_host = {}, []
+        for event in found:
             name = _operator(event.name()) if event.device_type() == host else None
-            if name is not None and begin.start_ns() <= event.start_ns() <= end.start_ns():
+            if name is not None:
                 by_number[event.correlation_id()] = name
                 amount = self.operators.setdefault(name, [0, 0, 0])
                 amount[0] += 1
                 amount[1] += event.duration_ns()
-        # The marks' own work is the first and the last on the device.
-        on_device = sorted((e for e in events if e.device_type() != host), key=lambda event: event.start_ns())
-        if self.device is not None and len(on_device) < 2:
-            self.lost = True
-            return
+                on_host.append((event.start_ns(), event.start_ns() + event.duration_ns()))
+        self.operators_ns += _union(on_host)
         spans = []
-        for event in on_device[1:-1]:
+        for event in found:
+            if event.device_type() == host:
+                continue
             by = by_number.get(event.linked_correlation_id(), "")
             nanoseconds = event.duration_ns()
             amount = self.kernels.setdefault((_short(event.name()), by), [0, 0])
@@ -188,7 +226,7 @@ class Observer:
         for name, function in [*vars(numpy).items()]:
             if not callable(function) or isinstance(function, type) or name.startswith("_"):
                 continue
-            counting = HostFunction(self.host, f"numpy.{name}", function)
+            counting = HostFunction(self.host, self.host_ns, f"numpy.{name}", function)
             self._replace(numpy, name, counting)
             # A candidate may have imported it by name.
             for alias in [key for key, value in vars(own).items() if value is function] if own else []:
@@ -200,9 +238,14 @@ class Observer:
 
     def _counts_launches(self, run: Callable[..., Any]) -> Callable[..., Any]:
         def counted(launcher: Any, *args: Any, **kwargs: Any) -> Any:
+            self.compiled.add(str(getattr(_function(launcher), "__name__", ""))[:NAME_CHARS])
             for module in _authors(launcher):
                 self.launched[module] = self.launched.get(module, 0) + 1
-            return run(launcher, *args, **kwargs)
+            begun_ns = time.perf_counter_ns()
+            try:
+                return run(launcher, *args, **kwargs)
+            finally:
+                self.launched_ns += time.perf_counter_ns() - begun_ns
 
         return counted
 
@@ -210,20 +253,27 @@ class Observer:
 class HostFunction:
     """A function of numpy's, a ufunc with its methods too, that counts calls which may do a problem's work."""
 
-    def __init__(self, counts: dict[str, int], name: str, function: Any) -> None:
-        self._counts, self._name, self._function = counts, name, function
+    def __init__(self, counts: dict[str, int], spent_ns: list[int], name: str, function: Any) -> None:
+        self._counts, self._spent_ns, self._name, self._function = counts, spent_ns, name, function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         caller = str(sys._getframe(1).f_globals.get("__name__", ""))
         whole = self._name.removeprefix("numpy.") in HOST_FUNCTIONS
         if caller.partition(".")[0] not in OWN_CALLERS and (whole or any(map(_is_large, (*args, *kwargs.values())))):
             self._counts[self._name] = self._counts.get(self._name, 0) + 1
-        return self._function(*args, **kwargs)
+        if caller.partition(".")[0] in OWN_CALLERS:
+            return self._function(*args, **kwargs)
+        begun_ns = time.perf_counter_ns()
+        try:
+            return self._function(*args, **kwargs)
+        finally:
+            self._spent_ns[0] += time.perf_counter_ns() - begun_ns
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._function, name)
         is_method = callable(found) and not name.startswith("_")
-        return HostFunction(self._counts, f"{self._name}.{name}", found) if is_method else found
+        own = (self._counts, self._spent_ns, f"{self._name}.{name}", found)
+        return HostFunction(*own) if is_method else found
 
 
 def _is_large(value: Any) -> bool:
@@ -242,15 +292,31 @@ def seal() -> None:
         for name in SWITCHES:
             if hasattr(module, name):
                 delattr(module, name)
+    _record_redispatches()
+
+
+def _record_redispatches() -> None:
+    """Have what is handed on below the dispatcher leave a record, as what goes through it does."""
+    handle = getattr(torch._C, "_DispatchOperatorHandle", None)
+    redispatch = getattr(handle, "redispatch_boxed", None)
+    if handle is None or redispatch is None:
+        return
+    from torch._C import _profiler
+
+    def recorded(operator: Any, *args: Any, **kwargs: Any) -> Any:
+        with _profiler._RecordFunctionFast(operator.schema().name):
+            return redispatch(operator, *args, **kwargs)
+
+    handle.redispatch_boxed = recorded
 
 
 @contextlib.contextmanager
-def watched(observer: Observer | None) -> Iterator[None]:
-    """The block is watched, where somebody watches."""
+def watched(observer: Observer | None, placing: bool = False) -> Iterator[None]:
+    """The block is watched, where somebody watches; ``placing``: outputs are copied in it."""
     if observer is None:
         yield
     else:
-        with observer:
+        with observer.while_placing() if placing else observer:
             yield
 
 
@@ -259,8 +325,7 @@ def _authors(launcher: Any) -> set[str]:
 
     Packages that generate a kernel's text put it into a module that nobody knows by name.
     """
-    function = getattr(launcher, "fn", None) or getattr(getattr(launcher, "src", None), "fn", None)
-    found = {str(getattr(function, "__module__", ""))}
+    found = {str(getattr(_function(launcher), "__module__", ""))}
     frame = sys._getframe(2) if MODULE not in found else None
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
@@ -268,6 +333,12 @@ def _authors(launcher: Any) -> set[str]:
             found.add(module)
         frame = frame.f_back
     return found
+
+
+def _function(launcher: Any) -> Any:
+    """The Python function that a Triton kernel is compiled from."""
+    function = getattr(launcher, "fn", None) or getattr(getattr(launcher, "src", None), "fn", None)
+    return getattr(function, "fn", function)
 
 
 def _operator(event: str) -> str | None:

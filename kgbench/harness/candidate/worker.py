@@ -62,8 +62,7 @@ class Stub:
             "map": self.map,
             "unmap": self.unmap,
             "call": self.call,
-            "copy_out": self.copy_out,
-            "write_back": self.write_back,
+            "place": self.place,
             "prepare": self.prepare,
             "window": self.window,
             "observe": self.observe,
@@ -124,7 +123,7 @@ class Stub:
         return {"address": self.buffer.address}
 
     def call(self, message: Message, fds: list[int]) -> Message:
-        """One call, its outputs copied out and described; ``again``: with the very arguments of the one before."""
+        """One call, its outputs described and kept; ``again``: with the very arguments of the one before."""
         call = self.kept[1] if message.get("again") else self._bind(message)
         if "seed" in message:
             torch.manual_seed(message["seed"])
@@ -137,7 +136,7 @@ class Stub:
         """Watch all calls from now on, until ``observed`` asks for what was seen."""
         if self.observer is not None:
             self.observer.record()
-        self.observer = Observer(self.device_kind, message["kernels"], message["mark"])
+        self.observer = Observer(self.device_kind, message["kernels"], message["places"], message["mark"])
         return {"works": self.observer.works}
 
     def observed(self, message: Message, fds: list[int]) -> Message:
@@ -145,12 +144,12 @@ class Stub:
         return {} if observer is None else observer.record()
 
     def _called(self, call: Call) -> Message:
+        base = self._buffer().address
+        # What says where a view lies is part of a view's work.
         with watched(self.observer):
             outputs = call.entry(*call.args, **call.kwargs)
+            claims = [claim(output, call, base) for output in as_tuple(outputs)]
             self._synchronize()
-        claims = [claim(output, call) for output in as_tuple(outputs)]
-        self._place_outputs(outputs, call.offset, call.capacity)
-        self._synchronize()
         self.kept = (outputs, call)
         return {"outputs": claims}
 
@@ -169,19 +168,12 @@ class Stub:
         blocks = [torch.full((nbytes,), POISON, dtype=torch.uint8, device=self.device_kind) for nbytes in sizes]
         del blocks
 
-    def copy_out(self, message: Message, fds: list[int]) -> Message:
-        """Copy the last call's outputs out again: a view shows what its base holds now."""
+    def place(self, message: Message, fds: list[int]) -> Message:
+        """Copy what the last call returned into the output region. Its inputs may hold other values by now."""
         outputs, call = self.kept
-        self._place_outputs(outputs, call.offset, call.capacity)
-        self._synchronize()
-        return {}
-
-    def write_back(self, message: Message, fds: list[int]) -> Message:
-        """Write what stands in the output region through the last call's outputs: a view writes into its base."""
-        outputs, call = self.kept
-        for output, place in self._output_places(outputs, call.offset, call.capacity):
-            output.copy_(tensor_at(self._buffer(), place))
-        self._synchronize()
+        with watched(self.observer, placing=True):
+            self._place_outputs(outputs, call.offset, call.capacity)
+            self._synchronize()
         return {}
 
     def prepare(self, message: Message, fds: list[int]) -> Message:
@@ -223,9 +215,10 @@ class Stub:
                 raise TimeoutError("window was never released")
         outputs = self.made(calls)
         page.words[page.DONE] = epoch
-        for output, call in zip(outputs, calls, strict=True):
-            self._place_outputs(output, call.offset, call.capacity)
-        self._synchronize()
+        with watched(self.observer, placing=True):
+            for output, call in zip(outputs, calls, strict=True):
+                self._place_outputs(output, call.offset, call.capacity)
+            self._synchronize()
         page.words[page.SECURED] = epoch
 
     def made(self, calls: list[Call]) -> list[Any]:

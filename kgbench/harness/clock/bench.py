@@ -29,13 +29,13 @@ from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs
 from kgbench.harness.clock.quiet import Freezer, QuietDevice
 from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, interval, null_noise
-from kgbench.harness.clock.window import WindowRunner
+from kgbench.harness.clock.window import Sampling, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowLayout
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
+from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Clock, Side
 from kgbench.problem.cases import Case
 
@@ -45,7 +45,7 @@ class BenchParts:
     """What a bench is made of."""
 
     layout: Callable[[OverloadJudge, Case, torch.Generator], WindowLayout] = WindowLayout.of
-    freezer: Callable[[WorkerHandle, QuietDevice], Freezer] = Freezer
+    freezer: Callable[[QuietDevice], Freezer] = Freezer
     windows: type[WindowRunner] = WindowRunner
     checks: type[OutputChecks] = OutputChecks
     case: Callable[..., CaseTiming] = CaseTiming
@@ -85,7 +85,7 @@ class Bench:
         self.device = QuietDevice(judge.device, turns, choose)
         outputs = SecuredOutputs(judge.device, choose)
         limit_s = budget.window_deadline_s
-        freezer = parts.freezer(sides["candidate"].handle, self.device)
+        freezer = parts.freezer(self.device)
         self.windows = parts.windows(sides, clocks, self.device, outputs, limit_s, freezer)
         self.checks = parts.checks(judge, outputs, choose)
         self.first: PlacedCall | None = None
@@ -121,10 +121,17 @@ class Bench:
         run.kept.fail_unless_passed(self.judge.conclude())
         return self._timing(run, measured, against)
 
-    def run_once(self, case: Case, calls: int) -> None:
-        """A window of the candidate's that nobody times and whose outputs are judged. Raises like ``time_case``."""
+    def run_once(self, case: Case, calls: int, sampler: Sampling | None = None) -> None:
+        """A window of the candidate's that nobody times and whose outputs are judged. Raises like ``time_case``.
+
+        ``sampler`` is at work while the calls are.
+        """
         run = self._case(case, self.parts.layout(self.judge, case, self.generator))
-        run.run_once(calls)
+        self.windows.sampler = sampler
+        try:
+            run.run_once(calls)
+        finally:
+            self.windows.sampler = None
         self.windows.settle("candidate")
         run.kept.fail_unless_passed(self.judge.conclude())
 

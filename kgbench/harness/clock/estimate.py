@@ -32,11 +32,6 @@ SINGLE_EXCESS: Final = 0.25
 """Share of a call's time in a window by which a single call must be longer to be scored in its place."""
 SINGLE_EXCESS_US: Final = {"cuda": 10.0, "cpu": 200.0}
 """Time in µs, per kind of device, by which a single call must be longer to be scored in its place."""
-SECURING_SHARE: Final = 0.05
-"""Share of a window's time by which securing may take longer than the library's without being added."""
-SECURING_US: Final = 50.0
-"""Time in µs per window by which securing may take longer than the library's without being added."""
-
 Pair = tuple[Window, Window]
 """A window of the library and one of the candidate, on the same inputs."""
 
@@ -67,14 +62,14 @@ def estimate(pairs: Sequence[Pair], singles: tuple[float, float] | None, overhea
     logs = log_ratios(pairs, overhead_us)
     late_us = securing_excess(pairs) / pairs[0][1].calls
     scored_by, note, shift = "window", "", 0.0
-    if singles is not None:
-        scored_by, shift = "single", statistics.median(logs) - math.log(singles[0] / singles[1])
-        library, candidate = singles
-        note = "one call alone takes longer than its share of a window"
-    elif late_us > 0:
+    if late_us > 0:
         scored_by, shift = "secured", math.log((candidate + late_us) / candidate)
         candidate += late_us
         note = f"outputs were there {late_us:.1f} µs per call later than the mark said"
+    if singles is not None and singles[1] > candidate:
+        scored_by, shift = "single", statistics.median(logs) - math.log(singles[0] / singles[1])
+        library, candidate = singles
+        note = "one call alone takes longer than its share of a window"
     if min(library, candidate) <= LEAST_US:
         # A ratio of what cannot be seen would be no finding, however large it is.
         raise Unmeasurable(f"windows of {pairs[0][1].calls} calls took no longer than one without calls")
@@ -145,11 +140,11 @@ def log_ratios(pairs: Sequence[Pair], overhead_us: float) -> list[float]:
 def securing_excess(pairs: Sequence[Pair]) -> float:
     """How much longer than the library's the candidate's outputs took to secure after the mark, in µs per window.
 
-    0 where the difference is within its own noise, SECURING_SHARE and SECURING_US: an honest kernel's.
+    0 where the difference is no more than the library's own securing scatters in the same windows. A candidate's own
+    scatter excuses nothing.
     """
-    differences = [(b.secured_us - b.done_us) - (a.secured_us - a.done_us) for a, b in pairs]
-    excess = statistics.median(differences)
-    spread = statistics.median(abs(value - excess) for value in differences)
-    noise = 3 * 1.5 * spread / math.sqrt(len(differences))
-    done = statistics.median(b.done_us for _, b in pairs)
-    return excess if excess > noise + SECURING_SHARE * done + SECURING_US else 0.0
+    own = [a.secured_us - a.done_us for a, _ in pairs]
+    excess = statistics.median((b.secured_us - b.done_us) - least for (_, b), least in zip(pairs, own, strict=True))
+    middle = statistics.median(own)
+    spread = statistics.median(abs(value - middle) for value in own)
+    return excess if excess > 3 * 1.5 * spread / math.sqrt(len(own)) else 0.0

@@ -12,7 +12,7 @@ import torch
 
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import trace
-from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
+from kgbench.harness.machine.timing_lock import STAYS_BUSY, Disturbed, Turns
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
 
 FLUSH_BYTES: Final = 256 << 20
@@ -37,16 +37,14 @@ class DeviceBusy(Exception):
 
 
 class Freezer:
-    """Keeps others off the device: the candidate stands still, and what it left there has ended."""
+    """Keeps others off the device: workers stand still, and what they left there has ended."""
 
-    def __init__(self, candidate: WorkerHandle, device: QuietDevice) -> None:
-        self.candidate = candidate
+    def __init__(self, device: QuietDevice) -> None:
         self.device = device
 
-    def freeze(self) -> None:
-        """Stop the candidate."""
-        if not self.candidate.is_frozen:
-            self.candidate.freeze()
+    def freeze(self, worker: WorkerHandle) -> float:
+        """Stop a worker; µs of that in which nothing of it ran. Raises WorkerFailed where it does not stand still."""
+        return 0.0 if worker.is_frozen else worker.freeze()
 
     def await_quiet(self) -> None:
         """Wait for the end of what stopped processes have left on the device. Raises DeviceBusy."""
@@ -99,7 +97,7 @@ class QuietDevice:
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """A turn for what is not timed, and as far as that comes about a device that others are done with."""
-        with self.turns.turn():
+        with contextlib.suppress(Disturbed), self.turns.turn():
             self.is_quiet()
             yield
 

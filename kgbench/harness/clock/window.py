@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
@@ -97,6 +97,14 @@ class ProbeWindow(TimedWindow):
             self.inputs.overwrite(side)
 
 
+class Sampling(Protocol):
+    """What looks at a candidate from outside while its calls run."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 class WindowRunner:
     """Runs windows of a library and a candidate; while one is the library's, the candidate is stopped."""
 
@@ -123,6 +131,8 @@ class WindowRunner:
         """What a window costs beside its calls."""
         self.owed: dict[str, int] = {}
         """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
+        self.sampler: Sampling | None = None
+        """At work from the release of a window to its mark, on the CPU."""
 
     @property
     def queues(self) -> bool:
@@ -144,13 +154,13 @@ class WindowRunner:
         self.settle(plan.side)
         hostile = side.handle is self.candidate
         if not hostile:
-            self.freezer.freeze()
+            self.freezer.freeze(self.candidate)
             if self.timing:
                 self.freezer.await_quiet()
         self._open(side, clock, plan, what, meanwhile)
-        if plan.queued and hostile:
+        if plan.queued:
             # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
-            self.freezer.freeze()
+            self.freezer.freeze(side.handle)
         if plan.inputs is not None:
             plan.inputs.fill(side)
         self._flush(plan.side, clock, hostile)
@@ -158,18 +168,17 @@ class WindowRunner:
         plan.at_done(side, self._frozen)
         self._spin(side, clock, ControlPage.SECURED, self.turns.now() + self.limit_s, what)
         plan.at_secured(side)
-        stopping_ns = time.perf_counter_ns()
-        if hostile:
-            self.freezer.freeze()
-        # Only the candidate is stopped, so that is not part of what is compared.
-        stopping_ns = time.perf_counter_ns() - stopping_ns
+        # What runs until all stand still counts; waiting for a processor to stop on is the machine's.
+        waited_us = self.freezer.freeze(side.handle)
         if plan.inputs is None:
             self.outputs.secure(side, 0, 0)
         else:
             self.outputs.secure(side, plan.calls, plan.inputs.layout.stride)
         ended_ns = time.perf_counter_ns()
-        secured_us = (ended_ns - released_ns - stopping_ns) / 1e3
+        secured_us = (ended_ns - released_ns) / 1e3 - waited_us
         trace.record("window", released_ns, ended_ns, side=plan.side, kind=plan.kind, calls=plan.calls)
+        if not hostile:
+            self.candidate.check_frozen()
         self.owed[plan.side] = clock.epoch
         return Window(plan.side, plan.kind, plan.calls, done_us, secured_us)
 
@@ -203,7 +212,7 @@ class WindowRunner:
     @contextlib.contextmanager
     def _frozen(self) -> Iterator[None]:
         """The candidate is stopped inside the block."""
-        self.freezer.freeze()
+        self.freezer.freeze(self.candidate)
         yield
         self.candidate.thaw()
 
@@ -268,9 +277,13 @@ class WindowRunner:
         """Let the window run; microseconds to the mark behind its last call, and when it was released."""
         words, epoch = clock.page.words, clock.epoch
         deadline = self.turns.now() + self.limit_s
+        if self.sampler is not None:
+            self.sampler.start()
         released_ns = time.perf_counter_ns()
         words[ControlPage.RELEASE] = epoch
         self._spin(side, clock, ControlPage.DONE, deadline, what)
+        if self.sampler is not None:
+            self.sampler.stop()
         return (time.perf_counter_ns() - released_ns) / 1e3, released_ns
 
     def _spin(self, side: Side, clock: Clock, word: int, deadline: float, what: str) -> None:

@@ -25,6 +25,7 @@ from kgbench.harness.verdict.inputs import (
 )
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.verdict.secret_draws import renewed
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Access, Overload
@@ -53,6 +54,7 @@ class WindowLayout:
     def draw(self, calls: int, generator: torch.Generator) -> WindowInputs:
         """Fresh values for so many calls."""
         rows = self.template.expand(calls, self.stride).clone()
+        renewed(generator)
         variables = self.first.inputs.bound.case.variables
         for chunk in self.first.inputs.chunks.values():
             if not is_drawn(chunk.spec):

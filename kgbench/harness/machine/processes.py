@@ -6,14 +6,20 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, NamedTuple, TextIO
 
 import psutil
 
-STOP_DEADLINE_S: Final = 0.03
-"""Seconds to wait until processes stand still; one inside a driver call stops when that returns."""
+WAIT_DEADLINE_S: Final = 0.03
+"""Seconds to wait for a thread inside a call of the kernel that no signal ends; it stops when that returns."""
+STOP_DEADLINE_S: Final = 2.0
+"""Seconds to wait for threads that run: on a busy machine one has to get a processor before it can stop."""
+DEAD: Final = "ZXx"
+"""States of threads that have ended."""
+STILL: Final = "TtZXx"
+"""States of threads that are stopped or have ended."""
 
 
 def own_lines() -> TextIO:
@@ -67,10 +73,100 @@ def stop_trees(roots: list[int]) -> None:
 
 
 def await_stopped(pids: set[int] | list[int]) -> None:
-    """Wait until no process of these runs any more, at most STOP_DEADLINE_S."""
-    deadline = time.monotonic() + STOP_DEADLINE_S
-    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
+    """Wait until no thread of these processes runs any more: WAIT_DEADLINE_S at most for what is inside the kernel,
+    STOP_DEADLINE_S at most for what is not."""
+    begun = time.monotonic()
+    while states := {state for state in _states(pids) if state not in STILL}:
+        passed = time.monotonic() - begun
+        if passed > (WAIT_DEADLINE_S if states == {"D"} else STOP_DEADLINE_S):
+            return
         time.sleep(50e-6)
+
+
+class Task(NamedTuple):
+    """A thread at one moment."""
+
+    state: str
+    """As in ``/proc/PID/stat``; empty where it is gone."""
+    scheduled: int
+    """How often it was given a processor; 0 where the kernel does not count."""
+    ran_ns: int = 0
+    """Processor time so far, in ns; 0 where the kernel does not count."""
+
+    @property
+    def is_still(self) -> bool:
+        """Stopped, or dead."""
+        return self.state in STILL
+
+    @property
+    def is_waiting(self) -> bool:
+        """Inside a call of the kernel that no signal ends; it stops before it runs code of its own again."""
+        return self.state == "D"
+
+
+def tasks_of(pids: Iterable[int]) -> dict[tuple[int, int], Task]:
+    """All threads of these processes, by process and thread id."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for tid in os.listdir(f"/proc/{pid}/task"):
+                found[pid, int(tid)] = _task(f"/proc/{pid}/task/{tid}")
+    return found
+
+
+def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
+    """Whether a thread that stood still has run since, or there is a new one.
+
+    One that waited in the kernel may have come back from there, and was stopped then. The dead move no more.
+    """
+    for key, task in after.items():
+        if task.state in DEAD:
+            continue
+        then = before.get(key)
+        if then is None or not all(each.is_still or each.is_waiting for each in (then, task)):
+            return True
+        if then.is_still and task.scheduled != then.scheduled:
+            return True
+    return False
+
+
+def ran_us(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> float | None:
+    """Processor time in µs that threads took in between, new ones all of theirs; None where the kernel does not count.
+    """
+    if not any(task.ran_ns for task in after.values()):
+        return None
+    return sum(task.ran_ns - before.get(key, Task("", 0)).ran_ns for key, task in after.items()) / 1e3
+
+
+def _task(folder: str) -> Task:
+    ran_ns = scheduled = 0
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        fields = _read(f"{folder}/schedstat").split()
+        ran_ns, scheduled = int(fields[0]), int(fields[2])
+    return Task(_state(folder), scheduled, ran_ns)
+
+
+def _states(pids: Iterable[int]) -> Iterator[str]:
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for tid in os.listdir(f"/proc/{pid}/task"):
+                yield _state(f"/proc/{pid}/task/{tid}")
+
+
+def _state(folder: str) -> str:
+    try:
+        return _read(f"{folder}/stat").rpartition(b")")[2].split(None, 1)[0].decode()
+    except (OSError, IndexError):
+        return "X"
+
+
+def _read(path: str) -> bytes:
+    """A short file of the kernel's, in a third of the time that a file object takes."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
 
 
 def worked_us(pids: Iterable[int]) -> float:
@@ -84,21 +180,33 @@ def worked_us(pids: Iterable[int]) -> float:
     return total / 1e3
 
 
-def _runs(pid: int) -> bool:
-    """Whether a process exists and is neither stopped nor dead."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "TtZXx"
-    except (OSError, IndexError):
-        return False
-
-
 def unshared_bytes(pids: list[int]) -> int:
-    """Bytes these processes need together, pages shared by fork counted once. Slow: the kernel walks their maps."""
+    """Bytes these processes need together, shared pages counted once, without what the referee shares with a worker.
+
+    Slow: the kernel walks their maps.
+    """
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError, ValueError):
             fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
-            total += int(fields["Pss_Anon"].split()[0]) * 1024
+            anonymous, shared = (int(fields.get(name, "0").split()[0]) * 1024 for name in ("Pss_Anon", "Pss_Shmem"))
+            total += anonymous + max(0, shared - _mapped_bytes(pid, "/memfd:kgbench-"))
+    return total
+
+
+def _mapped_bytes(pid: int, path: str) -> int:
+    """Bytes of a process's mappings of files whose path begins so."""
+    lines = (line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if path in line)
+    return sum(int(end, 16) - int(begin, 16) for begin, end in (line.split()[0].split("-") for line in lines))
+
+
+def written_bytes(pids: Iterable[int]) -> int:
+    """Bytes that these processes, and those of their children that have ended, have had written to disks."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError, StopIteration):
+            lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+            total += int(next(line for line in lines if line.startswith("write_bytes:")).split()[1])
     return total
 
 
@@ -111,12 +219,12 @@ def peak_bytes(pid: int) -> int:
 
 
 def memory_bytes(pids: list[int]) -> tuple[int, int]:
-    """Bytes that these processes hold alone, summed, and the largest resident size among them."""
-    page = os.sysconf("SC_PAGE_SIZE")
+    """Bytes that these processes hold beside files, pages shared among them as often, and the largest resident size."""
     own = resident = 0
     for pid in pids:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = Path(f"/proc/{pid}/statm").read_text().split()
-            own += (int(fields[1]) - int(fields[2])) * page
-            resident = max(resident, int(fields[1]) * page)
+            lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+            sizes = {line[0]: int(line[1]) * 1024 for line in lines if line[0] in ("VmRSS:", "RssAnon:", "RssShmem:")}
+            own += sizes.get("RssAnon:", 0) + sizes.get("RssShmem:", 0)
+            resident = max(resident, sizes.get("VmRSS:", 0))
     return own, resident

@@ -13,7 +13,7 @@ import mmap
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -27,6 +27,9 @@ _WORDS: Final = 16
 """64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, since when it is stopped now
 (0 while it runs), then its supervisors."""
 _PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_SUPERVISOR = 0, 1, 2, 3, 4
+_HELD, _RESTLESS = 10, 11
+"""Words per referee behind its supervisors: which of them, a bit each, it keeps stopped itself, and whether one of its
+workers ran while everybody else was to stand still."""
 _HEADER: Final = 8
 """64-bit words before the first referee's: sums and least times of the whole device."""
 _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
@@ -34,6 +37,17 @@ _STARTING_DEADLINE_S: Final = 10.0
 """Seconds to wait for a referee that starts a worker before it is stopped all the same."""
 STAYS_BUSY: Final = "the device stays busy while all candidates are stopped"
 """Text in the reason of a result on such a device. Beside others it may be another's kernel that goes on."""
+
+
+DISTURBED: Final = "another candidate went on running while it was stopped"
+"""Text in the reason of a result that could not be timed for that."""
+
+
+class Disturbed(Exception):
+    """Another candidate's worker ran in a turn: what was timed in it counts for nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(DISTURBED)
 
 
 class Page:
@@ -72,7 +86,7 @@ class Page:
     def clear(self, referee: int) -> None:
         """Forget a referee that has ended."""
         words = self.slot(referee)
-        words[_PID] = words[_STARTING] = words[_SINCE_NS] = 0
+        words[_PID] = words[_STARTING] = words[_SINCE_NS] = words[_HELD] = words[_RESTLESS] = 0
         for index in range(_SUPERVISORS):
             words[_FIRST_SUPERVISOR + index] = 0
 
@@ -87,9 +101,10 @@ class Page:
         return list(self.slot(referee)[_FIRST_SUPERVISOR : _FIRST_SUPERVISOR + _SUPERVISORS])
 
     def set_going(self) -> None:
-        """Continue everything that is listed here, whoever stopped it. Only for who holds the lock."""
+        """Continue everybody who was stopped for a turn, whoever stopped them. Only for who holds the lock."""
         for referee in range(MAX_REFEREES):
-            self.go_on(referee)
+            if self.slot(referee)[_SINCE_NS]:
+                self.go_on(referee)
 
     def stopped(self, referee: int) -> None:
         """Note that a referee stands still from now on."""
@@ -101,8 +116,9 @@ class Page:
         if words[_SINCE_NS]:
             words[_STOPPED_NS] += time.monotonic_ns() - words[_SINCE_NS]
             words[_SINCE_NS] = 0
-        for supervisor in self.supervisors(referee):
-            processes.signal_tree(supervisor, signal.SIGCONT)
+        for index, supervisor in enumerate(self.all_supervisors(referee)):
+            if supervisor and not words[_HELD] >> index & 1:
+                processes.signal_tree(supervisor, signal.SIGCONT)
         _signal(words[_PID], signal.SIGCONT)
 
     @property
@@ -178,9 +194,27 @@ class Turns:
         raise RuntimeError(f"more than {_SUPERVISORS} workers of one referee")
 
     def remove(self, supervisor: int) -> None:
+        self.let_go(supervisor)
         for index in range(_FIRST_SUPERVISOR, _FIRST_SUPERVISOR + _SUPERVISORS):
             if self._mine[index] == supervisor:
                 self._mine[index] = 0
+
+    def hold(self, supervisor: int) -> None:
+        """This referee stops a worker itself: no end of another's turn sets it going."""
+        self._mine[_HELD] |= self._bit(supervisor)
+
+    def let_go(self, supervisor: int) -> None:
+        """The opposite of ``hold``."""
+        self._mine[_HELD] &= ~self._bit(supervisor)
+
+    def _bit(self, supervisor: int) -> int:
+        supervisors = self.page.all_supervisors(self.referee)
+        return 1 << supervisors.index(supervisor) if supervisor in supervisors else 0
+
+    def was_restless(self) -> bool:
+        """Whether a worker of this referee ran in another's turn, since this was asked last."""
+        restless, self._mine[_RESTLESS] = bool(self._mine[_RESTLESS]), 0
+        return restless
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -195,8 +229,10 @@ class Turns:
             try:
                 with trace.span("stop the others"):
                     self._stop_others(stopped)
+                    standing = {referee: self._tasks(referee) for referee in stopped}
                 self.page.words[_STOPPING_NS] += time.monotonic_ns() - begun_ns
                 yield
+                self._look_who_moved(standing)
             finally:
                 with trace.span("let the others go on"):
                     for referee in stopped:
@@ -205,21 +241,34 @@ class Turns:
                 self.page.words[_TURNS_NS] += ended_ns - begun_ns
                 trace.record("turn", begun_ns, ended_ns)
 
+    def _tasks(self, referee: int) -> dict[tuple[int, int], processes.Task]:
+        """All threads of another referee's workers."""
+        pids = [pid for supervisor in self.page.supervisors(referee) for pid in processes.descendants(supervisor)]
+        return processes.tasks_of(pids)
+
+    def _look_who_moved(self, standing: Mapping[int, dict[tuple[int, int], processes.Task]]) -> None:
+        """Note whose workers did not stand still in the turn that ends. Raises Disturbed where some did not."""
+        moved = [referee for referee, tasks in standing.items() if processes.woken(tasks, self._tasks(referee))]
+        for referee in moved:
+            self.page.slot(referee)[_RESTLESS] = 1
+        if moved:
+            raise Disturbed
+
     def _stop_others(self, stopped: list[int]) -> None:
         """Stop all other referees, then their workers; adds who to ``stopped`` as it goes."""
         deadline = time.monotonic() + _STARTING_DEADLINE_S
         waiting = [each for each in range(MAX_REFEREES) if each != self.referee and self.page.slot(each)[_PID]]
         while waiting:
             for referee in waiting:
+                self.page.stopped(referee)
                 _signal(self.page.slot(referee)[_PID], signal.SIGSTOP)
             processes.await_stopped([self.page.slot(referee)[_PID] for referee in waiting])
             late = time.monotonic() > deadline
             starting = [each for each in waiting if self.page.slot(each)[_STARTING] and not late]
-            for referee in set(waiting).difference(starting):
-                self.page.stopped(referee)
-                stopped.append(referee)
+            stopped += set(waiting).difference(starting)
             for referee in starting:
                 # Its new worker would run on, since nobody but it knows of it yet.
+                self.page.slot(referee)[_SINCE_NS] = 0
                 _signal(self.page.slot(referee)[_PID], signal.SIGCONT)
             if starting:
                 time.sleep(0.0005)

@@ -156,6 +156,8 @@ class Supervisor:
         pids = processes.descendants(os.getpid())
         if len(pids) > self.limits["processes"]:
             self.killed_for = self.killed_for or "processes"
+        if processes.written_bytes([os.getpid(), *pids]) > self.limits["written_bytes"]:
+            self.killed_for = self.killed_for or "written"
         held = [processes.memory_bytes([pid]) for pid in pids]
         self.peak_bytes = max([self.peak_bytes, *(resident for _, resident in held)])
         self.looks += 1

@@ -29,8 +29,10 @@ class Defences:
     stub: str = CANDIDATE_STUB
     """Dotted path of what answers requests in the candidate's worker."""
     confine: Callable[[RefereeSettings, Plan], Confinement] = Confinement.of
-    attribution: Callable[[Problem, bool], Attribution | None] = Attribution
-    """Watches whose work it is: of the problem's calls, on a GPU or not."""
+    attribution: Callable[[Problem, bool, str], Attribution | None] = Attribution
+    """Watches whose work it is: of the problem's calls, on a GPU or not, by a candidate of this text."""
+    stands_still: bool = True
+    """Whoever runs on in another's turn is rejected."""
     impossible: Callable[[Work, Timing, Mapping[str, Any]], str] = impossible
     """Says why a time cannot be true, as ``physical_bound.impossible``."""
 

@@ -24,7 +24,7 @@ from kgbench.harness.referee.resources import Resources
 from kgbench.harness.referee.speed import Stopwatch, is_worth_timing
 from kgbench.harness.referee.watching import Watcher
 from kgbench.harness.verdict.verdicts import Verdict
-from kgbench.harness.workers.handle import WorkerFailed
+from kgbench.harness.workers.handle import RESTLESS, WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
 
@@ -50,6 +50,7 @@ class Referee:
         """Judge and time one candidate. Failures of the candidate are in the result; ours raise HarnessFailed."""
         evaluation = self._begin(job)
         problem, resources = evaluation.problem, self.resources
+        self.turns.was_restless()  # what an earlier candidate did is not this one's
         waited_s = self.turns.waited_s
         worker: Worker | None = None
         try:
@@ -82,11 +83,18 @@ class Referee:
                 worker.close()
                 evaluation.peak_mb = worker.handle.peak_mb
                 evaluation.log = evaluation.log or worker.handle.log_tail
+        if self.turns.was_restless() and job.trusted is None and self.defences.stands_still:
+            evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, Verdict(Outcome.REJECTED, RESTLESS))
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s
         return evaluation.result(self.resources.plan)
 
     def library_times(self, result: Result) -> dict[str, Any]:
-        """The library's times, by ``overload/case``, that later candidates may be timed beside."""
+        """The library's times, by ``overload/case``, that later candidates may be timed beside.
+
+        None of a candidate that is rejected: it may have slowed the library.
+        """
+        if result.outcome is not Outcome.PASSED:
+            return {}
         return {
             library_key(case): times.to_json()
             for case in result.cases
@@ -113,7 +121,7 @@ class Referee:
         evaluation = Evaluation(job, problem, self.settings, self.defences, device, now, now())
         evaluation.interpreted = device.type == "cpu" and "triton" in uses_of(job.source or "").mentioned
         if self.settings.policy != PolicyMode.OFF and job.trusted is None:
-            evaluation.attribution = self.defences.attribution(problem, device.type == "cuda")
+            evaluation.attribution = self.defences.attribution(problem, device.type == "cuda", job.source or "")
         return evaluation
 
     def _prepare_library(self, evaluation: Evaluation, report: Report) -> None:

@@ -8,6 +8,7 @@ import random
 import torch
 
 from kgbench.harness.machine.settings import Job
+from kgbench.harness.verdict.secret_draws import SecretGenerator
 
 
 class Seeds:
@@ -39,7 +40,7 @@ class Seeds:
         return self._seeded(self.shared(purpose))
 
     def _seeded(self, seed: str) -> torch.Generator:
-        return torch.Generator(device=self._device).manual_seed(int(seed[:15], 16))
+        return SecretGenerator(self._device, seed.encode())
 
 
 def _digest(text: str) -> str:

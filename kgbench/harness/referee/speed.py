@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import Final
 
@@ -16,6 +15,7 @@ from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.clock.quiet import DeviceBusy
 from kgbench.harness.clock.work_estimate import work_of
+from kgbench.harness.machine.timing_lock import DISTURBED, Disturbed
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report, library_key
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.verdict.judge import OverloadJudge
@@ -163,12 +163,17 @@ class Stopwatch:
         return None
 
     def _measure_in_quiet(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing:
-        """Times of a device that was quiet whenever the library's turn came."""
+        """Times of a device that was quiet whenever the library's turn came, while everybody else stood still."""
+        disturbed = False
         for _ in range(BUSY_ATTEMPTS):
-            with contextlib.suppress(DeviceBusy):
+            try:
                 return bench.time_case(case, self.resources.library.against, known)
+            except (DeviceBusy, Disturbed) as error:
+                disturbed = isinstance(error, Disturbed)
             # What another candidate's kernel still does can end only while that candidate is not stopped.
             time.sleep(BUSY_PAUSE_S)
+        if disturbed:
+            raise HarnessFailed(f"case {case.id}, timing: {BUSY_ATTEMPTS} times {DISTURBED}")
         bench.end_who_stays_busy(f"case {case.id}, timing")
 
     def _believed(self, bench: Bench, case: Case, timing: Timing | None) -> Verdict:

@@ -9,6 +9,7 @@ import torch
 
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
+from kgbench.core.text import told
 from kgbench.harness.clock.library import LibrarySide
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.machine.settings import RefereeSettings
@@ -119,6 +120,6 @@ def _check_entries(worker: Worker, evaluation: Evaluation, reply: dict[str, Any]
     required = [overload.signature.name for overload in evaluation.problem.overloads if overload.required]
     wanted = next((name for name in required if name in missing), None)
     if wanted is not None:
-        names = ", ".join(map(str, defines)) or "none"
+        names = ", ".join(map(told, defines[:20])) or "none"
         words = f"the file defines no function {wanted}; functions it defines: {names}"
         raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, words)

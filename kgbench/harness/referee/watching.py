@@ -70,7 +70,8 @@ class Watcher:
             limit_s = evaluation.settings.deadlines.case_s
             with watching(side, watch.cuda) as seen:
                 call = judge.place(case, generator)
-                verdict = judge.check(side, case, call, generator, limit_s, False)
+                with watch.sampled(side):
+                    verdict = judge.check(side, case, call, generator, limit_s, False)
             watch.take(seen, case, any(promise.nbytes for promise in call.promises))
             if verdict is not PASSED:
                 watch.add(refusal(f"case {case.id}: {verdict.reason}"))

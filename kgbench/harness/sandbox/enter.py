@@ -36,7 +36,8 @@ def enter_worker(chosen: Plan, folder: str, hidden: tuple[str, ...], uid: int | 
     concealed = (*hidden, *chosen.hidden) if hidden else ()
     if "mount" in chosen.namespaces:
         own_proc = "pid" in chosen.namespaces
-        mounts.enter(folder, chosen.mounts, own_proc, chosen.covered, concealed, kept)
+        owner = os.getuid() if uid is None else uid
+        mounts.enter(folder, chosen.mounts, own_proc, chosen.covered, concealed, kept, uid=owner)
     rules = _landlock_rules(chosen, folder, concealed, kept) if chosen.landlock_abi else None
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))

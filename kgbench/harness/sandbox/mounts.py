@@ -16,20 +16,25 @@ NEWNS: Final = 0x00020000
 """unshare(2)'s flag for a mount namespace."""
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE, _RDONLY = 2, 4, 8, 4096, 16384, 1 << 18, 1
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY = 442, -100, 0x8000, 1
-_SIZE: Final = "1g"
+_SIZE: Final = "512m"
 """Size of a worker's /tmp, and of its /dev/shm."""
+_FOLDER_SIZE: Final = "1g"
+"""Size of all that a worker may have in its own folder."""
 
 FEATURES: Final = ("hidden", "private", "read-only")
 """Protections that mounts give in addition to a /proc of its own; each works without the others."""
 
 
 def enter(folder: str, features: Sequence[str], own_proc: bool, covered: Sequence[str], hidden: Sequence[str],
-          kept: Sequence[str], own: Sequence[str] = ()) -> None:  # fmt: skip
+          kept: Sequence[str], own: Sequence[str] = (), uid: int | None = None) -> None:  # fmt: skip
     """Called in the worker. ``covered``: folders of which only ``kept`` stays; ``own``: what of them and of ``kept``
-    can be written to, beside ``folder``. Raises OSError.
+    can be written to, beside ``folder``. ``uid``: whose ``folder`` becomes as an empty one in memory, with a limit for
+    all files together; None leaves it where it is. Raises OSError.
     """
     linux.libc_call("unshare", NEWNS)
     _mount("none", "/", None, _REC | _PRIVATE)
+    if uid is not None and "private" in features:
+        _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, f"size={_FOLDER_SIZE},mode=700,uid={uid},gid={uid}")
     # Mounts of their own, so that they can stay writable where all else becomes read-only.
     for place in (folder, *(each for each in own if each not in covered)):
         _mount(place, place, None, _BIND)

@@ -61,6 +61,14 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
+    # Memory that no limit of a process counts.
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    # What the page cache holds would tell one candidate of another.
+    "mincore": (27, 232),
+    "cachestat": (451, 451),
+    "fadvise64": (221, 223),
     # The machine itself.
     "init_module": (175, 105),
     "delete_module": (176, 106),
@@ -84,6 +92,9 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
 
 _CLONE: Final = {"x86_64": 56, "aarch64": 220}
 _SOCKET: Final = {"x86_64": 41, "aarch64": 198}
+_PREADV2: Final = {"x86_64": 327, "aarch64": 286}
+_NOWAIT: Final = 8
+"""Flag of preadv2(2) with which it tells whether the page cache holds something."""
 _PRLIMIT: Final = {"x86_64": 302, "aarch64": 261}
 _NEW_NAMESPACES: Final = 0x7E020000
 """Flags of clone(2) that make namespaces: CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
@@ -124,6 +135,8 @@ def program(machine: str, internet: bool, spared: Sequence[str] = ()) -> list[In
         if number is not None and name not in spared:
             lines += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _REFUSE)]
     lines += _when(_CLONE[machine], 0, [(_JUMP_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _REFUSE)])
+    if "mincore" not in spared:
+        lines += _when(_PREADV2[machine], 5, [(_JUMP_ANY_BIT, 0, 1, _NOWAIT), (_RETURN, 0, 0, _REFUSE)])
     # Limits of others are out of reach; one's own are asked for as process 0.
     lines += _when(_PRLIMIT[machine], 0, [(_JUMP_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _REFUSE)])
     # Among the families that no network namespace closes is the one to a virtual machine's host.

@@ -12,6 +12,11 @@ class SessionClosed(MachineError):
 class ProcessLost(Exception):
     """A fork server or a referee is gone; with a referee, what it was judging."""
 
+    def __init__(self, reason: str, *, without_a_word: bool = False) -> None:
+        super().__init__(reason)
+        self.without_a_word = without_a_word
+        """It was killed or hangs: no error of its own ended it."""
+
 
 class OutOfMemory(Exception):
     """Memory ran out for a referee or for its library."""

@@ -40,6 +40,12 @@ from kgbench.harness.wire.protocol import ChannelClosed, ChannelTimeout, Protoco
 GRACE_S: Final = 120.0
 """Seconds past a candidate's whole deadline that a referee itself may be silent."""
 
+
+
+class _Broken(ChannelClosed):
+    """A referee's last words: the error that ended it."""
+
+
 OnEvent = Callable[[str, str], None]
 
 __all__ = ["Deadlines", "Job", "Session", "Settings"]
@@ -191,8 +197,8 @@ class Session:
 
     def _evaluate(self, job: Job, on_event: OnEvent, *, exclusive: bool) -> tuple[Result, DevicePool | None]:
         """The result, and the device if others were at work there meanwhile."""
-        lost = ""
-        for _ in range(2):
+        lost: list[ProcessLost] = []
+        while len(lost) < 2:
             while True:
                 slot = self._slots.take(job.problem_id, exclusive=exclusive)
                 had_company = len(slot.pool.busy) > 1
@@ -208,9 +214,23 @@ class Session:
                     # The device's fault counts as no attempt; another device takes over.
                     self._slots.set_aside(slot.pool, str(sick))
                 except ProcessLost as error:
-                    lost = str(error)
+                    lost.append(error)
                     break
-        return self._unjudged(job, Outcome.HARNESS_ERROR, lost), None
+        # An error of the referee's own is ours. What kills it twice, or has it hang, and not with the library in the
+        # candidate's place, is the candidate.
+        if job.trusted is None and all(each.without_a_word for each in lost) and self._judges_the_library(job):
+            words = f"its referee ended twice while it was judged, and not with the library in its place: {lost[-1]}"
+            return self._unjudged(job, Outcome.REJECTED, words), None
+        return self._unjudged(job, Outcome.HARNESS_ERROR, str(lost[-1])), None
+
+    def _judges_the_library(self, job: Job) -> bool:
+        """Whether a referee survives the same job with the library in the candidate's place."""
+        control = replace(job, source=None, trusted="baseline", library_times={})
+        try:
+            self._judge(self._slots.take(job.problem_id, exclusive=False), control, lambda phase, detail: None)
+        except (ProcessLost, OutOfMemory, RefereeGone, DeviceSick):
+            return False
+        return True
 
     def _judge(self, slot: Slot, job: Job, on_event: OnEvent) -> Result:
         """Raises ProcessLost, OutOfMemory, RefereeGone, DeviceSick; the slot is free again, or gone."""
@@ -228,7 +248,8 @@ class Session:
                     raise SessionClosed("KGB316", "the session was closed while a candidate was judged") from None
                 if not asked:
                     raise RefereeGone from None
-                raise ProcessLost(f"the referee is gone: {error}{self._logs.tail('referee')}") from None
+                words = f"the referee is gone: {error}{self._logs.tail('referee')}"
+                raise ProcessLost(words, without_a_word=not isinstance(error, _Broken)) from None
             raise
         slot.problem_id = job.problem_id
         memory_mb = {"coordinator": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1)}
@@ -255,7 +276,7 @@ class Session:
                 case "no room":
                     raise OutOfMemory(message["reason"])
                 case _:
-                    raise ChannelClosed(str(message.get("reason", message)))
+                    raise _Broken(str(message.get("reason", message)))
 
     # --- processes ---
 

@@ -7,11 +7,13 @@ from typing import Any
 import torch
 
 from kgbench.core.outcomes import Outcome
+from kgbench.core.text import told
 from kgbench.harness.verdict.inputs import GUARD_BYTES, Chunk, itemsize, writable
 from kgbench.harness.verdict.output_specs import Promise
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.reference import ReferenceFunction
 from kgbench.harness.verdict.verdicts import PASSED, Verdict
+from kgbench.harness.verdict.views import right_place
 from kgbench.harness.wire.protocol import decode_scalar
 from kgbench.problem.model import Access, Overload
 
@@ -44,6 +46,8 @@ class OutputContract:
             return Verdict(Outcome.REJECTED, words)
         for claim, promise in zip(claims, call.promises, strict=True):
             verdict = self._claim(claim, promise)
+            if verdict is PASSED:
+                verdict = _is_view(claim, promise, call) if promise.shares else _is_new(claim, call)
             if verdict is not PASSED:
                 return verdict
         return PASSED
@@ -54,22 +58,20 @@ class OutputContract:
             return Verdict(Outcome.REJECTED, "malformed reply")
         kind, shares = claim.get("type"), claim.get("shares")
         if kind != "Tensor":
-            return Verdict(Outcome.REJECTED, f"returned {kind}, a plain torch.Tensor is promised")
+            return Verdict(Outcome.REJECTED, f"returned {told(kind)}, a plain torch.Tensor is promised")
         if claim.get("device") != self.device.type:
-            words = f"returned a tensor on {claim.get('device')}, inputs are on {self.device.type}"
+            words = f"returned a tensor on {told(claim.get('device'))}, inputs are on {self.device.type}"
             return Verdict(Outcome.REJECTED, words)
         if claim.get("requires_grad") is not False:
             return Verdict(Outcome.REJECTED, "returned a tensor that requires grad")
         if claim.get("dtype") != promise.dtype:
-            return Verdict(Outcome.WRONG_DTYPE, f"returned {claim.get('dtype')}, {promise.dtype} is right")
+            return Verdict(Outcome.WRONG_DTYPE, f"returned {told(claim.get('dtype'))}, {promise.dtype} is right")
         if claim.get("shape") != list(promise.shape):
-            return Verdict(Outcome.WRONG_SHAPE, f"returned shape {claim.get('shape')}, {list(promise.shape)} is right")
+            words = f"returned shape {told(claim.get('shape'))}, {list(promise.shape)} is right"
+            return Verdict(Outcome.WRONG_SHAPE, words)
         if not promise.has_strides(claim.get("strides")):
             right = list(promise.strides or ())
-            return Verdict(Outcome.WRONG_SHAPE, f"returned strides {claim.get('strides')}, {right} are right")
-        if promise.offset is not None and claim.get("offset") != promise.offset:
-            words = f"returned storage offset {claim.get('offset')}, {promise.offset} is right"
-            return Verdict(Outcome.WRONG_SHAPE, words)
+            return Verdict(Outcome.WRONG_SHAPE, f"returned strides {told(claim.get('strides'))}, {right} are right")
         if claim.get("lazy") != list(promise.lazy):
             words = "returned a tensor whose lazy conjugate or negative bit is set, or is not, otherwise than ATen's"
             return Verdict(Outcome.REJECTED, words)
@@ -82,7 +84,7 @@ class OutputContract:
         right = self.reference.value(call.inputs.arguments())
         claim = claims[0] if len(claims) == 1 and isinstance(claims[0], dict) else {}
         if claim.get("type") != type(right).__name__:
-            words = f"returned {claim.get('type', f'{len(claims)} values')}, {type(right).__name__} is right"
+            words = f"returned {told(claim.get('type', f'{len(claims)} values'))}, {type(right).__name__} is right"
             return Verdict(Outcome.WRONG_DTYPE, words)
         try:
             got = decode_scalar(claim.get("value"))
@@ -91,7 +93,7 @@ class OutputContract:
         # As text NaN equals NaN, and -0.0 is not 0.0.
         if type(got) is type(right) and repr(got) == repr(right):
             return PASSED
-        return Verdict(Outcome.WRONG_VALUE, f"returned {got!r}, {right!r} is right")
+        return Verdict(Outcome.WRONG_VALUE, f"returned {told(repr(got))}, {right!r} is right")
 
     def _argument_itself(self, call: PlacedCall, claims: list[Any]) -> Verdict:
         """The written argument must come back as it was handed in."""
@@ -106,6 +108,30 @@ class OutputContract:
         if claim.get("type") == "Tensor" and geometry == wanted and shared:
             return PASSED
         return Verdict(Outcome.REJECTED, f"did not return '{name}' itself, which it was given and must return")
+
+
+def _is_view(claim: dict[str, Any], promise: Promise, call: PlacedCall) -> Verdict:
+    """Whether an output lies where it must, by the worker's word; what stands there is read without it."""
+    at, right, size = claim.get("at"), right_place(call, promise), itemsize(promise.dtype)
+    chunk = call.inputs.chunks[promise.base]
+    first = chunk.offset + GUARD_BYTES
+    if type(at) is not int or not 0 <= at - first < chunk.storage_bytes:
+        return Verdict(Outcome.WRONG_VALUE, f"not a view: it lies in other memory than '{promise.base}'")
+    if at not in right or (at - first) % size:
+        words = f"returned storage offset {(at - first) / size:g}, {promise.offset} is right"
+        return Verdict(Outcome.WRONG_SHAPE, words)
+    strides = claim["strides"]
+    if any(type(step) is not int or not 0 <= step < 1 << 40 for step in strides):
+        return Verdict(Outcome.REJECTED, "malformed reply")
+    return PASSED
+
+
+def _is_new(claim: dict[str, Any], call: PlacedCall) -> Verdict:
+    """Whether an output lies outside of the call's memory, by the worker's word."""
+    at = claim.get("at")
+    if type(at) is int and 0 <= at - call.inputs.start < call.end - call.inputs.start:
+        return Verdict(Outcome.REJECTED, "returned a tensor that lies in the memory of an input")
+    return PASSED
 
 
 def forbidden_change(name: str, chunk: Chunk, after: torch.Tensor, variables: dict[str, Any]) -> str | None:

@@ -17,6 +17,7 @@ from kgbench.baselines.registry import load_function
 from kgbench.harness.verdict.draws import ONE_BY_ONE, draw
 from kgbench.harness.verdict.narrow_dtypes import either
 from kgbench.harness.verdict.reference import live_mask
+from kgbench.harness.verdict.secret_draws import renewed
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, TensorPlace, round_up
 from kgbench.harness.wire.protocol import encode_scalar
 from kgbench.problem.cases import BoundCase, TensorSpec
@@ -190,7 +191,7 @@ class CallInputs:
 
 def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator) -> CallInputs:
     """Fresh inputs for one call, at the buffer's start. Raises ValueError for an unknown draw."""
-    device = generator.device
+    device = renewed(generator).device
     chunks: dict[str, Chunk] = {}
     pointers: dict[str, PointerArray] = {}
     offset = 0

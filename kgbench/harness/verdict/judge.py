@@ -24,7 +24,7 @@ from kgbench.harness.verdict.output_specs import Promise, aten_function, aten_pr
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.reference import ReferenceFunction, values_only
 from kgbench.harness.verdict.verdicts import PASSED, Verdict, mismatch_words
-from kgbench.harness.verdict.views import prove_view
+from kgbench.harness.verdict.views import prove_views, show_views
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case, OtherValues, bind
@@ -32,6 +32,8 @@ from kgbench.problem.model import Access, Overload
 
 SPARE_OUTPUT_BYTES: Final = 4096
 """Bytes of spare memory behind a call's outputs, so that one of a wrong size still comes across and can be named."""
+TAKEN: Final = 0x5A
+"""Byte that takes the place of inputs once a call is done."""
 
 
 ForbiddenChange = Callable[[str, Chunk, torch.Tensor, dict[str, Any]], str | None]
@@ -49,6 +51,8 @@ class JudgeParts:
     forbidden_change: ForbiddenChange = forbidden_change
     compare: Compare = compare
     other_values: Callable[[Overload], OtherValues] = OtherValues
+    believes_copies: bool = False
+    """What a worker copies out is believed: inputs stay while it does, and it shows views itself."""
 
 
 STRICT_JUDGE: Final = JudgeParts()
@@ -70,6 +74,7 @@ class OverloadJudge:
         self.messages = parts.messages(overload, self.contract)
         self.forbidden_change = parts.forbidden_change
         self.compare = parts.compare
+        self.believes_copies = parts.believes_copies
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
     @trace.span("draw")
@@ -127,7 +132,7 @@ class OverloadJudge:
     def check(
         self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float, reference: bool
     ) -> Verdict:
-        """One call, judged; the generator is for a second one where a view is to be proven. Raises WorkerFailed."""
+        """One call, judged; the generator is for a second one where views are to be proven. Raises WorkerFailed."""
         self.fill(side, call)
         synchronize(self.device)
         message = {"op": "call", **self.messages.message(call, reference)}
@@ -135,11 +140,57 @@ class OverloadJudge:
         verdict = self.contract.check(call, reply)
         if verdict is not PASSED:
             return verdict
-        snapshot = call.snapshot(side)
-        verdict = self.judge(call, snapshot)
-        if verdict is PASSED and any(promise.shares for promise in call.promises):
-            return prove_view(side, call, self.place(case, generator), self.judge, generator)
+        claims = self.claims(reply)
+        verdict = self.judge(call, self.collect(side, call, claims, timeout_s))
+        if verdict.outcome is Outcome.WRONG_VALUE and self._is_right_with_inputs(side, call, timeout_s):
+            words = "what it returned changes with its inputs, which were taken away once it had returned"
+            return replace(verdict, reason=f"{words}: {verdict.reason}")
+        if verdict is PASSED and claims and any(promise.shares for promise in call.promises):
+            return prove_views(side, self.place(case, generator), claims, self.judge)
         return verdict
+
+    def claims(self, reply: dict[str, Any]) -> list[Any]:
+        """What a worker said of its outputs, once the contract found it right; nothing where copies are believed."""
+        return [] if self.believes_copies else list(reply["outputs"])
+
+    def collect(self, side: Side, call: PlacedCall, claims: list[Any], timeout_s: float) -> torch.Tensor:
+        """A snapshot of a call that was made, with its outputs. Raises WorkerFailed.
+
+        What was returned is copied once the inputs are gone: who has not done its work by then, or returned memory
+        that is not its own, copies something else. Views are read here, without the worker.
+        """
+        assert side.buffer is not None
+        snapshot = call.snapshot(side)
+        if any(promise.nbytes and not (promise.shares and claims) for promise in call.promises):
+            self._place_without_inputs(side, call, snapshot, timeout_s)
+        if claims and any(promise.shares for promise in call.promises):
+            show_views(call, claims, snapshot)
+        return snapshot
+
+    def _is_right_with_inputs(self, side: Side, call: PlacedCall, timeout_s: float) -> bool:
+        """Whether a wrong call's outputs are right when they are copied once more, with its inputs in their place."""
+        if not any(promise.nbytes and not promise.shares for promise in call.promises):
+            return False
+        side.handle.request({"op": "place"}, timeout_s, call.label)
+        return self.judge(call, call.snapshot(side)) is PASSED
+
+    def _place_without_inputs(self, side: Side, call: PlacedCall, snapshot: torch.Tensor, timeout_s: float) -> None:
+        """Have the worker copy what it returned; ``snapshot`` gets it. Inputs lie in the buffer again afterwards."""
+        assert side.buffer is not None
+        taken = [chunk for chunk in call.inputs.chunks.values() if chunk.spec.access == "read" and not chunk.is_on_host]
+        if self.believes_copies:
+            taken = []
+        for chunk in taken:
+            side.buffer.bytes_at(chunk.offset, chunk.image.numel()).fill_(TAKEN)
+        synchronize(self.device)
+        side.handle.request({"op": "place"}, timeout_s, call.label)
+        begin = call.out_offset - call.inputs.start
+        snapshot[begin:] = side.buffer.bytes_at(call.out_offset, call.out_bytes)
+        for chunk in taken:
+            offset = chunk.offset - call.inputs.start
+            side.buffer.bytes_at(chunk.offset, chunk.image.numel()).copy_(
+                snapshot[offset : offset + chunk.image.numel()]
+            )
 
     @trace.span("compare")
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:

@@ -1,15 +1,22 @@
-"""Proves that what an entry returned is a view of its input, in both directions."""
+"""Views, read by the referee alone: through the place and the strides that a worker claims, in memory of its own.
+
+The answer of a view is where it begins and how it steps, which only the worker's process can say. It is asked for
+nothing else: the referee reads what stands there, rewrites the base with values that nobody has seen, and reads again.
+Whoever tells the right place has answered right, however its process came to it; no values come from the worker.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from kgbench.core.outcomes import Outcome
-from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS
+from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, itemsize
+from kgbench.harness.verdict.output_specs import Promise
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
-from kgbench.harness.verdict.verdicts import PASSED, Verdict
+from kgbench.harness.verdict.verdicts import Verdict
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.workers.started import Side
 
@@ -17,49 +24,47 @@ Judge = Callable[[PlacedCall, torch.Tensor], Verdict]
 """Verdict on a call from a snapshot of its memory."""
 
 
-def prove_view(side: Side, first: PlacedCall, second: PlacedCall, judge: Judge, generator: torch.Generator) -> Verdict:
-    """Rewrite the base under the view that the ``first`` call returned with the inputs of the ``second``: a view shows
-    the new values, a copy the old ones. Then have the worker write through the view. Raises WorkerFailed.
+def right_place(call: PlacedCall, promise: Promise) -> range:
+    """Bytes of the buffer at which a view may begin: one where its offset is promised, else its base's storage."""
+    chunk = call.inputs.chunks[promise.base]
+    begin = chunk.offset + GUARD_BYTES
+    if promise.offset is None:
+        return range(begin, begin + chunk.storage_bytes)
+    begin += promise.offset * itemsize(promise.dtype)
+    return range(begin, begin + 1)
+
+
+def show_views(call: PlacedCall, claims: list[Any], snapshot: torch.Tensor) -> None:
+    """Enter what the claimed views show where a copied output lies.
+
+    Args:
+        claims: the worker's, as the contract found them right.
+        snapshot: uint8, the call's memory from its first input on; changed in place.
     """
+    position = call.out_offset - call.inputs.start
+    for claim, promise in zip(claims, call.promises, strict=True):
+        if promise.shares:
+            dtype, size = getattr(torch, promise.dtype), itemsize(promise.dtype)
+            start = (claim["at"] - call.inputs.start) // size
+            # The chunks of a call begin at multiples of every element's size.
+            whole = snapshot[: snapshot.numel() // size * size].view(dtype)
+            view = whole.as_strided(promise.shape, claim["strides"], whole.storage_offset() + start)
+            lazy = LAZY_BITS["conj" if promise.lazy[0] else "neg" if promise.lazy[1] else ""]
+            values = torch.empty(promise.shape, dtype=dtype, device=snapshot.device).copy_(lazy(view))
+            snapshot[position : position + promise.nbytes] = values.reshape(-1).view(torch.uint8)
+        position += round_up(promise.nbytes, ALIGNMENT_BYTES)
+
+
+def prove_views(side: Side, second: PlacedCall, claims: list[Any], judge: Judge) -> Verdict:
+    """Rewrite the base with the inputs of a ``second`` call, and judge what the claimed views show then."""
     assert side.buffer is not None
     for chunk in second.inputs.chunks.values():
         side.buffer.bytes_at(chunk.offset, chunk.image.numel()).copy_(chunk.image)
-    side.buffer.bytes_at(first.out_offset, first.out_bytes).fill_(0xFF)
-    synchronize(generator.device)
-    side.handle.request({"op": "copy_out"}, 30.0, first.label)
-    verdict = judge(second, second.snapshot(side))
+    snapshot = second.snapshot(side)
+    show_views(second, claims, snapshot)
+    synchronize(snapshot.device)
+    verdict = judge(second, snapshot)
     if verdict.outcome is Outcome.WRONG_VALUE:
-        words = "not a view: after its base was rewritten it still shows the old values"
+        words = "not the right view: after its base was rewritten it shows other values"
         return Verdict(Outcome.WRONG_VALUE, words, verdict.mismatch)
-    return verdict if verdict is not PASSED else _prove_writing(side, second, generator)
-
-
-def _prove_writing(side: Side, call: PlacedCall, generator: torch.Generator) -> Verdict:
-    """Have the worker write through the returned views: the base must hold what was written, and nothing else."""
-    assert side.buffer is not None
-    bases = {name: chunk.image.clone() for name, chunk in call.inputs.chunks.items()}
-    position = call.out_offset
-    for promise in call.promises:
-        written = torch.randint(
-            0, 2, (promise.nbytes,), generator=generator, device=generator.device, dtype=torch.uint8
-        )
-        side.buffer.bytes_at(position, promise.nbytes).copy_(written)
-        position += round_up(promise.nbytes, ALIGNMENT_BYTES)
-        if not promise.shares:
-            continue
-        if promise.overlaps:
-            # Elements that lie on one another keep whichever was written last.
-            return PASSED
-        chunk = call.inputs.chunks[promise.base]
-        dtype = getattr(torch, promise.dtype)
-        storage = bases[promise.base][GUARD_BYTES : chunk.image.numel() - GUARD_BYTES].view(dtype)
-        start = storage.storage_offset() + (promise.offset or 0)
-        view = storage.as_strided(promise.shape, promise.strides or (), start)
-        values = written.view(dtype).reshape(promise.shape)
-        view.copy_(LAZY_BITS["conj" if promise.lazy[0] else "neg" if promise.lazy[1] else ""](values))
-    synchronize(generator.device)
-    side.handle.request({"op": "write_back"}, 30.0, call.label)
-    for name, chunk in call.inputs.chunks.items():
-        if not torch.equal(side.buffer.bytes_at(chunk.offset, chunk.image.numel()), bases[name]):
-            return Verdict(Outcome.WRONG_VALUE, f"not a view: what is written through it does not show in '{name}'")
-    return PASSED
+    return verdict

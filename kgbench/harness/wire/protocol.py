@@ -14,8 +14,10 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-MAX_REPLY_BYTES: Final = 4 << 20
-"""Bytes of a frame at most; a worker that announces more is broken or hostile."""
+MOST_BYTES: Final = 64 << 20
+"""Bytes of a frame at most, between processes that trust each other."""
+MOST_TOLD_BYTES: Final = 1 << 20
+"""Bytes of a frame of a worker's at most; one that announces more is broken or hostile."""
 MAX_FDS: Final = 16
 """File descriptors beside a frame at most."""
 _HEADER: Final = struct.Struct("<I")
@@ -39,10 +41,12 @@ class ProtocolError(Exception):
 class Channel:
     """One end of a connection. Not shared between threads."""
 
-    def __init__(self, sock: socket.socket, accepts_fds: bool = False) -> None:
+    def __init__(self, sock: socket.socket, accepts_fds: bool = False, limit_bytes: int = MOST_BYTES) -> None:
+        """``limit_bytes``: what a frame that is received may have."""
         self.socket = sock
         self._buffer = bytearray()
         self._accepts_fds = accepts_fds
+        self._limit_bytes = limit_bytes
         self._fds: list[int] = []
 
     def fileno(self) -> int:
@@ -108,8 +112,8 @@ class Channel:
         if len(self._buffer) < _HEADER.size:
             return None
         (size,) = _HEADER.unpack_from(self._buffer)
-        if size > MAX_REPLY_BYTES:
-            raise ProtocolError(f"frame of {size} bytes announced, {MAX_REPLY_BYTES} is the limit")
+        if size > self._limit_bytes:
+            raise ProtocolError(f"frame of {size} bytes announced, {self._limit_bytes} is the limit")
         end = _HEADER.size + size
         if len(self._buffer) < end:
             return None

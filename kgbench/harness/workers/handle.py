@@ -7,15 +7,25 @@ import os
 import secrets
 import select
 import signal
+import time
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final
 
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
+from kgbench.core.text import told, told_lines
 from kgbench.harness.machine import processes, trace
 from kgbench.harness.machine.timing_lock import Turns
-from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
+from kgbench.harness.wire.protocol import (
+    MOST_TOLD_BYTES,
+    Channel,
+    ChannelClosed,
+    ChannelTimeout,
+    Message,
+    ProtocolError,
+    pair,
+)
 
 CANDIDATE_STUB: Final = "kgbench.harness.candidate.worker:Stub"
 """Dotted path of what answers requests in a candidate's worker."""
@@ -23,6 +33,14 @@ TRUSTED_STUB: Final = "kgbench.harness.process.trusted_worker:TrustedStub"
 """The same for a worker that runs the library or a reference."""
 EXIT_NEWS_S = 15.0
 """Seconds that a supervisor may take to clear its worker's tree and say so."""
+MOST_WORDS: Final = 2000
+"""Characters that are kept of the message of an exception in a worker."""
+MOST_TYPES: Final = 20
+"""Names of types that are kept of an exception in a worker."""
+MOST_LOG: Final = 64 << 10
+"""Characters that are kept of what a worker printed, or of a traceback."""
+RESTLESS: Final = "went on running while it was stopped for others to be timed"
+"""Reason of a candidate of which something runs that was stopped."""
 
 
 class Role(StrEnum):
@@ -67,13 +85,15 @@ class WorkerHandle:
         worker_end.close()
         if "error" in reply:
             raise HarnessFailed(reply["error"])
-        self.channel = Channel(self_worker)
+        self.channel = Channel(self_worker, limit_bytes=MOST_TOLD_BYTES)
         self.control = Channel(self_control)
         self.role = Role(spec["role"])
         self.turns = turns
         self.supervisor_pid = int(reply["pid"])
         self.exit: Message | None = None
         self.is_frozen = False
+        self._stopped: dict[tuple[int, int], processes.Task] = {}
+        """Its threads as they were when it was frozen."""
 
     def request(self, message: Message, timeout_s: float, what: str, fds: tuple[int, ...] = ()) -> Message:
         """Ask and wait for the one reply. Raises WorkerFailed."""
@@ -131,15 +151,45 @@ class WorkerHandle:
         return self.exit is None
 
     @trace.span("freeze")
-    def freeze(self) -> None:
-        """Stop every process of the worker's tree; time stopped counts against no deadline, since nobody waits."""
+    def freeze(self) -> float:
+        """Stop every process of the worker's tree; time stopped counts against no deadline, since nobody waits.
+
+        Returns:
+            Time in µs that passed until all stood still in which nothing of the tree ran: the machine's, not its own.
+
+        Raises WorkerFailed where something goes on running.
+        """
+        self.turns.hold(self.supervisor_pid)
+        before = processes.tasks_of(processes.descendants(self.supervisor_pid))
+        begun_ns = time.perf_counter_ns()
         processes.stop_trees([self.supervisor_pid])
         self.is_frozen = True
+        self._stopped = processes.tasks_of(processes.descendants(self.supervisor_pid))
+        took_us = (time.perf_counter_ns() - begun_ns) / 1e3
+        if any(not (task.is_still or task.is_waiting) for task in self._stopped.values()):
+            raise self._restless()
+        ran_us = processes.ran_us(before, self._stopped)
+        return 0.0 if ran_us is None else max(0.0, took_us - ran_us)
+
+    def check_frozen(self) -> None:
+        """Raises WorkerFailed where something of a frozen tree has run since."""
+        if self.is_frozen and self.exit is None:
+            tasks = processes.tasks_of(processes.descendants(self.supervisor_pid))
+            if processes.woken(self._stopped, tasks):
+                raise self._restless()
 
     @trace.span("thaw")
     def thaw(self) -> None:
-        processes.signal_tree(self.supervisor_pid, signal.SIGCONT)
+        """Let a frozen tree go on. Raises WorkerFailed where it already has."""
+        self.check_frozen()
         self.is_frozen = False
+        self.turns.let_go(self.supervisor_pid)
+        processes.signal_tree(self.supervisor_pid, signal.SIGCONT)
+
+    def _restless(self) -> WorkerFailed:
+        """The failure of one that was stopped and went on: it is ended."""
+        self.kill("rejected")
+        return WorkerFailed(self, Outcome.REJECTED, RESTLESS, self.log_tail)
 
     def kill(self, reason: str = "done") -> None:
         """End the worker and all its descendants; ``exit`` has the supervisor's report afterwards."""
@@ -153,7 +203,7 @@ class WorkerHandle:
 
     @property
     def log_tail(self) -> str:
-        return str((self.exit or {}).get("tail", ""))
+        return told_lines(str((self.exit or {}).get("tail", "")), MOST_LOG)
 
     @property
     def peak_mb(self) -> float:
@@ -170,8 +220,9 @@ class WorkerHandle:
 
     def _raised(self, error: Any, what: str) -> WorkerFailed:
         try:
-            types = [str(name) for name in error["types"]]
-            words, log, kind = str(error["message"]), str(error["traceback"]), types[0].rpartition(".")[2]
+            types = [told(name) for name in error["types"][:MOST_TYPES]]
+            words, kind = told(error["message"], MOST_WORDS), types[0].rpartition(".")[2]
+            log = told_lines(str(error["traceback"]), MOST_LOG)
         except (KeyError, TypeError, IndexError):
             return WorkerFailed(self, Outcome.REJECTED, f"{what}: malformed error frame", "")
         reason = f"{what}: {kind}: {words}".strip()
@@ -217,6 +268,8 @@ def _exit_outcome(report: Message, what: str) -> tuple[Outcome, str]:
         return Outcome.OUT_OF_MEMORY, f"{what}: host memory limit exceeded"
     if reason == "output":
         return Outcome.REJECTED, f"{what}: printed more than {report.get('output_bytes', 0) >> 20} MiB"
+    if reason == "written":
+        return Outcome.REJECTED, f"{what}: wrote too much to disk"
     if reason == "processes":
         return Outcome.REJECTED, f"{what}: started too many processes"
     if reason == "supervisor":
@@ -275,6 +328,7 @@ def worker_spec(
 
 
 def default_limits() -> dict[str, int]:
-    """Host memory: half of the machine's, at most 16 GiB; output 64 MiB; 256 processes."""
+    """Host memory: half of the machine's, at most 16 GiB; output 64 MiB; 2 GiB written to disks; 256 processes."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"memory_bytes": min(total // 2, 16 << 30), "output_bytes": 64 << 20, "processes": 256}
+    memory_bytes = min(total // 2, 16 << 30)
+    return {"memory_bytes": memory_bytes, "output_bytes": 64 << 20, "written_bytes": 2 << 30, "processes": 256}

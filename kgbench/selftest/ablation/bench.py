@@ -19,6 +19,7 @@ from kgbench.harness.referee.first_calls import first_call
 from kgbench.harness.referee.seeds import Seeds
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.workers.handle import WorkerHandle
 from kgbench.problem.cases import Case
 
 
@@ -54,8 +55,8 @@ class NoOutputChecks(OutputChecks):
 class NoFreezer(Freezer):
     """Candidates, and what they left on the device, run on at all times."""
 
-    def freeze(self) -> None:
-        pass
+    def freeze(self, worker: WorkerHandle) -> float:
+        return 0.0
 
     def await_quiet(self) -> None:
         pass

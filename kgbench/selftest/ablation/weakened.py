@@ -47,7 +47,9 @@ def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
     if SANDBOX in without:
         defences = replace(defences, confine=_nowhere)
     if ATTRIBUTION in without:
-        defences = replace(defences, attribution=lambda problem, cuda: None)
+        defences = replace(defences, attribution=lambda problem, cuda, source: None)
+    if FREEZING in without:
+        defences = replace(defences, stands_still=False)
     if FLOOR in without:
         defences = replace(defences, impossible=lambda work, timing, peaks: "")
     return defences
@@ -55,7 +57,9 @@ def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
 
 def _judge(without: frozenset[str]) -> JudgeParts:
     lenient = CONTRACT in without
-    parts = JudgeParts(messages=partial(WeakMessages, poisoned=FRESH not in without, lenient=lenient))
+    believes = bool(without & {CONTRACT, FRESH, CLOCK})
+    messages = partial(WeakMessages, poisoned=FRESH not in without, lenient=lenient)
+    parts = JudgeParts(messages=messages, believes_copies=believes)
     if lenient:
         parts = replace(parts, contract=NoContract, forbidden_change=nothing_is_forbidden)
     if VALUES in without:

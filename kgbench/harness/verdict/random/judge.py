@@ -8,6 +8,7 @@ it is the generator that is seeded so, while the default one is seeded otherwise
 from __future__ import annotations
 
 import hashlib
+import secrets
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudg
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_of, first_failure
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
+from kgbench.harness.verdict.secret_draws import SecretGenerator
 from kgbench.harness.verdict.verdicts import PASSED, Verdict, mismatch_words
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
@@ -59,9 +61,8 @@ class RandomJudge(OverloadJudge):
 
     def __init__(self, overload: Overload, device: torch.device, parts: JudgeParts = STRICT_JUDGE) -> None:
         super().__init__(overload, device, parts)
-        self.referee = torch.Generator(device)
+        self.referee = SecretGenerator(device, secrets.token_bytes(32))
         """Generator of numbers that the candidate never sees."""
-        self.referee.seed()
         self.seen: set[bytes] = set()
         """Digests of all outputs so far with enough random bits."""
         self.timed: dict[str, list[Numbers]] = {}
@@ -79,7 +80,9 @@ class RandomJudge(OverloadJudge):
             synchronize(self.device)
             reply = side.handle.request(_seeded(message, seeding), timeout_s, call.label)
             verdict = self.contract.check(call, reply)
-            outputs = self.outputs(call, call.snapshot(side)) if verdict is PASSED else verdict
+            if verdict is not PASSED:
+                return verdict
+            outputs = self.outputs(call, self.collect(side, call, self.claims(reply), timeout_s))
             if isinstance(outputs, Verdict):
                 return outputs
             verdict = self.values(call, outputs)

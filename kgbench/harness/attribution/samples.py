@@ -1,0 +1,128 @@
+"""In whose code a candidate's processors were found: instruction pointers that the kernel samples, read from outside.
+
+Nothing in the candidate's process takes part, and nothing there tells a sampled window from a timed one. Where the
+kernel gives no samples (``perf_event_open`` is refused), nothing is found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import mmap
+import os
+import re
+import struct
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from kgbench.harness.machine import processes
+from kgbench.harness.sandbox import linux
+
+RATE_HZ: Final = 10_000
+"""Samples a second of each thread while it runs."""
+_CALL: Final = {"x86_64": 298, "aarch64": 241}
+"""Number of perf_event_open(2)."""
+_SOFTWARE, _TASK_CLOCK = 1, 1
+_IP, _TID = 1, 2
+_DISABLED, _INHERIT, _NO_KERNEL, _NO_HYPERVISOR, _BY_RATE = 1, 1 << 1, 1 << 5, 1 << 6, 1 << 10
+_CLOSE_ON_EXEC: Final = 8
+_ENABLE, _DISABLE = 0x2400, 0x2401
+_ATTRIBUTES_BYTES: Final = 112
+_BUFFER_PAGES: Final = 4
+"""Pages of a ring buffer, beside one with its head: some 680 samples."""
+_HEAD_AT: Final = 1024
+"""Where the first page has how many bytes were written."""
+_SAMPLE: Final = 9
+"""Type of the records that are samples."""
+_MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S\Sx\S \S+ \S+ \S+\s*(.*)$")
+
+
+class Sampler:
+    """Samples all threads of a supervisor's processes, on every processor, between ``start`` and ``stop``."""
+
+    def __init__(self, supervisor: int) -> None:
+        """Raises OSError where the kernel refuses."""
+        self.pids = processes.descendants(supervisor)
+        self.buffers: list[mmap.mmap] = []
+        self.fds: list[int] = []
+        try:
+            for _, tid in processes.tasks_of(self.pids):
+                for processor in sorted(os.sched_getaffinity(0)):
+                    self._open(tid, processor)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, tid: int, processor: int) -> None:
+        attributes = bytearray(_ATTRIBUTES_BYTES)
+        flags = _DISABLED | _INHERIT | _NO_KERNEL | _NO_HYPERVISOR | _BY_RATE
+        what = (_SOFTWARE, _ATTRIBUTES_BYTES, _TASK_CLOCK, RATE_HZ, _IP | _TID, 0, flags)
+        struct.pack_into("<IIQQQQQ", attributes, 0, *what)
+        passed = (ctypes.c_char * _ATTRIBUTES_BYTES).from_buffer(attributes)
+        number = _CALL.get(linux.machine())
+        if number is None:
+            raise OSError(0, "no number of perf_event_open is known for this machine")
+        with contextlib.suppress(ProcessLookupError):  # a thread may have ended
+            fd = linux.system_call("perf_event_open", number, passed, tid, processor, -1, _CLOSE_ON_EXEC)
+            self.fds.append(fd)
+            self.buffers.append(mmap.mmap(fd, (1 + _BUFFER_PAGES) * mmap.PAGESIZE))
+
+    def start(self) -> None:
+        for fd in self.fds:
+            fcntl.ioctl(fd, _ENABLE, 0)
+
+    def stop(self) -> None:
+        for fd in self.fds:
+            fcntl.ioctl(fd, _DISABLE, 0)
+
+    def found(self) -> Counter[str]:
+        """How many samples so far lie in which file; the name is empty for code that no file has."""
+        by_process: dict[int, list[int]] = {}
+        for buffer in self.buffers:
+            for pid, address in _samples(buffer):
+                by_process.setdefault(pid, []).append(address)
+        counts: Counter[str] = Counter()
+        for pid, addresses in by_process.items():
+            mappings = _mappings(pid)
+            counts.update(_file_at(mappings, address) for address in addresses)
+        return counts
+
+    def close(self) -> None:
+        for buffer in self.buffers:
+            buffer.close()
+        for fd in self.fds:
+            os.close(fd)
+        self.buffers, self.fds = [], []
+
+
+def _samples(buffer: mmap.mmap) -> Iterator[tuple[int, int]]:
+    """Process and address of each sample that is still in a ring buffer."""
+    (written,) = struct.unpack_from("<Q", buffer, _HEAD_AT)
+    # What overflows is lost: the kernel writes no further than a tail that nobody moves.
+    at, end = mmap.PAGESIZE, mmap.PAGESIZE + min(written, _BUFFER_PAGES * mmap.PAGESIZE)
+    while at + 24 <= end:
+        kind, _, size = struct.unpack_from("<IHH", buffer, at)
+        if size == 0:
+            return
+        if kind == _SAMPLE:
+            address, pid = struct.unpack_from("<QI", buffer, at + 8)
+            yield pid, address
+        at += size
+
+
+def _mappings(pid: int) -> Sequence[tuple[int, int, str]]:
+    found = []
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+            if mapping := _MAPPING.match(line):
+                found.append((int(mapping[1], 16), int(mapping[2], 16), mapping[3].removesuffix(" (deleted)")))
+    return found
+
+
+def _file_at(mappings: Sequence[tuple[int, int, str]], address: int) -> str:
+    index = bisect_right(mappings, address, key=lambda mapping: mapping[0]) - 1
+    return mappings[index][2] if index >= 0 and address < mappings[index][1] else ""

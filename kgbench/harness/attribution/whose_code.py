@@ -1,0 +1,50 @@
+"""Whose code a candidate's processors ran, by samples that nobody in its process takes. Pure: no process is asked.
+
+Work on a CPU is the candidate's own compiled code, Python's, or Triton's interpreter's; what lies in PyTorch's or in
+numpy's library must be accounted for by calls that were seen there, and the code of any other library by nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from kgbench.core.types import Evidence
+from kgbench.harness.attribution.account import Seen
+from kgbench.policy.tables import CODE
+
+LEAST_SAMPLES: Final = 60
+"""Samples below which nothing is said: some 6 ms of a processor's work."""
+STRANGE_SHARE: Final = {False: 0.25, True: 0.5}
+"""Share of the samples in a library's code, beyond what is accounted for, from which it did the work; by whether
+Triton's interpreter was at work, which is sampled with what the harness does around a call."""
+OWN: Final = ("own", "Python's", "the system's")
+"""Owners whose code a candidate may run without saying so."""
+
+
+def owners(found: Mapping[str, int]) -> Counter[str]:
+    """Samples by owner, from samples by file: an owner of policy's table, else the file's name."""
+    counts: Counter[str] = Counter()
+    for path, count in found.items():
+        owner = next((owner for pattern, owner in CODE if re.search(pattern, path)), Path(path).name)
+        counts[owner] += count
+    return counts
+
+
+def strangers(found: Mapping[str, int], seen: Seen, interpreted: bool, where: str) -> list[Evidence]:
+    """What ran of others' code and is not accounted for by the calls that were ``seen``."""
+    counts = owners(found)
+    total = sum(counts.values())
+    if total < LEAST_SAMPLES or seen.lost or not seen.wall_us:
+        return []
+    accounted = {"PyTorch's": seen.operators_us, "numpy's": seen.host_us + (seen.launched_us if interpreted else 0.0)}
+    evidence = []
+    for owner, count in counts.items():
+        share, known = count / total, min(accounted.get(owner, 0.0) / seen.wall_us, 1.0)
+        if owner not in OWN and share - known >= STRANGE_SHARE[interpreted]:
+            why = f"its code ran for {share:.0%} of the time, and calls that were seen account for {known:.0%}"
+            evidence.append(Evidence("code", owner, where, count, share, False, why))
+    return evidence

@@ -1,0 +1,129 @@
+"""Whether processes that were stopped stand still: each thread's state, and how often it was given a processor."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kgbench.harness.machine import processes
+from kgbench.harness.machine.processes import Task, tasks_of, woken
+
+Start = Callable[[Callable[[], object]], int]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """A fork that does something until it is killed."""
+    begun: list[int] = []
+
+    def begin(action: Callable[[], object]) -> int:
+        reader, writer = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            with contextlib.suppress(BaseException):
+                action()
+                os.write(writer, b"1")
+                while True:
+                    time.sleep(1)
+            os._exit(1)
+        begun.append(pid)
+        os.read(reader, 1)
+        return pid
+
+    yield begin
+    for pid in begun:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def stopped(pid: int) -> dict[tuple[int, int], Task]:
+    os.kill(pid, signal.SIGSTOP)
+    processes.await_stopped([pid])
+    return tasks_of([pid])
+
+
+def with_threads() -> None:
+    for _ in range(3):
+        threading.Thread(target=lambda: [None for _ in itertools.count()], daemon=True).start()
+
+
+def test_all_threads_of_a_stopped_process_stand_still(start: Start) -> None:
+    pid = start(with_threads)
+    assert any(not task.is_still for task in tasks_of([pid]).values())
+    before = stopped(pid)
+    assert len(before) == 4
+    assert all(task.is_still for task in before.values())
+    time.sleep(0.05)
+    assert not woken(before, tasks_of([pid]))
+
+
+def test_one_that_went_on_in_between_is_found_though_it_is_stopped_again(start: Start) -> None:
+    pid = start(with_threads)
+    before = stopped(pid)
+    os.kill(pid, signal.SIGCONT)
+    time.sleep(0.05)
+    after = stopped(pid)
+    assert all(task.is_still for task in after.values())
+    assert woken(before, after)
+
+
+class Event(ctypes.Structure):
+    """A struct sigevent."""
+
+    _fields_ = (
+        ("value", ctypes.c_void_p),
+        ("signo", ctypes.c_int),
+        ("notify", ctypes.c_int),
+        ("pad", ctypes.c_int * 12),
+    )
+
+
+def woken_by_timers() -> None:
+    libc = ctypes.CDLL(None)
+    signal.signal(signal.SIGCONT, lambda number, frame: None)
+    timers = [ctypes.c_void_p() for _ in range(16)]
+    for timer in timers:
+        libc.timer_create(1, ctypes.byref(Event(None, signal.SIGCONT, 0)), ctypes.byref(timer))
+
+    def put_off() -> None:
+        for timer in itertools.cycle(timers):
+            libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, 0, 20_000_000), None)
+            time.sleep(0.0005)
+
+    threading.Thread(target=put_off, daemon=True).start()
+
+
+def test_a_timer_that_wakes_it_is_found(start: Start) -> None:
+    pid = start(woken_by_timers)
+    before = stopped(pid)
+    time.sleep(0.2)
+    assert woken(before, tasks_of([pid]))
+
+
+def test_what_ran_in_between_is_counted() -> None:
+    before = {(1, 1): Task("R", 5, 1000), (1, 2): Task("S", 1, 500)}
+    after = {(1, 1): Task("T", 5, 31_000), (1, 2): Task("T", 1, 500), (1, 3): Task("T", 1, 20_000)}
+    assert processes.ran_us(before, after) == 50.0
+    assert processes.ran_us({}, {(1, 1): Task("T", 0, 0)}) is None, "who cannot count forgives nothing"
+
+
+def test_what_may_change_and_what_may_not() -> None:
+    still, key = {(1, 1): Task("T", 5)}, (1, 1)
+    assert not woken(still, {key: Task("T", 5)})
+    assert woken(still, {key: Task("T", 6)})
+    assert woken(still, {key: Task("R", 5), (1, 2): Task("T", 1)}), "a thread is new"
+    assert not woken(still, {}), "the dead move no more"
+    assert not woken(still, {key: Task("Z", 6)})
+    assert not woken({key: Task("D", 5)}, {key: Task("T", 6)}), "it came back from the kernel and was stopped"
+    assert woken({key: Task("R", 5)}, {key: Task("T", 6)}), "it never stood still"
