@@ -16,7 +16,7 @@ _LOCK: Final = threading.Lock()
 
 
 def parse(text: str, mode: str = "exec") -> Any:
-    """The tree of a Python text; raises what ``ast.parse`` raises."""
+    """The tree of a Python text, which may begin with a byte order mark; raises what ``ast.parse`` raises."""
     with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text, mode=mode)
+        return ast.parse(text.removeprefix("\ufeff"), mode=mode)

@@ -35,6 +35,6 @@ def _defined(source: str) -> set[str]:
 def _nodes(source: str) -> list[ast.AST]:
     """Everything in a text's syntax tree; nothing when it is no Python, or nested beyond what can be parsed."""
     try:
-        return list(ast.walk(ast.parse(source)))
+        return list(ast.walk(ast.parse(source.removeprefix("\ufeff"))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []

@@ -8,6 +8,7 @@ PyTorch's compiler, which takes seconds.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -34,11 +35,11 @@ HOST_FUNCTIONS: Final = ("dot", "einsum", "inner", "matmul", "tensordot", "vdot"
 """Functions of numpy that do a whole problem in one call of the host's library; counted however small the arrays."""
 HOST_LARGE: Final = 1024
 """Elements of an array from which a call of any other function of numpy is counted."""
-OWN_CALLERS: Final = ("numpy", "triton")
+OWN_CALLERS: Final = ("numpy", "triton", "kgbench")
 """Packages whose calls of numpy are not counted: Triton's interpreter calls it on its own account."""
 SWITCHES: Final = ("_enable_record_function", "_toggle_collection_dynamic")
 """Names of torch's C functions that end or interrupt the recording of operators and leave no trace of that."""
-BYSTANDERS: Final = (*OWN_CALLERS, "torch", "kgbench")
+BYSTANDERS: Final = (*OWN_CALLERS, "torch")
 """Packages whose functions may lie between a candidate and its kernel: ``Module.__call__``, the stub."""
 
 
@@ -255,6 +256,8 @@ class HostFunction:
 
     def __init__(self, counts: dict[str, int], spent_ns: list[int], name: str, function: Any) -> None:
         self._counts, self._spent_ns, self._name, self._function = counts, spent_ns, name, function
+        # Packages that are imported now, numpy.ma among them, read the names and docstrings of numpy's functions.
+        functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         caller = str(sys._getframe(1).f_globals.get("__name__", ""))

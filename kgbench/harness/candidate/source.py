@@ -33,8 +33,13 @@ def load_source(source: str, folder: Path) -> Any:
 
 
 def describe_error(error: BaseException) -> Message:
-    """An exception as data: its types by name, its words and the end of its traceback."""
+    """An exception as data: its types by name, its words and the end of its traceback.
+
+    Triton's interpreter wraps what a kernel raises once for each function on the way: what was wrapped is described.
+    """
     text = "".join(traceback.format_exception(error))
+    while type(error).__name__ == "InterpreterError" and error.__cause__ is not None:
+        error = error.__cause__
     names = [f"{cls.__module__}.{cls.__qualname__}" for cls in type(error).__mro__]
     try:
         words = str(error)
@@ -44,5 +49,5 @@ def describe_error(error: BaseException) -> Message:
 
 
 def functions(source: str) -> list[str]:
-    """Names of the functions that a text defines at its top level."""
-    return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    """Names of the functions that a text defines at its top level; the text may begin with a byte order mark."""
+    return [node.name for node in ast.parse(source.removeprefix("\ufeff")).body if isinstance(node, ast.FunctionDef)]

@@ -117,7 +117,7 @@ def machine_of(device_kind: DeviceKind, cuda: str | None) -> Machine:
 def uses_of(source: str) -> Uses:
     """Nothing where the text is no Python, or nested beyond what can be parsed: then it fails by itself."""
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(source.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Uses(frozenset(), frozenset())
     texts = _texts(tree)

@@ -23,6 +23,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from kgbench.harness.candidate.interpreter.mend import mend
 from kgbench.harness.machine import processes
 from kgbench.harness.process.supervisor import folder_prefix, run_supervisor
 from kgbench.harness.sandbox import cgroup, linux
@@ -187,7 +188,7 @@ def _become_referee(message: Message, fds: list[int]) -> NoReturn:
 
 def _prepare_to_compile() -> None:
     """Once for all workers what each would do before its first kernel: imports, and a hash over Triton's own files."""
-    if os.environ.get("TRITON_INTERPRET") or "triton" not in sys.modules:
+    if mend() or "triton" not in sys.modules:
         return
     for name in FOR_COMPILING:
         with contextlib.suppress(ImportError):

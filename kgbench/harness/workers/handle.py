@@ -88,6 +88,7 @@ class WorkerHandle:
         self.channel = Channel(self_worker, limit_bytes=MOST_TOLD_BYTES)
         self.control = Channel(self_control)
         self.role = Role(spec["role"])
+        self.device_kind = spec["device_kind"]
         self.turns = turns
         self.supervisor_pid = int(reply["pid"])
         self.exit: Message | None = None
@@ -226,7 +227,7 @@ class WorkerHandle:
         except (KeyError, TypeError, IndexError):
             return WorkerFailed(self, Outcome.REJECTED, f"{what}: malformed error frame", "")
         reason = f"{what}: {kind}: {words}".strip()
-        return WorkerFailed(self, _outcome_of(types, words), reason, log)
+        return WorkerFailed(self, _outcome_of(types, interpreted=self.device_kind == "cpu"), reason, log)
 
     def _read_control(self) -> None:
         self.control.fill()
@@ -289,9 +290,14 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _outcome_of(types: list[str], words: str) -> Outcome:
-    """Which outcome an exception is. All are failures, so a lie in the type names gains nothing."""
+def _outcome_of(types: list[str], interpreted: bool) -> Outcome:
+    """Which outcome an exception is. None of them passes, so a lie in the type names gains nothing.
+
+    ``interpreted``: Triton kernels run in its interpreter, which may lack what a kernel asks for.
+    """
     names = {name.rpartition(".")[2] for name in types}
+    if interpreted and "NotInterpretable" in names:
+        return Outcome.NOT_INTERPRETABLE
     if "OutOfMemoryError" in names or "MemoryError" in names:
         return Outcome.OUT_OF_MEMORY
     compile_names = {"SyntaxError", "CompilationError", "CompileException", "CompileTimeAssertionFailure", "PTXASError"}
