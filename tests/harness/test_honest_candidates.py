@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.core.outcomes import Outcome
+from kgbench.core.paths import examples_dir
 from kgbench.harness.session.session import Job, Session
 from kgbench.harness.verdict.output_specs import Promise
 from kgbench.problem.registry import load_problem
@@ -26,6 +27,13 @@ def test_no_honest_kernel_is_told_that_others_do_its_work(
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
     assert [each for each in result.evidence if not each.allowed] == []
     assert result.policy == "strict"
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(strict: Session, problem_path: Path) -> None:
+    text = (examples_dir() / "aten/t.py").read_text(encoding="utf-8")
+    job = Job(str(problem_path / "aten/t.yaml"), "aten/t", "test", source=f"\ufeff{text}")
+    result = strict.evaluate(job)
+    assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
 
 
 def test_a_stride_that_leads_nowhere_is_anybodys_choice() -> None:

@@ -1,8 +1,8 @@
 """Operations of Triton's interpreter with the results that the compiler's code has on an H100 or H200.
 
-Each function stands in place of a method of ``InterpreterBuilder``, whose own it may call; docs/interpreter.md says what
-that one gets wrong. Numbers of formats that numpy lacks lie in unsigned integers: methods of the original compute with
-these integers.
+Each function stands in place of a method of ``InterpreterBuilder``, whose own it may call; docs/interpreter.md says
+what that one gets wrong. Numbers of formats that numpy lacks lie in unsigned integers: methods of the original compute
+with these integers.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ FLUSHING: Final = (
     "create_erf",
 )  # fmt: skip
 """Methods whose instructions for float32 take and give zero in place of what is below the smallest normal number:
-``cvt.rmi.ftz``, ``cvt.rpi.ftz``, ``ex2.approx.ftz``, ``sqrt.approx.ftz``, ``rsqrt.approx.ftz``, and ``.ftz`` throughout the
-code of libdevice."""
+``cvt.rmi.ftz``, ``cvt.rpi.ftz``, ``ex2.approx.ftz``, ``sqrt.approx.ftz``, ``rsqrt.approx.ftz``, and ``.ftz`` in all of
+libdevice."""
 
 
 class NotInterpretable(Exception):
@@ -61,7 +61,7 @@ def numbers_of(handle: Any) -> Array:
 
 
 class Arithmetic:
-    """Replacements for the methods of one ``InterpreterBuilder`` class; ``module`` is ``triton.runtime.interpreter``."""
+    """Replacements for methods of ``InterpreterBuilder``; ``module`` is ``triton.runtime.interpreter``."""
 
     def __init__(self, module: Any) -> None:
         self.handle = module.TensorHandle
@@ -85,7 +85,7 @@ class Arithmetic:
             "create_atomic_rmw",
         ):  # fmt: skip
             replacement = getattr(self, f"_{name}")
-            setattr(self.builder, name, lambda builder, *args, call=replacement, **kwargs: call(builder, *args, **kwargs))
+            setattr(self.builder, name, lambda builder, *args, call=replacement: call(builder, *args))
 
     # --- elementwise ---
 
@@ -163,9 +163,10 @@ class Arithmetic:
     def _create_dot(self, builder: Any, a: Any, b: Any, acc: Any, input_precision: Any, *rest: Any) -> Any:
         """16-bit operands are multiplied and summed in float32; float32 ones have 10 bits where TF32 is allowed."""
         left, right = numbers_of(a), numbers_of(b)
+        in_tf32 = input_precision == self.ir.INPUT_PRECISION.TF32
         if left.dtype == np.float16:
             left, right = left.astype(np.float32), right.astype(np.float32)
-        elif left.dtype == np.float32 and format_of(a.dtype) is None and input_precision == self.ir.INPUT_PRECISION.TF32:
+        elif a.data.dtype == np.float32 and in_tf32:
             left, right = truncated_to_tf32(left), truncated_to_tf32(right)
         elif left.dtype.kind in "iu":
             return self.original["create_dot"](builder, a, b, acc, input_precision, *rest)

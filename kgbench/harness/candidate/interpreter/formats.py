@@ -1,4 +1,4 @@
-"""Number formats that numpy lacks, as bits in unsigned integers: bfloat16, the two fp8 formats of NVIDIA's GPUs, TF32."""
+"""Number formats that numpy lacks, as bits in unsigned integers: bfloat16, the fp8 formats of NVIDIA's GPUs, TF32."""
 
 from __future__ import annotations
 
@@ -143,4 +143,3 @@ def _finite_values(form: Format) -> Array:
     sizes = _values(form)[: form.sign].astype(np.float64)
     sizes = sizes[np.isfinite(sizes)]
     return np.append(sizes, 2 * sizes[-1] - sizes[-2])
-

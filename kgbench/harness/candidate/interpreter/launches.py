@@ -1,4 +1,4 @@
-"""Launches of Triton's interpreter: arguments and loop variables typed as the compiler types them, a GPU's largest grids.
+"""Launches of Triton's interpreter: arguments and loop variables with the compiler's types, a GPU's largest grids.
 
 The original gives a kernel Python floats and Python loop variables, which have no type, no ``to`` and no limits.
 """
@@ -106,7 +106,7 @@ class Launches:
         self.set_grid(builder, *sizes)
 
     def loop(self, first: Any, end: Any = None, step: Any = None, **options: Any) -> Iterator[Any]:
-        """``range`` and ``tl.range`` in a kernel: the variable is a scalar of the type that the bounds have together."""
+        """``range`` and ``tl.range`` in a kernel: the variable is a scalar of the bounds' common type."""
         semantic = self.module.interpreter_semantic
         bounds = [0, first, 1] if end is None else [first, end, 1 if step is None else step]
         tensors = [semantic.to_tensor(bound) for bound in bounds]

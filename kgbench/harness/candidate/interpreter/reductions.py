@@ -1,4 +1,4 @@
-"""Sums, extremes and scans of Triton's interpreter for formats that numpy lacks, and of 16 bits rounded at each step."""
+"""Sums, extremes and scans of Triton's interpreter for formats that numpy lacks; sums of 16 bits round at each step."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class Reductions:
         else:
             total = _in_pairs(data, axis, lambda a, b: encode(decode(a, form) + decode(b, form), form))
         if reduce.keep_dims:
-            total = np.expand_dims(total, axis) if reduce.axis is not None else total.reshape((1,) * tensor.handle.data.ndim)
+            rank = tensor.handle.data.ndim
+            total = total.reshape((1,) * rank) if reduce.axis is None else np.expand_dims(total, axis)
         return reduce.to_tensor(total, tensor.dtype)
 
     def _min_max(self, reduce: Any, tensor: Any, val_reduce_op: Any, idx_reduce_op: Any = None) -> Any:
@@ -75,11 +76,12 @@ class Reductions:
 
 
 def _in_pairs(data: Array, axis: int, add: Callable[[Array, Array], Array]) -> Array:
-    rows = np.moveaxis(data, axis, 0)
+    rows: Array = np.moveaxis(data, axis, 0)
     while len(rows) > 1:
         half = len(rows) // 2
         rows = np.concatenate([add(rows[:half], rows[half : 2 * half]), rows[2 * half :]])
-    return rows[0]
+    total: Array = rows[0]
+    return total
 
 
 def _without_refusal(find: Any) -> Any:
