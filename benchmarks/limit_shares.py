@@ -5,8 +5,9 @@
 On the CPU, in one process, over the check and fuzz cases of as many seeds as asked, and a few of the timed ones.
 ``library`` is the problem's baseline, or its fallback where that does not run here. ``plain`` is its reference in the
 arithmetic of the problem (float32 for all outputs of up to 32 bits). ``coarse`` is that with every function of
-mathematics off by up to two units in the last place, as CUDA's own are. ``sequential`` adds the terms of every sum one
-after the other, as a thread does that has a row to itself. Of kinds compute and creation, without those
+mathematics off by up to two units in the last place, as CUDA's own are. ``sequential`` adds the terms of every sum, of
+products of matrices too, one after the other, as a thread does that has a row to itself; ``blocked`` does in blocks of
+32, ``paired`` as a tree; complex products are split into four real ones. Of kinds compute and creation, without those
 whose outputs are all exact; outputs in float64 are left to ``library``.
 
 ``share`` is the worst part of the limit that was used, inf where a call was beyond it, ``wrong`` the calls that were.
@@ -20,17 +21,18 @@ import json
 import math
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import click
-import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
 from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
+from benchmarks.summing import ORDERS, Add, is_product, product, total
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.call_messages import written_names
@@ -44,7 +46,7 @@ from kgbench.problem.cases import Case, expand_cases
 from kgbench.problem.model import Overload
 from kgbench.problem.registry import Registry, load_problem
 
-KINDS: Final = ("library", "plain", "coarse", "sequential")
+KINDS: Final = ("library", "plain", "coarse", *ORDERS)
 SINGLE: Final = {torch.float64: torch.float32, torch.complex128: torch.complex64}
 LOG2_E: Final = math.log2(math.e)
 FUNCTIONS: Final = frozenset({
@@ -114,7 +116,7 @@ def main(
     warnings.simplefilter("ignore")
     registry, rows = Registry(), []
     chosen = registry.select(globs=globs)
-    click.echo(f"{'problem':<40}{'overload':<18}{'kind':<9}{'calls':>8}{'elements':>12}{'share':>8}{'wrong':>9}  case")
+    click.echo(f"{'problem':<40}{'overload':<18}{'kind':<11}{'calls':>8}{'elements':>12}{'share':>8}{'wrong':>9}  case")
     for problem in shown(chosen, len(chosen), "problems"):
         for overload in load_problem(registry.paths[problem]).overloads:
             if is_judged(overload):
@@ -138,7 +140,7 @@ def words(row: Row, over: float) -> str:
     mark = f"{'!' if row.wrong else '?' if share > over else ' '} {row.case if share > over else ''}"
     wrong = f"{row.wrong / max(1, row.calls):9.3%}"
     return (
-        f"{row.problem:<40}{row.overload:<18}{row.kind:<9}{row.calls:>8}{row.elements:>12}{share:>8.3f}{wrong} {mark}"
+        f"{row.problem:<40}{row.overload:<18}{row.kind:<11}{row.calls:>8}{row.elements:>12}{share:>8.3f}{wrong} {mark}"
         f"{f'  [{row.failure}]' if row.failure else ''}"
     )
 
@@ -289,26 +291,32 @@ class Coarse(Single):
         return result * (1 + off)
 
 
-class Sequential(Single):
-    """And sums of real numbers one term after the other."""
+class Summing(Single):
+    """And sums and products of matrices with terms in one order."""
+
+    def __init__(self, add: Add) -> None:
+        super().__init__()
+        self.add = add
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
+        if is_product(func) and all(getattr(each, "dtype", None) in SINGLE.values() for each in args):
+            return product(*args, self.add)
         if name == "linalg_vector_norm" and 0 < args[1] < math.inf and args[0].dtype == torch.float32:
-            return one_by_one(args[0].abs().pow(args[1]), args[2], **(kwargs or {})).pow(1 / args[1])
-        is_sum = name in ("sum", "mean", "softmax") and args and getattr(args[0], "dtype", None) == torch.float32
+            return summed(args[0].abs().pow(args[1]), args[2], self.add, **(kwargs or {})).pow(1 / args[1])
+        is_sum = name in ("sum", "mean", "softmax") and args and getattr(args[0], "dtype", None) in SINGLE.values()
         if not is_sum or not args[0].numel():
             return super().__torch_function__(func, types, args, kwargs)
         named = dict(zip(("dim", "keepdim"), args[1:], strict=False)) | (kwargs or {})
         if name == "softmax":
             powers = torch.exp(args[0] - args[0].amax(named["dim"], keepdim=True))
-            return powers / one_by_one(powers, named["dim"], True)
-        total = one_by_one(args[0], named.get("dim"), bool(named.get("keepdim", False)))
-        return total if name == "sum" else total * (total.numel() / args[0].numel())
+            return powers / summed(powers, named["dim"], self.add, keepdim=True)
+        found = summed(args[0], named.get("dim"), self.add, keepdim=bool(named.get("keepdim", False)))
+        return found if name == "sum" else found * (found.numel() / args[0].numel())
 
 
-def one_by_one(terms: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Tensor:
-    """Their sum along one or several dimensions, or all; NumPy's running sum is in order, in the terms' own type."""
+def summed(terms: torch.Tensor, dim: Any, add: Add, keepdim: bool = False) -> torch.Tensor:
+    """Their sum along one or several dimensions, or all."""
     if not terms.dim():
         return terms.clone()
     listed = [dim] if isinstance(dim, int) else list(dim or range(terms.dim()))
@@ -316,14 +324,15 @@ def one_by_one(terms: torch.Tensor, dim: Any, keepdim: bool = False) -> torch.Te
     first = terms.movedim(dims, list(range(len(dims)))).flatten(0, len(dims) - 1)
     if not len(first):
         return terms.sum(dims, keepdim)
-    with np.errstate(all="ignore"):
-        total = torch.from_numpy(np.asarray(np.add.accumulate(first.resolve_conj().numpy(), axis=0)[-1]))
+    found = total(first, add)
     for each in dims if keepdim else ():
-        total = total.unsqueeze(each)
-    return total
+        found = found.unsqueeze(each)
+    return found
 
 
-MODES: Final[dict[str, type[Single]]] = {"plain": Single, "coarse": Coarse, "sequential": Sequential}
+MODES: Final[dict[str, Callable[[], Single]]] = {
+    "plain": Single, "coarse": Coarse, **{name: partial(Summing, add) for name, add in ORDERS.items()},
+}  # fmt: skip
 
 
 def _single(value: Any) -> Any:

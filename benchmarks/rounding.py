@@ -4,8 +4,8 @@ python -m benchmarks.rounding ['cublas/*gemm*' ...] [--json FILE]
 
 On the CPU, over check and fuzz cases. ``library`` is OpenBLAS. ``rounded`` is the float64 reference, rounded once. The
 others are the reference's own lines in the problem's precision, with every sum of products kept one term after the
-other (``sequential``) or in blocks of 32 that are then added (``blocked``); products are rounded before they are
-added, as without fused multiply-add.
+other (``sequential``), in blocks of 32 that are then added (``blocked``) or as a tree (``paired``); products are
+rounded before they are added, as without fused multiply-add, and complex ones are four real ones.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
 from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
+from benchmarks.summing import ORDERS, Add, is_product, product, total
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.core import user_modules
 from kgbench.harness.verdict.call_messages import written_names
@@ -35,8 +35,6 @@ from kgbench.problem.registry import Registry, load_problem
 
 Outputs = dict[str, torch.Tensor]
 Implementation = Callable[[OverloadJudge, PlacedCall], Outputs]
-BLOCK: Final = 32
-_PRODUCTS: Final = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
 _SUMS: Final = (torch.sum, torch.Tensor.sum)
 
 
@@ -124,8 +122,8 @@ def rounded(judge: OverloadJudge, call: PlacedCall) -> Outputs:
     return {name: each.value.to(arguments[name].dtype) for name, each in expected.items()}
 
 
-def summed(block: int) -> Implementation:
-    """The reference in the problem's own arithmetic, with blocks of so many terms; 0 is a single block."""
+def summed(add: Add) -> Implementation:
+    """The reference in the problem's own arithmetic, with sums in an order of ``benchmarks.summing``."""
 
     def implementation(judge: OverloadJudge, call: PlacedCall) -> Outputs:
         given = call.inputs.arguments()
@@ -134,7 +132,7 @@ def summed(block: int) -> Implementation:
         own = {name: value if narrow else _at_least_float32(value) for name, value in given.items()}
         module, _, function = judge.overload.reference.partition(":")
         user_modules.make_importable()
-        with Summed(block):
+        with Summed(add):
             found = getattr(importlib.import_module(module), function)(**own)
         return {name: each.value.to(given[name].dtype) for name, each in found.items()}
 
@@ -149,32 +147,20 @@ def _at_least_float32(value: Any) -> Any:
 class Summed(TorchFunctionMode):
     """Products of matrices and sums of vectors, term by term in the tensors' own type."""
 
-    def __init__(self, block: int) -> None:
-        self.block = block
+    def __init__(self, add: Add) -> None:
+        self.add = add
         super().__init__()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _PRODUCTS:
-            left, right = args
-            return self._added(left.movedim(-1, 0)[..., None] * right.movedim(-2, 0)[..., None, :])
+        if is_product(func):
+            return product(*args, self.add)
         if func in _SUMS and len(args) == 1 and not kwargs:
-            return self._added(args[0])
+            return total(args[0], self.add)
         return func(*args, **(kwargs or {}))
-
-    def _added(self, terms: torch.Tensor) -> torch.Tensor:
-        """The sum over the first dimension."""
-        blocks = terms.split(self.block or max(len(terms), 1)) if len(terms) else ()
-        return _one_by_one(torch.stack([_one_by_one(block) for block in blocks])) if blocks else terms.sum(0)
-
-
-def _one_by_one(terms: torch.Tensor) -> torch.Tensor:
-    """NumPy's running sum is in order and in the type that it is given, which no sum of PyTorch's promises."""
-    with np.errstate(all="ignore"):
-        return torch.from_numpy(np.asarray(np.add.accumulate(terms.resolve_conj().numpy(), axis=0)[-1]))
 
 
 KINDS: Final[dict[str, Implementation]] = {
-    "library": library, "rounded": rounded, "sequential": summed(0), "blocked": summed(BLOCK),
+    "library": library, "rounded": rounded, **{name: summed(add) for name, add in ORDERS.items()},
 }  # fmt: skip
 
 

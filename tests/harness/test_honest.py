@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 pytest.importorskip("numpy")
 
 from benchmarks.rounding import KINDS, Summed, shares  # noqa: E402
+from benchmarks.summing import in_blocks, in_pairs, in_sequence  # noqa: E402
 from kgbench.baselines.expected import Expected  # noqa: E402
 from kgbench.harness.verdict.compare import Limits, share_used  # noqa: E402
 from kgbench.problem.registry import Registry, load_problem  # noqa: E402
@@ -29,7 +30,7 @@ MOST = 0.5
 @pytest.mark.parametrize("problem", random.Random("honest").sample(BLAS, max(1, round(SHARE * len(BLAS)))))
 def test_no_honest_implementation_uses_half_of_the_limit(problem: str) -> None:
     used = shares(load_problem(PATHS[problem]).overloads[0])
-    assert {"rounded", "sequential", "blocked"} <= set(used) <= set(KINDS)
+    assert {"rounded", "sequential", "blocked", "paired"} <= set(used) <= set(KINDS)
     assert {kind: share for kind, share in used.items() if not share < MOST} == {}
 
 
@@ -52,10 +53,12 @@ def test_the_share_counts_the_root_mean_square() -> None:
 
 def test_terms_are_added_one_after_the_other_or_in_blocks() -> None:
     terms = torch.tensor([2.0**24, *[1.0] * 63])
-    with Summed(0):
+    with Summed(in_sequence):
         # Each 1 is lost in float32, one at a time.
         assert terms.sum().item() == 2.0**24
         assert (terms[None] @ torch.ones(64, 1)).item() == 2.0**24
-    with Summed(32):
+    with Summed(in_blocks):
         assert terms.sum().item() == 2.0**24 + 32
         assert (terms[None] @ torch.ones(64, 1)).item() == 2.0**24 + 32
+    with Summed(in_pairs):
+        assert terms.sum().item() == 2.0**24 + 62

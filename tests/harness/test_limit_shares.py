@@ -12,8 +12,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("numpy")
 
-from benchmarks.limit_shares import Sequential, Single, is_judged, measure, one_by_one  # noqa: E402
+from benchmarks.limit_shares import MODES, Single, is_judged, measure  # noqa: E402
+from benchmarks.summing import ORDERS, in_sequence, product  # noqa: E402
 from kgbench.baselines.references.aten import chained  # noqa: E402
+from kgbench.baselines.references.cublas import product_sum  # noqa: E402
+from kgbench.baselines.references.cublas_vectors import dot  # noqa: E402
+from kgbench.harness.verdict.compare import Limits, share_used  # noqa: E402
 from kgbench.problem.registry import Registry, load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -26,7 +30,7 @@ NEAR = (("aten/div", "Scalar"), ("aten/pairwise_distance", ""), ("vllm/rms_norm"
 def test_no_honest_implementation_is_called_wrong(problem: str, name: str) -> None:
     overload = next(each for each in load_problem(PATHS[problem]).overloads if each.name == name)
     assert is_judged(overload)
-    for row in measure(problem, overload, range(4), 0, ("plain", "coarse", "sequential")):
+    for row in measure(problem, overload, range(4), 0, tuple(MODES)):
         assert row.calls > 20
         assert (row.wrong, row.case if row.wrong else "") == (0, ""), row.kind
 
@@ -35,7 +39,7 @@ def test_no_honest_implementation_is_called_wrong(problem: str, name: str) -> No
 def test_a_sum_in_order_stays_within_what_is_said_of_it(count: int) -> None:
     terms = torch.rand(200, count, generator=torch.Generator().manual_seed(count))
     right = terms.double().sum(1)
-    off = ((one_by_one(terms, 1) - right) / right).abs().max() * 2.0**24
+    off = ((in_sequence(terms.mT) - right) / right).abs().max() * 2.0**24
     # Five standard deviations of eight are not reached in 200 rows, and two are.
     assert 0.25 < float(off) / chained(count) < 0.65
 
@@ -44,8 +48,37 @@ def test_single_precision_is_what_references_compute_in() -> None:
     third = torch.tensor([1.0, 3.0])
     with Single():
         assert third.to(torch.float64).dtype == third.double().dtype == torch.float32
-    with Sequential():
+    with MODES["sequential"]():
         assert torch.sum(torch.tensor([2.0**24] + [1.0] * 8)).item() == 2.0**24
         assert torch.softmax(torch.zeros(4), 0).tolist() == [0.25] * 4
         assert torch.ones(2, 3, 4).mean((0, -1), keepdim=True).shape == (1, 3, 1)
     assert math.isclose(chained(1 << 20), chained(1 << 16))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("meets", ["itself", "another"])
+def test_split_complex_products_stay_within_the_limit(order: str, meets: str) -> None:
+    """Where a row meets itself, the squares of both parts are summed before one takes most of the other away."""
+    generator = torch.Generator().manual_seed(7)
+    count = 4096
+    left = torch.randn(40, count, dtype=torch.complex64, generator=generator)
+    right = left if meets == "itself" else torch.randn(40, count, dtype=torch.complex64, generator=generator)
+    wide, other = left.to(torch.complex128), right.to(torch.complex128)
+    start = torch.zeros(40, 40, dtype=torch.complex128)
+    limits = Limits("accumulate", length=4 * count)
+    found = product(left, right.mT, ORDERS[order])
+    assert share_used(found, product_sum(1.0, wide, other.mT, 0.0, start), limits) < 0.5
+    one = dot(wide[0], 1, other[0], 1)["result"]
+    assert share_used(found[0, 0].reshape(1), one, limits) < 0.5
+
+
+def test_a_wrong_product_of_a_row_with_itself_is_beyond_the_limit() -> None:
+    left = torch.randn(8, 256, dtype=torch.complex64, generator=torch.Generator().manual_seed(7))
+    wide, start = left.to(torch.complex128), torch.zeros(8, 8, dtype=torch.complex128)
+    right = product_sum(1.0, wide, wide.mT, 0.0, start)
+    coarse = torch.view_as_complex(
+        torch.view_as_real(left).contiguous().view(torch.int32).bitwise_and(-8192).view(torch.float32)
+    )
+    assert math.isinf(share_used(coarse @ coarse.mT, right, Limits("accumulate", length=4 * 256)))
+    without_a_term = (wide[:, 1:] @ wide[:, 1:].mT).to(torch.complex64)
+    assert math.isinf(share_used(without_a_term, right, Limits("accumulate", length=4 * 256)))

@@ -16,6 +16,7 @@ from kgbench.baselines.references.cublas import (
     added,
     operand,
     ordered,
+    product,
     product_sum,
     substituted,
     symmetric,
@@ -47,9 +48,9 @@ def axpy(alpha: complex, x: torch.Tensor, incx: int, y: torch.Tensor, incy: int,
 
 
 def dot(x: torch.Tensor, incx: int, y: torch.Tensor, incy: int, **_: Any) -> Expectations:
-    """sum(x * y), nothing conjugated; error scale sqrt(sum(|x * y|²))."""
-    products = ordered(x, incx) * ordered(y, incy)
-    return {"result": Expected(products.sum().reshape(1), (products.abs() ** 2).sum().sqrt().reshape(1))}
+    """sum(x * y), nothing conjugated; the error scale is that of ``product``."""
+    found, square = product(ordered(x, incx)[None], ordered(y, incy)[:, None])
+    return {"result": Expected(found.reshape(1), square.sqrt().reshape(1))}
 
 
 def dotc(x: torch.Tensor, incx: int, y: torch.Tensor, incy: int, **_: Any) -> Expectations:
