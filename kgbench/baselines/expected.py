@@ -19,6 +19,8 @@ class Expected:
     """Shape of the output; float64, complex128 or exact integers."""
     magnitude: torch.Tensor | None = None
     """Shape of the output, float64: for a sum of products ``sqrt(sum((a*b)**2))``; None means ``abs(value)``."""
+    also: Expected | None = None
+    """Another right output of the same shape: each element may be that of either."""
 
     @property
     def shape(self) -> torch.Size:
@@ -27,7 +29,8 @@ class Expected:
     def masked(self, live: torch.Tensor) -> Expected:
         """The same with zeros, which need no error, where ``live`` (bool, shape of the output) is False."""
         value = self.value.masked_fill(~live, 0)
-        return Expected(value, None if self.magnitude is None else self.magnitude.masked_fill(~live, 0))
+        also = None if self.also is None else self.also.masked(live)
+        return Expected(value, None if self.magnitude is None else self.magnitude.masked_fill(~live, 0), also)
 
 
 class Sampled(ABC):

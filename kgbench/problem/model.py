@@ -280,6 +280,8 @@ class Overload:
     canonical: str | None = None
     """Dotted path of a function that maps every right answer to the same one, or None."""
     needs: Needs | None = None
+    subnormals_may_be_zero: bool = False
+    """A kernel may take numbers below the smallest normal one of float32 for zero, in arguments and in results."""
 
 
 @dataclass(frozen=True)

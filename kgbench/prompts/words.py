@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kgbench.core.kinds import DeviceKind, Kind
-from kgbench.policy.rules import allowed, own_operators
-from kgbench.policy.tables import GROUPS, KIND_GROUPS, KIND_WORDS, WORK
+from kgbench.policy.rules import allowed, family, own_operators
+from kgbench.policy.tables import ALIASES, GROUPS, KIND_GROUPS, KIND_WORDS, WORK
 from kgbench.problem.cases import BoundArgument, Case, TensorSpec, bench_cases, bind, choose_preset, judged_dtypes
 from kgbench.problem.expressions import CONSTANTS, Expr
 from kgbench.problem.model import Access, Overload, PassedAs, Problem, TensorArgument
@@ -27,6 +27,11 @@ _PASSED: Final = {
     "storage": "its storage as a one-dimensional tensor",
     "pointers": "a one-dimensional int64 tensor of device addresses, one per matrix or vector",
 }
+_SUBNORMALS: Final = {
+    True: "Subnormal numbers may be taken for zeros of their sign, in arguments and in results.",
+    False: "Subnormal numbers are kept: they are not zeros.",
+}
+"""What is told of subnormal numbers, by whether they may be zero."""
 _OWN_DTYPE: Final = "the arguments' own dtype (16-bit numbers may just as well be computed in float32 and rounded once)"
 _EITHER: Final = (
     "the arguments' own dtype or float32, depending on the call; float32 inside, float64 for float64, is enough for all"
@@ -101,10 +106,17 @@ def problem_words(problem: Problem, *, bench_shapes: bool, target: Gpu | None) -
         overloads=tuple(_overload(problem, each, bench_shapes=bench_shapes, target=target) for each in required),
         not_required=tuple(each.signature.name for each in problem.overloads if not each.required),
         may_call=_may_call(problem),
-        own=tuple(sorted(f"aten::{name}" for name in own_operators(problem))),
+        own=tuple(sorted(f"aten::{name}" for name in _by_all_names(own_operators(problem)))),
         timed=any(overload.bench for overload in required),
         target=target,
     )
+
+
+def _by_all_names(own: set[str]) -> set[str]:
+    """With the operators that are another name for one of them, or what one is another name for."""
+    families = {family(name) for name in own}
+    same = {each for name, other in ALIASES.items() if other in families for each in (name, other)}
+    return own | {name for name in same if not name.startswith("_")}
 
 
 def _may_call(problem: Problem) -> str:
@@ -187,7 +199,8 @@ def _tolerance(problem: Problem, overload: Overload) -> str:
     if problem.kind == Kind.RANDOM:
         return "Values are judged by their distribution, as described above; no library's own stream is asked for."
     words = _RULES[overload.tolerance.rule].format(arithmetic=_arithmetic(overload.tolerance.compute))
-    return f"{words} {_FREE}" if overload.canonical else words
+    words = f"{words} {_FREE}" if overload.canonical else words
+    return f"{words} {_SUBNORMALS[overload.subnormals_may_be_zero]}" if problem.kind == Kind.COMPUTE else words
 
 
 def _arithmetic(compute: Expr | None) -> str:

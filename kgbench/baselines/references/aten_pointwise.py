@@ -8,6 +8,7 @@ amounts to, or less where every usual way to compute the function does better.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -80,10 +81,11 @@ def hardsigmoid(self: torch.Tensor) -> Expected:
 
 
 def i0(self: torch.Tensor) -> Expected:
-    """Scale x I1(x), which is that of exp(|x|) where x is large."""
+    """Scale x I1(x), which is that of exp(|x|) where x is large. Infinite at infinities, or as ATen's NaN."""
     x = wide(self)
-    value = torch.i0(x)
-    return scaled(value, value * (1 + x.abs()))
+    aten = torch.i0(x)
+    value = torch.where(torch.isinf(x), torch.inf, aten)
+    return replace(scaled(value, value * (1 + x.abs())), also=Expected(aten))
 
 
 def log10(self: torch.Tensor) -> Expected:

@@ -140,14 +140,19 @@ def logaddexp2(self: torch.Tensor, other: torch.Tensor) -> Expected:
 def pow(self: Any, exponent: Any) -> Expected:
     """self to the power of exponent; exact (and wrapping) where everything is an integer.
 
-    The error scale is value * (1 + |exponent * ln self|): exp2(exponent * log2(self)) is an honest way.
+    The error scale is value * (1 + |exponent * ln self|): exp2(exponent * log2(self)) is an honest way. Right are C's
+    edges, of two tensors, and ATen's, which takes the square root for a number 0.5 and one over it for -0.5.
     """
     if is_exact(self, exponent):
         return Expected(torch.pow(self, exponent))
-    value = torch.pow(widened(self), widened(exponent))
-    base = self if isinstance(self, torch.Tensor) else torch.as_tensor(self, device=value.device)
-    logarithm = widened(base).abs().log() * widened(exponent)
-    return Expected(value, finite(value.abs() * (1 + finite(logarithm.abs()))))
+    aten = torch.pow(widened(self), widened(exponent))
+    base, power = (torch.as_tensor(widened(each), dtype=aten.dtype, device=aten.device) for each in (self, exponent))
+    # A tensor without dimensions would count as a number.
+    shape = aten.shape or (1,)
+    value = torch.pow(base.expand(shape).contiguous(), power.expand(shape).contiguous()).reshape(aten.shape)
+    logarithm = base.abs().log() * power
+    scale = finite(value.abs() * (1 + finite(logarithm.abs())))
+    return Expected(value, scale, also=Expected(aten, scale))
 
 
 def binary_cross_entropy_with_logits(

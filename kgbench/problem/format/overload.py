@@ -39,6 +39,7 @@ def judged_overload(part: Part, arguments: tuple[Argument, ...]) -> Overload:
         kind=part.kind,
         canonical=part.get("canonical"),
         needs=None if needs is None else needs.made(),
+        subnormals_may_be_zero=_may_flush(part),
     )
 
 
@@ -49,6 +50,14 @@ def named_overload(part: Part) -> Overload:
         variables={}, defaults={}, dtypes=(), optional_dtypes=(), check=(), fuzz=None, bench={}, baseline={},
         fallback=None, reference="", prepare=None, tolerance=Tolerance("exact"), cost=None, alias=None, equivalent={},
     )  # fmt: skip
+
+
+def _may_flush(part: Part) -> bool:
+    """What the file says of subnormal numbers, else whether it computes with rounding."""
+    said, tolerance = part.get("subnormals"), part.get("tolerance")
+    if said is not None:
+        return bool(said == "zero")
+    return part.kind == "compute" and tolerance is not None and tolerance.rule != "exact"
 
 
 def _returned(part: Part) -> tuple[Returned, ...]:

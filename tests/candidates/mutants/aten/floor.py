@@ -21,13 +21,6 @@ def by_integer(self):
     return _compute_by_integer(self).to(self.dtype).contiguous()
 
 
-# breaks: Takes denormal numbers for 0, as a compiler does that is told to be fast, and -1e-40 rounds down to -1.
-def denormals_are_zero(self):
-    if self.dtype != torch.float32:
-        return torch.floor(self)
-    return torch.floor(torch.where(self.abs() < torch.finfo(torch.float32).smallest_normal, 0, self))
-
-
 def _compute_integers_by_float(x):
     if x.dtype == torch.int64:
         return torch.floor(x.to(torch.float32)).clamp(-9e18, 9e18)
