@@ -184,5 +184,6 @@ INPUT: Final[dict[str, Message]] = {
     "KGB271": Message("The reference's answer has another shape than entry's.", "Change the reference or the shape."),
     "KGB272": Message("The reference crashed its process, or never ended.", "Its last words are named."),
     "KGB273": Message("canonical fails on the right answer of a small case.", "The case and what it raised are named."),
+    "KGB274": Message("The reference gives something else than edges promise.", "Change the row or the reference."),
 }
 """By number."""

@@ -230,6 +230,23 @@ def _dotted(capability: int) -> str:
 
 
 @dataclass(frozen=True)
+class Edge:
+    """What is promised of special arguments."""
+
+    given: dict[str, Any]
+    """By parameter of entry; of a tensor the value of an element."""
+    gives: tuple[Any, ...]
+    """The right results, one or several."""
+    line: int
+
+    @property
+    def words(self) -> str:
+        """``self = -inf, exponent = 0.5 gives inf or nan``."""
+        given = ", ".join(f"{name} = {value!r}" for name, value in self.given.items())
+        return f"{given} gives {' or '.join(map(repr, self.gives))}"
+
+
+@dataclass(frozen=True)
 class Overload:
     """One signature of a problem with cases and verdict of its own."""
 
@@ -280,6 +297,8 @@ class Overload:
     canonical: str | None = None
     """Dotted path of a function that maps every right answer to the same one, or None."""
     needs: Needs | None = None
+    edges: tuple[Edge, ...] = ()
+    """What is promised of special arguments; ``check`` has cases of them."""
     subnormals_may_be_zero: bool = False
     """A kernel may take numbers below the smallest normal one of float32 for zero, in arguments and in results."""
 

@@ -14,6 +14,7 @@ from kgbench.core.names import did_you_mean
 from kgbench.problem.expressions import Expr
 from kgbench.problem.format.arguments import Arguments
 from kgbench.problem.format.body import Part
+from kgbench.problem.format.edges import edge_errors, with_edges
 from kgbench.problem.format.file import Written, all_together, read_keys, read_text
 from kgbench.problem.format.fragments import whole_doc
 from kgbench.problem.format.overload import judged_overload, named_overload
@@ -46,11 +47,12 @@ def read_problem(path: Path) -> Problem:
     arguments = _arguments(parts, errors)
     for part in parts:
         errors += [*part.entry_errors(), *part.missing()]
+    errors += _edge_errors(parts)
     doc, shared = _doc(written, errors)
     if errors:
         raise all_together(errors)
     overloads = tuple(
-        judged_overload(part, found) if part.judged else named_overload(part)
+        with_edges(part, judged_overload(part, found)) if part.judged else named_overload(part)
         for part, found in zip(parts, arguments, strict=True)
     )
     judged = [(part, each) for part, each in zip(parts, overloads, strict=True) if part.judged]
@@ -82,6 +84,12 @@ def _arguments(parts: Sequence[Part], errors: list[Any]) -> list[tuple[Argument,
         found.append(tuple(reading.found))
         errors += reading.errors
     return found
+
+
+def _edge_errors(parts: Sequence[Part]) -> list[ProblemFileError]:
+    names = {each.name for part in parts if "entry" in part.values for each in part.signature.parameters}
+    part = next((part for part in parts if part.get("edges")), None)
+    return [] if part is None else edge_errors(part.values["edges"], part.data["edges"], sorted(names))
 
 
 def _doc(written: Written, errors: list[Any]) -> tuple[str, str]:

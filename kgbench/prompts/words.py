@@ -73,6 +73,8 @@ class OverloadWords:
     needs: str
     calls: tuple[str, ...]
     """The timed ones."""
+    edges: tuple[str, ...] = ()
+    """What is promised of special arguments."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def _overload(problem: Problem, overload: Overload, *, bench_shapes: bool, targe
         tolerance=_tolerance(problem, overload),
         needs=overload.needs.words if overload.needs else "",
         calls=tuple(_calls(overload, target)) if bench_shapes else (),
+        edges=tuple(edge.words for edge in overload.edges),
     )
 
 

@@ -8,6 +8,7 @@ a reference that crashes takes nobody with it.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,7 +27,7 @@ from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.reference import values_only
 from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
 from kgbench.problem.format.file import key_line
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Overload, TensorArgument
 from kgbench.problem.registry import load_problem
 from kgbench.torchtools.library_names import looked_up_by_torch
 
@@ -81,6 +82,7 @@ def _run(path: Path, overload: Overload) -> None:
         what = f"fails in case {bound.case.id}: {type(error).__name__}: {error}"
         raise _wrong("KGB270", path, overload, what) from error
     _check_canonical(path, overload, judge, inputs, answers)
+    _check_edges(path, overload, judge)
     for name, shape in wanted.items():
         got = tuple(answers[name].shape)
         if got != shape:
@@ -101,6 +103,29 @@ def _check_canonical(
     except Exception as error:  # as above
         what = f"fails in case {inputs.bound.case.id}: {type(error).__name__}: {error}"
         raise ProblemFileError("KGB273", path, key_line(path, overload.name, "canonical"), "canonical", what) from error
+
+
+def _check_edges(path: Path, overload: Overload, judge: OverloadJudge) -> None:
+    """The reference gives what the table of edges promises, and nothing beside it is right."""
+    tensors = {each.name for each in overload.arguments if isinstance(each, TensorArgument)}
+    written = tuple(each.name for each in overload.arguments if getattr(each, "access", "read") != "read")
+    for edge in overload.edges:
+        given = {each.name: each.default for each in overload.signature.parameters}
+        given |= {name: torch.zeros(1, dtype=torch.float64) for name in written}
+        given |= {
+            name: torch.tensor([value], dtype=torch.float64) if name in tensors else value
+            for name, value in edge.given.items()
+        }
+        answer = next(iter(values_only(judge.reference.answers(given, written)).values()))
+        right = [answer.value.item()] + ([] if answer.also is None else [answer.also.value.item()])
+        promised = all(any(_same(each, one) for one in right) for each in edge.gives)
+        if not promised or not all(any(_same(each, one) for one in edge.gives) for each in right):
+            what = f"the reference has {' or '.join(f'{one:.9g}' for one in right)} where {edge.words}"
+            raise ProblemFileError("KGB274", path, edge.line, "edges", what)
+
+
+def _same(one: float, other: float) -> bool:
+    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=1e-6)
 
 
 def _wrong(number: str, path: Path, overload: Overload, what: str) -> ProblemFileError:

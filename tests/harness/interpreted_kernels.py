@@ -91,6 +91,42 @@ def bfloat16_reductions() -> Any:
     return {op: of_bfloat16(op, x, x) for op in ("sum", "max", "argmax", "cumsum")}
 
 
+@triton.jit
+def linear(a, b, c, d):
+    """Two steps x -> a x + b after one another, the first ones before."""
+    return a * c, b * c + d
+
+
+@triton.jit
+def last_of(a, b):
+    return b
+
+
+@triton.jit
+def larger(a, b):
+    if a > b:
+        return a
+    return b
+
+
+@triton.jit
+def combined(x, y, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    at = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    factors, steps = tl.associative_scan((tl.load(x + at), tl.load(y + at)), 1, linear)
+    tl.store(out + at, steps)
+    total = tl.reduce(factors, 1, last_of)
+    tl.store(out + ROWS * COLUMNS + tl.arange(0, ROWS), total)
+    tl.store(out + ROWS * COLUMNS + ROWS + tl.arange(0, ROWS), tl.reduce(factors, 1, larger))
+
+
+@finding
+def combine_functions() -> Any:
+    x, y = torch.tensor([[2.0, 0.5, 3.0, 1.0]] * 2), torch.tensor([[1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.0, 1.0]])
+    out = torch.zeros(12)
+    combined[(1,)](x, y, out, ROWS=2, COLUMNS=4)
+    return out.tolist()
+
+
 @finding
 def float16_sum() -> Any:
     """2048 and ones one by one in float16 is 2048; in pairs the ones count as 2."""

@@ -445,6 +445,7 @@ BAD_WHEN_RUN = {
     "KGB270": ("torch.mul(self, factor)", "torch.cholesky_solve(self)"),
     "KGB271": ("torch.mul(self, factor)", "torch.sum(self)"),
     "KGB273": ("doc:", "canonical: math:floor\ndoc:"),
+    "KGB274": ("doc:", "edges: [{self: 2.0, factor: 3.0, gives: 7.0}]\ndoc:"),
     # The process ends here, so that it comes last.
     "KGB272": ("torch.mul(self, factor)", '"def reference(self, factor):\\n  import os\\n  os._exit(7)"'),
 }
@@ -743,8 +744,8 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
 """What does not come of one command on one file."""
 
 NEED_TORCH = {
-    "KGB270", "KGB271", "KGB272", "KGB273", "KGB304", "KGB309", "KGB310", "KGB311", "KGB312", "KGB313", "KGB314",
-    "KGB315", "KGB316", "KGB603", "KGB604",
+    "KGB270", "KGB271", "KGB272", "KGB273", "KGB274", "KGB304", "KGB309", "KGB310", "KGB311", "KGB312", "KGB313",
+    "KGB314", "KGB315", "KGB316", "KGB603", "KGB604",
 }  # fmt: skip
 """Their sessions and processes ask for torch before they begin."""
 

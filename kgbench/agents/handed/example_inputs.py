@@ -128,6 +128,11 @@ def choice(shape, dtype, generator, options):
     return table[integers(shape, dtype, generator, 0, len(options) - 1)]
 
 
+def listed(shape, dtype, generator, values):
+    table = torch.tensor(values, dtype=torch.float64, device=generator.device)
+    return table[arange(shape, dtype, generator) % len(table)]
+
+
 DRAWS = {
     "normal": normal,
     "uniform": uniform,
@@ -141,6 +146,7 @@ DRAWS = {
     "permutation": distinct,
     "dominant": dominant,
     "choice": choice,
+    "listed": listed,
 }
 
 

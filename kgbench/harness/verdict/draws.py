@@ -12,7 +12,7 @@ import torch
 
 from kgbench.harness.verdict.narrow_dtypes import FP8, stored_as
 
-ONE_BY_ONE: Final = ("arange", "distinct", "permutation")
+ONE_BY_ONE: Final = ("arange", "distinct", "listed", "permutation")
 """Draws whose values depend on the shape as a whole, so that several calls cannot be drawn as one tensor."""
 
 
@@ -129,6 +129,12 @@ def _choice(shape: Any, dtype: torch.dtype, generator: torch.Generator, options:
     return table[torch.randint(0, len(options), shape, generator=generator, device=generator.device)]
 
 
+def _listed(shape: Any, dtype: torch.dtype, generator: torch.Generator, values: tuple[Any, ...]) -> Any:
+    """One after the other, again and again."""
+    table = torch.tensor(values, dtype=torch.float64, device=generator.device)
+    return table[_arange(shape, dtype, generator) % len(table)]
+
+
 def _draw_dtype(dtype: torch.dtype) -> torch.dtype:
     if dtype.is_complex or dtype == torch.float64:
         return dtype
@@ -149,4 +155,5 @@ DRAWS: Final[dict[str, Callable[..., Any]]] = {
     "special": _special,
     "dominant": _dominant,
     "choice": _choice,
+    "listed": _listed,
 }

@@ -325,6 +325,9 @@ class Body(Place):
     mutants: Mutants | None = Field(None, description="which standard mutants answer right here")
     canonical: Function | None = Field(None, description="package.module:function that makes right answers alike")
     needs: NeedsKeys | None = Field(None, description="what a GPU must have for anybody to be judged on it")
+    edges: list[dict[str, Expression]] | None = Field(
+        None, description="results of special arguments, a row each: {self: nan, gives: nan}"
+    )
     subnormals: Subnormals | None = Field(
         None, description="zero: a kernel may take numbers below 2 ** -126 for zero; kept: it may not"
     )
