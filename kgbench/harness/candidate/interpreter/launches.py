@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -45,6 +46,9 @@ class Launches:
         executor._init_args_hst = lambda each, args, kwargs: self._init_args(each, args, kwargs)
         executor._restore_args_dev = lambda each, *args: self._restore_args(each, *args)
         module.InterpreterBuilder.set_grid_dim = lambda builder, *sizes: self._set_grid_dim(builder, *sizes)
+        # Each 32-bit sum and product would be computed twice, for an assertion that is made with ``debug`` alone.
+        options = module.interpreter_builder.options
+        module.interpreter_builder.options = replace(options, sanitize_overflow=options.debug)
 
     # --- arguments ---
 
