@@ -1,6 +1,7 @@
 """Kernels whose results show how Triton's interpreter computes. Run as a program, prints what each found, as JSON.
 
 ``TRITON_INTERPRET=1 python tests/harness/interpreted_kernels.py [original]``; ``original``: Triton's own interpreter.
+``python tests/harness/interpreted_kernels.py cuda`` compiles them and runs them on a GPU.
 """
 
 from __future__ import annotations
@@ -275,7 +276,9 @@ def copies_by_pytorch() -> Any:
 
 
 def main() -> None:
-    if sys.argv[1:] != ["original"] and not mend():
+    if sys.argv[1:] == ["cuda"]:
+        torch.set_default_device("cuda")
+    elif sys.argv[1:] != ["original"] and not mend():
         raise SystemExit("TRITON_INTERPRET is not 1")
     found = {}
     for name, find in FOUND.items():

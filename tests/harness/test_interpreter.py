@@ -82,7 +82,7 @@ def found() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", WANTED)
 def test_the_interpreter_computes_as_the_compiler(found: dict[str, Any], name: str) -> None:
-    assert _with_nan_by_name(found[name]) == WANTED[name]
+    assert with_nan_by_name(found[name]) == WANTED[name]
 
 
 def test_nothing_is_found_that_no_test_wants(found: dict[str, Any]) -> None:
@@ -103,9 +103,9 @@ def test_each_mend_has_its_note() -> None:
     assert [name for name in WANTED if f"`{name}`" not in text] == []
 
 
-def _with_nan_by_name(value: Any) -> Any:
+def with_nan_by_name(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _with_nan_by_name(each) for key, each in value.items()}
+        return {key: with_nan_by_name(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_with_nan_by_name(each) for each in value]
+        return [with_nan_by_name(each) for each in value]
     return NAN if isinstance(value, float) and math.isnan(value) else value
