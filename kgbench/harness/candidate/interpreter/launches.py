@@ -34,6 +34,7 @@ class Launches:
         self.convert = module._implicit_cvt
         self.prepare = module.GridExecutor._init_args_hst
         self.restore = module.GridExecutor._restore_args_dev
+        self.languages: dict[Any, list[Any]] = {}
         self.set_grid = module.InterpreterBuilder.set_grid_dim
 
     def install(self) -> None:
@@ -46,6 +47,7 @@ class Launches:
         executor._init_args_hst = lambda each, args, kwargs: self._init_args(each, args, kwargs)
         executor._restore_args_dev = lambda each, *args: self._restore_args(each, *args)
         module.InterpreterBuilder.set_grid_dim = lambda builder, *sizes: self._set_grid_dim(builder, *sizes)
+        module.InterpretedFunction.__call__ = lambda function, *args, **kwargs: self._call(function, args, kwargs)
         # Each 32-bit sum and product would be computed twice, for an assertion that is made with ``debug`` alone.
         options = module.interpreter_builder.options
         module.interpreter_builder.options = replace(options, sanitize_overflow=options.debug)
@@ -101,7 +103,25 @@ class Launches:
                 found[name] = written
         return found
 
-    # --- grids and loops ---
+    # --- functions, grids and loops ---
+
+    def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A kernel's call of another function. The original replaces all of ``triton.language`` each time."""
+        if not all(lang.static_print is print for lang in self._languages(function.fn)):
+            self.module._patch_lang(function.fn)
+        try:
+            return function.rewrite()(*args, **kwargs)
+        except Exception as error:
+            raise self.module.InterpreterError(repr(error)) from error
+
+    def _languages(self, function: Any) -> list[Any]:
+        """The modules that a function finds Triton's language in, of which the interpreter replaces the contents."""
+        found = self.languages.get(function)
+        if found is None:
+            modules = (self.tl, self.tl.core)
+            found = [value for value in function.__globals__.values() if any(value is each for each in modules)]
+            self.languages[function] = found
+        return found
 
     def _set_grid_dim(self, builder: Any, *sizes: Any) -> None:
         for axis, (size, largest) in enumerate(zip(sizes, LARGEST_GRID, strict=True)):
