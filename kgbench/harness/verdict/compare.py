@@ -100,8 +100,8 @@ def nearest_right(got: torch.Tensor, expected: Expected, limits: Limits) -> Expe
     value = torch.where(takes, other.value.to(expected.value.dtype), expected.value)
     if expected.magnitude is None and other.magnitude is None:
         return Expected(value)
-    scales = [each.value.abs() if each.magnitude is None else each.magnitude for each in (other, expected)]
-    return Expected(value, torch.where(takes, *scales))
+    theirs, own = (each.value.abs() if each.magnitude is None else each.magnitude for each in (other, expected))
+    return Expected(value, torch.where(takes, theirs, own))
 
 
 def _wrong(got: torch.Tensor, expected: Expected, limits: Limits) -> torch.Tensor:
