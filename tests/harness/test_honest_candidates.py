@@ -31,7 +31,7 @@ def test_no_honest_kernel_is_told_that_others_do_its_work(
 
 def test_a_file_may_begin_with_a_byte_order_mark(strict: Session, problem_path: Path) -> None:
     text = (examples_dir() / "aten/t.py").read_text(encoding="utf-8")
-    job = Job(str(problem_path / "aten/t.yaml"), "aten/t", "test", source=f"\ufeff{text}")
+    job = Job(load_problem(problem_path / "aten/t.yaml"), "test", source=f"\ufeff{text}")
     result = strict.evaluate(job)
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
 

@@ -20,6 +20,7 @@ pytest.importorskip("triton")
 
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.session.session import Job, Session
+from kgbench.problem.registry import load_problem
 from tests.harness.candidates import CANDIDATES, honest
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(200)]
@@ -91,8 +92,8 @@ def test_nothing_is_found_that_no_test_wants(found: dict[str, Any]) -> None:
 
 def test_what_the_interpreter_lacks_blames_nobody(session: Session, problem_path: Path) -> None:
     known = next(each for each in honest() if each.id.endswith("writes_ptx"))
-    path = problem_path / f"{known.problem_id}.yaml"
-    result = session.evaluate(Job(str(path), known.problem_id, "test", source=known.text))
+    problem = load_problem(problem_path / f"{known.problem_id}.yaml")
+    result = session.evaluate(Job(problem, "test", source=known.text))
     assert result.outcome is Outcome.NOT_INTERPRETABLE, f"{result.reason}\n{result.log_tail}"
     assert "inline_asm" in result.reason
     assert not result.outcome.is_failure

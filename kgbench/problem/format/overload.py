@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kgbench.core.kinds import Kind
 from kgbench.problem.format.body import Part
 from kgbench.problem.model import Argument, Overload, Returned, Tolerance
 
@@ -57,7 +58,7 @@ def _may_flush(part: Part) -> bool:
     said, tolerance = part.get("subnormals"), part.get("tolerance")
     if said is not None:
         return bool(said == "zero")
-    return part.kind == "compute" and tolerance is not None and tolerance.rule != "exact"
+    return part.kind == Kind.COMPUTE and tolerance is not None and tolerance.rule != "exact"
 
 
 def _returned(part: Part) -> tuple[Returned, ...]:
