@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from kgbench.core.outcomes import Outcome
-from kgbench.harness.session.session import Job, Settings
-from kgbench.problem.registry import load_problem
-from tests.harness.sessions import SessionOf
-from tests.harness.test_other_values import IN_FLOAT32, PROBLEM
+torch = pytest.importorskip("torch")
+
+from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.core.paths import problems_dir  # noqa: E402
+from kgbench.harness.machine.settings import Deadlines, RefereeSettings  # noqa: E402
+from kgbench.harness.referee.defences import STRICT  # noqa: E402
+from kgbench.harness.referee.evaluation import Evaluation  # noqa: E402
+from kgbench.harness.session.session import Job, Settings  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
+from tests.harness.sessions import SessionOf  # noqa: E402
+from tests.harness.test_other_values import IN_FLOAT32, PROBLEM  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(120)]
 
@@ -29,3 +36,12 @@ def test_a_file_that_is_edited_during_a_run_does_not_change_it(session_of: Sessi
         path.unlink()
         result = session.evaluate(Job(read, "test", 1, "def total(self):\n    return self.sum(0)\n"))
     assert result.outcome is Outcome.WRONG_SHAPE, result.reason
+
+
+def test_checks_timing_and_watching_share_a_judge() -> None:
+    problem = load_problem(problems_dir() / "aten/add.yaml")
+    settings = RefereeSettings("cpu", "", "seed", Deadlines())
+    evaluation = Evaluation(Job(problem, "test"), problem, settings, STRICT, torch.device("cpu"), time.monotonic, 0.0)
+    judges = [evaluation.judge(overload) for overload in problem.judged]
+    assert [evaluation.judge(overload) for overload in problem.judged] == judges
+    assert len(set(map(id, judges))) == len(problem.judged) > 1

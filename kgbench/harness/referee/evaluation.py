@@ -87,6 +87,7 @@ class Evaluation:
 
     def __post_init__(self) -> None:
         self.seeds = Seeds(self.settings.seed, self.job, self.device)
+        self._judges: dict[str, OverloadJudge] = {}
         self.deadlines = deadlines_for(self.job.source, self.settings.deadlines)
         """The deadlines of the languages that the candidate is written in."""
 
@@ -97,7 +98,10 @@ class Evaluation:
         return all(self.verdicts[name].outcome is Outcome.PASSED for name in required)
 
     def judge(self, overload: Overload) -> OverloadJudge:
-        return judge_for(overload, self.device, self.defences.judge)
+        """The one judge of an overload's calls, which knows all of them: checked, timed and watched."""
+        if overload.name not in self._judges:
+            self._judges[overload.name] = judge_for(overload, self.device, self.defences.judge)
+        return self._judges[overload.name]
 
     def cases_of(self, overload: Overload) -> list[JudgedCase]:
         return [judged for judged in self.cases if judged.case.overload == overload.name]

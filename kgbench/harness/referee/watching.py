@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
@@ -26,6 +27,8 @@ class Watcher:
         self.evaluation = evaluation
         self.watch = watch
         self.worker = worker
+        self._rounds: Counter[str] = Counter()
+        """How often each overload's calls were watched, by name."""
 
     def attribute(self, report: Report) -> None:
         """Watch calls of what was found right; under a strict policy, what others did is rejected."""
@@ -65,8 +68,11 @@ class Watcher:
         suspects = watch.suspects.get(overload.name, [])
         cases = drawn([judged.case for judged in mine], suspects, choose, bench=watch.cuda and not is_timed)
         judge = evaluation.judge(overload)
+        # The same cases each time, in new values.
+        purpose = f"observe {self._rounds[overload.name]}".removesuffix(" 0")
+        self._rounds[overload.name] += 1
         for case in cases:
-            generator = evaluation.seeds.generator(f"observe/{overload.name}/{case.id}")
+            generator = evaluation.seeds.generator(f"{purpose}/{overload.name}/{case.id}")
             limit_s = evaluation.settings.deadlines.case_s
             with watching(side, watch.cuda) as seen:
                 call = judge.place(case, generator)
@@ -75,15 +81,15 @@ class Watcher:
             watch.take(seen, case, any(promise.nbytes for promise in call.promises))
             if verdict is not PASSED:
                 watch.add(refusal(f"case {case.id}: {verdict.reason}"))
-        self._watch_windows(overload)
+        self._watch_windows(overload, purpose)
 
-    def _watch_windows(self, overload: Overload) -> None:
+    def _watch_windows(self, overload: Overload, purpose: str) -> None:
         """Windows of the cases that were timed. Raises WorkerFailed."""
         library = self.resources.library.worker
         timed = [(each.case, each.timing) for each in self.evaluation.cases_of(overload) if each.timing is not None]
         if not timed or library is None:
             return
-        bench = Stopwatch(self.resources, self.evaluation, self.worker).bench(overload, library, "observe")
+        bench = Stopwatch(self.resources, self.evaluation, self.worker).bench(overload, library, purpose)
         # Whoever was right and timed in time has time for this, too.
         bench.deadline = self.evaluation.now() + self.evaluation.settings.deadlines.window_s * len(timed)
         try:
