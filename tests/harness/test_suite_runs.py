@@ -80,7 +80,7 @@ def test_a_wrong_call_does_not_hide_the_others(ground: Path) -> None:
     assert suite is not None
     (calls,) = suite.shares[0].calls.values()
     here = collect("exp", ["default"], ["float32"]).calls["default"]
-    assert [call.text for call in calls] == [call.text for call in here], "every process finds the same samples"
+    assert [each.call for each in calls] == [each.text for each in here], "every process finds the same samples"
 
 
 def test_a_run_is_gone_on_with_by_its_own_calls(ground: Path) -> None:
