@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.baselines.expected import Expected  # noqa: E402
+from kgbench.baselines.references.aten_reduce import div  # noqa: E402
 from kgbench.harness.verdict.compare import Limits, compare, share_used  # noqa: E402
 from kgbench.harness.verdict.subnormals import with_zeros  # noqa: E402
 from kgbench.problem.registry import Registry, load_problem  # noqa: E402
@@ -68,3 +69,16 @@ def test_either_of_two_right_outputs_is_right() -> None:
 )  # fmt: skip
 def test_a_problem_says_whether_they_may(problem: str, may: bool) -> None:
     assert load_problem(PATHS[problem]).overloads[0].subnormals_may_be_zero is may
+
+
+def test_a_quotient_may_be_zero_before_it_is_rounded_down() -> None:
+    def right(got: float, dtype: torch.dtype, above: float, below: float) -> bool:
+        given = [torch.tensor([each], dtype=dtype) for each in (above, below)]
+        expected = div(given[0].double(), given[1].double(), rounding_mode="floor")
+        return compare("return", torch.tensor([got], dtype=dtype), expected, Limits("rounding", ulps=2)) is None
+
+    assert right(-1.0, torch.float32, 1.0, -3e38)
+    assert right(-0.0, torch.float32, 1.0, -3e38)
+    assert not right(-0.0, torch.float32, 1.0, -3e37)
+    assert right(-1.0, torch.float64, 1.1, -1e39)
+    assert not right(-0.0, torch.float64, 1.1, -1e39)

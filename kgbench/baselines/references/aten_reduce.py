@@ -84,6 +84,10 @@ def mul(self: torch.Tensor, other: Any) -> torch.Tensor:
     return torch.mul(self, other) if is_exact(self, other) else torch.mul(widened(self), widened(other))
 
 
+SMALLEST_NORMAL = 2.0**-126
+"""Of float32."""
+
+
 def div(self: torch.Tensor, other: Any, rounding_mode: str | None = None) -> Expected:
     """self / other, which may be rounded towards zero (``trunc``) or down (``floor``); integers exactly.
 
@@ -105,7 +109,16 @@ def div(self: torch.Tensor, other: Any, rounding_mode: str | None = None) -> Exp
     certain = (quotient == nearest) if isinstance(below, torch.Tensor) or below % 1 == 0 else (quotient == 0)
     close = ~certain & ((quotient - nearest).abs() <= _near_whole(above, below) * quotient.abs())
     # One number up or down: which side of a whole number the quotient lies on, the arithmetic cannot tell.
-    return Expected(value, finite(torch.where(close, ONE_IN_FLOAT32 + value.abs(), value.abs())))
+    scale = finite(torch.where(close, ONE_IN_FLOAT32 + value.abs(), value.abs()))
+    # A quotient that float32 holds as a subnormal number may be zero before it is rounded down.
+    small = (quotient.abs() < SMALLEST_NORMAL) & (quotient != 0) & _in_float32(above, below)
+    return Expected(value, scale, also=Expected(torch.where(small, 0.0, value), scale))
+
+
+def _in_float32(*operands: Any) -> bool:
+    """Whether float32 holds all tensors among the operands, so that they may have been such."""
+    tensors = [torch.nan_to_num(each) for each in operands if isinstance(each, torch.Tensor)]
+    return all(torch.equal(each.to(torch.float32).to(each.dtype), each) for each in tensors)
 
 
 def _is_rounded_first(operand: Any) -> bool:
