@@ -19,11 +19,11 @@ import torch
 
 from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
 from kgbench.baselines.registry import Unavailable, load_baseline
+from kgbench.core.verdicts import mismatch_words
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import compare, share_used
 from kgbench.harness.verdict.judge import OverloadJudge
-from kgbench.harness.verdict.verdicts import mismatch_words
 from kgbench.harness.wire.buffers import create_buffer
 from kgbench.problem.cases import Case, expand_cases
 from kgbench.problem.model import Overload

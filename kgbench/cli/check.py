@@ -187,11 +187,11 @@ def defined_names(text: str) -> list[str]:
 
 def policy_lines(result: Result) -> Iterable[str]:
     """What a kernel that counts as right was seen to leave to others."""
+    from kgbench.core.details.sentences import evidence_words
     from kgbench.core.text import plain
-    from kgbench.policy.evidence import words
 
     if result.outcome is Outcome.PASSED:
-        yield from (plain(f"policy: {words(each)}") for each in result.evidence if not each.allowed)
+        yield from (plain(f"policy: {evidence_words(each)}") for each in result.evidence if not each.allowed)
 
 
 def hint_lines(found: Sequence[Hint]) -> Iterable[str]:

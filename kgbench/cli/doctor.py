@@ -135,10 +135,12 @@ def problem_rows(
 
 def language_rows(kind: str, cuda: str | None) -> list[dict[str, str]]:
     """Per language what is missing before a kernel in it can be judged here; compilers, above all."""
+    from kgbench.core.details.sentences import words_of
     from kgbench.harness.machine.languages import lacking, machine_of
 
     machine = machine_of(DeviceKind(kind), cuda)
-    return [{"name": name, "lacking": lacking(source, machine)} for name, source in _LANGUAGES.items()]
+    found = {name: lacking(source, machine) for name, source in _LANGUAGES.items()}
+    return [{"name": name, "lacking": "" if what is None else words_of(what)} for name, what in found.items()]
 
 
 def model_rows() -> list[dict[str, str]]:

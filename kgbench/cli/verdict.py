@@ -141,12 +141,12 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
 
 
 def _case_lines(cases: Sequence[CaseResult]) -> Iterator[str]:
-    from kgbench.reports.words import case_words
+    from kgbench.reports.words import variables_words
 
     names = [f"{case.overload} {case.id}".strip() for case in cases]
     width, outcomes = max(map(len, names)), max(len(case.outcome) for case in cases)
     for name, case in zip(names, cases, strict=True):
-        variables = case_words(case).partition("): ")[2]
+        variables = variables_words(case)
         timed = case.timing
         times = f"  library {timed.library_us:.4g} µs, candidate {timed.candidate_us:.4g} µs" if timed else ""
         times += f" ({timed.note})" if timed and timed.note else ""

@@ -45,6 +45,12 @@ class UsageError(KgbenchError):
 class ExpressionError(UsageError):
     """An expression of a problem file cannot be parsed or evaluated; exit code 2."""
 
+    def __init__(self, number: str, text: str, line: int = 0) -> None:
+        """``line`` counts from 1; 0 where the expression is in no file."""
+        super().__init__(number, text)
+        self.line = line
+        self.args = (number, text, line)
+
 
 class ProblemFileError(UsageError):
     """A problem file says something wrong; exit code 2."""

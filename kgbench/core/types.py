@@ -1,6 +1,7 @@
-"""The nouns of a run: Mismatch, Timing, CaseResult, Generation, Result. Plain data, no torch.
+"""The nouns of a run: Timing, CaseResult, Generation, Result. Plain data, no torch.
 
-What a problem is stands in ``problem/model.py``; how results become scores in ``scores``.
+What a verdict says stands in ``details``, what a problem is in ``problem/model.py``; how results become scores in
+``scores``.
 """
 
 from __future__ import annotations
@@ -8,29 +9,20 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from kgbench.core.details.failures import Evidence
+from kgbench.core.details.outputs import Alias
+from kgbench.core.details.sentences import sentence
+from kgbench.core.details.union import Detail, detail_from_json, detail_to_json, where_from_json
+from kgbench.core.details.values import Mismatch, RootMeanSquare
+from kgbench.core.details.where import Where
 from kgbench.core.kinds import Kind, Phase
 from kgbench.core.outcomes import Outcome
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """The first wrong element of an output, in the words a kernel author can act on."""
-
-    output: str
-    """Name of the written argument, or ``return`` / ``return[i]``."""
-    index: tuple[int, ...]
-    got: str
-    wanted: str
-    limit: str
-    """Largest error that would have been accepted at this element."""
-    wrong_share: float
-    """Share of wrong elements in this output, 0 to 1."""
-    shape: tuple[int, ...]
-    dtype: str
+_EARLIER_TOGETHER: Final = "root mean square error "
+"""Begin of what runs of earlier versions kept as the value of an output that is too far off as a whole."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +84,26 @@ class CaseResult:
     variables: dict[str, Any]
     outcome: Outcome
     reason: str = ""
-    mismatch: Mismatch | None = None
+    """The sentence for people, made of ``detail`` and ``where`` unless it is given; nothing reads it back."""
+    detail: Detail | None = None
+    """What happened; None where it is right, and in runs of earlier versions."""
     seconds: float = 0.0
     timing: Timing | None = None
+    where: Where | None = None
+
+    def __post_init__(self) -> None:
+        if self.detail is not None and not self.reason:
+            object.__setattr__(self, "reason", sentence(self.detail, self.where))
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON-ready data, the detail with the name of its type."""
+        return {**dataclasses.asdict(self), "detail": detail_to_json(self.detail)}
+
+    @property
+    def mismatch(self) -> Mismatch | None:
+        """The first wrong element, where there is one."""
+        detail = self.detail.value if isinstance(self.detail, Alias) else self.detail
+        return detail if isinstance(detail, Mismatch) else None
 
 
 @dataclass(frozen=True)
@@ -107,25 +116,8 @@ class Library:
     """Why the library did not run here; empty when it did."""
     notes: dict[str, str] = field(default_factory=dict)
     """For example ``{"math_mode": "default, TF32 off"}``."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """One thing that a candidate was seen to do, and whether the policy lets it."""
-
-    kind: str
-    """``operator`` of the dispatcher, ``kernel`` of the device, ``package`` whose Triton kernel ran, ``host`` function,
-    ``library`` that was mapped, ``code`` in which a processor was found, ``process`` beside it, ``time`` or
-    ``observer``.
-    """
-    name: str
-    where: str = ""
-    """Overload and case in which it did most."""
-    count: int = 0
-    share: float | None = None
-    """Of the time of the calls that were watched: on the device, where there is one. None where it has none."""
-    allowed: bool = True
-    why: str = ""
+    failed: bool = False
+    """It runs here and failed beside this candidate, which has no speed for that."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +159,10 @@ class Result:
     sample: int
     outcome: Outcome
     reason: str = ""
+    """The sentence for people, made of ``detail`` and ``where`` unless it is given; nothing reads it back."""
+    detail: Detail | None = None
+    """What happened in the first required overload that is not right; None in runs of earlier versions."""
+    where: Where | None = None
     candidate_sha256: str = ""
     problem_sha256: str = ""
     source: str = ""
@@ -200,13 +196,18 @@ class Result:
     without: tuple[str, ...] = ()
     """Layers of defence that were left out, in a test of the harness; empty in every result that means something."""
 
+    def __post_init__(self) -> None:
+        if self.detail is not None and not self.reason:
+            object.__setattr__(self, "reason", sentence(self.detail, self.where))
+
     @property
     def key(self) -> Key:
         return self.problem, self.model, self.sample, self.round
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-ready data: enums as text, tuples as lists."""
-        return dataclasses.asdict(self)
+        """As JSON-ready data: enums as text, tuples as lists, details with the name of their type."""
+        data = dataclasses.asdict(self)
+        return data | {"detail": detail_to_json(self.detail), "cases": [case.to_json() for case in self.cases]}
 
 
 def result_from_json(data: dict[str, Any]) -> Result:
@@ -220,20 +221,33 @@ def result_from_json(data: dict[str, Any]) -> Result:
     if "kind" in data:
         read["kind"] = Kind(data["kind"])
     read["without"] = tuple(data.get("without", ()))
+    read |= {"detail": detail_from_json(data.get("detail")), "where": where_from_json(data.get("where"))}
     return _known(Result, {**data, **read})
 
 
 def _case_from_json(data: dict[str, Any]) -> CaseResult:
-    mismatch = data.get("mismatch")
-    if mismatch:
-        mismatch = _known(Mismatch, {**mismatch, "index": tuple(mismatch["index"]), "shape": tuple(mismatch["shape"])})
+    detail = detail_from_json(data["detail"]) if "detail" in data else _earlier_detail(data.get("mismatch"))
+    where = where_from_json(data.get("where"))
     timing = data.get("timing")
     if timing:
         # The first runs said nothing of queues, and had other windows, which no figure is made of.
         windows = tuple(_known(Window, each) for each in timing.get("windows", ()) if _names(Window) <= each.keys())
         timing = _known(Timing, {"queued": False, **timing, "windows": windows})
-    read = {"outcome": Outcome(data["outcome"]), "phase": Phase(data["phase"]), "mismatch": mismatch, "timing": timing}
+    read: dict[str, Any] = {"outcome": Outcome(data["outcome"]), "phase": Phase(data["phase"]), "timing": timing}
+    read |= {"detail": detail, "where": where}
     return _known(CaseResult, {**data, **read})
+
+
+def _earlier_detail(mismatch: dict[str, Any] | None) -> Detail | None:
+    """What runs of earlier versions kept beside the sentence: the first wrong element, and of an output that is too far
+    off as a whole a text in its place."""
+    if not mismatch:
+        return None
+    wrong = _known(Mismatch, {**mismatch, "index": tuple(mismatch["index"]), "shape": tuple(mismatch["shape"])})
+    if not wrong.got.startswith(_EARLIER_TOGETHER):
+        return wrong
+    error = float(wrong.got.removeprefix(_EARLIER_TOGETHER))
+    return RootMeanSquare(wrong.output, error, float(wrong.limit), wrong.shape, wrong.dtype)
 
 
 def _known(cls: type[_T], data: dict[str, Any]) -> _T:

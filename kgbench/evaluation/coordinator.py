@@ -271,7 +271,7 @@ def _evaluate(work: Work, problem: Problem, session: Judge, shown: Display, is_s
         suite=is_suite,
     )
     if candidate.outcome is not None:
-        return without_evaluation(job, candidate.outcome, candidate.reason, str(session.facts.get("kind", "")))
+        return without_evaluation(job, candidate.outcome, candidate.detail, str(session.facts.get("kind", "")))
     return session.evaluate(job, on_event=lambda phase, detail: shown.phase(problem.id, phase, detail))
 
 

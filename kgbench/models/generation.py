@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from kgbench.core.details.absence import CodeProblem
 from kgbench.core.errors import KgbenchError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Key, Result
@@ -239,7 +240,7 @@ class Conversations:
         if stored.code is not None:
             candidate = replace(candidate, source_text=stored.code)
         else:
-            candidate = replace(candidate, outcome=Outcome.NO_CODE, reason=stored.why)
+            candidate = replace(candidate, outcome=Outcome.NO_CODE, detail=stored.no_code)
         with self._change:
             self._under_way.add((problem.id, sample))
             self._ready.append(Work(problem, candidate))
@@ -287,11 +288,11 @@ class Conversations:
     def _keep(self, question: Question, reply: Reply | Unanswerable) -> None:
         """Stores a reply whole, reads the kernel from it and hands it out."""
         if isinstance(reply, Unanswerable):
-            stored = StoredReply(None, None, str(reply), None, question.prompt.sha256)
+            stored = StoredReply(None, None, str(reply), None, question.prompt.sha256, CodeProblem.NO_REPLY)
         else:
             sha256 = str(reply.facts.get(RECORDED_PROMPT, question.prompt.sha256))
-            code, why = kernel_of(question.problem, reply, question.sampling)
-            stored = StoredReply(reply, code, why, self._usd(reply), sha256)
+            found = kernel_of(question.problem, reply, question.sampling)
+            stored = StoredReply(reply, found.code, found.why, self._usd(reply), sha256, found.problem)
         self._store.save_reply(question, stored)
         with self._change:
             self._spent_usd += stored.usd or 0.0

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from kgbench.core import syntax
+from kgbench.core.details.absence import CodeProblem, NoCandidate, NoCode
+from kgbench.core.details.sentences import words_of
 from kgbench.core.errors import KgbenchError, UsageError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.plugins import PROVIDERS, Plugin, leave_out, plugins
@@ -47,11 +49,17 @@ class Candidate:
     """File that the code was read from, or that was looked for."""
     outcome: Outcome | None = None
     """Settled before anything runs: ``no candidate`` or ``no code``."""
-    reason: str = ""
+    detail: NoCode | NoCandidate | None = None
+    """Why there is nothing to judge, where ``outcome`` is settled."""
     round: int = 0
     """Which of a model's answers in one sample, from 0."""
     generation: Generation | None = None
     """How a model wrote it; None where nobody was asked."""
+
+    @property
+    def reason(self) -> str:
+        """Why there is nothing to judge, for people."""
+        return "" if self.detail is None else words_of(self.detail)
 
 
 @runtime_checkable
@@ -206,18 +214,18 @@ def candidate_from_file(problem_id: str, model: str, path: Path) -> Candidate:
         data = path.read_bytes()
         text = data.decode()
     except (FileNotFoundError, NotADirectoryError):
-        return Candidate(
-            problem_id, model, path=path, outcome=Outcome.NO_CANDIDATE, reason=f"there is no file {path.name}"
-        )
+        none = NoCandidate(f"there is no file {path.name}")
+        return Candidate(problem_id, model, path=path, outcome=Outcome.NO_CANDIDATE, detail=none)
     except (OSError, UnicodeDecodeError) as error:
-        return Candidate(problem_id, model, path=path, outcome=Outcome.NO_CODE, reason=f"cannot be read: {error}")
-    reason = ""
+        unreadable = NoCode(CodeProblem.UNREADABLE, f"cannot be read: {error}")
+        return Candidate(problem_id, model, path=path, outcome=Outcome.NO_CODE, detail=unreadable)
+    no_code = None
     if len(data) > MAX_SOURCE_BYTES:
-        reason = f"the file has {len(data)} bytes, more than {MAX_SOURCE_BYTES}"
+        no_code = NoCode(CodeProblem.TOO_LONG, f"the file has {len(data)} bytes, more than {MAX_SOURCE_BYTES}")
     elif not text.strip():
-        reason = "the file is empty"
-    if reason:
-        return Candidate(problem_id, model, path=path, outcome=Outcome.NO_CODE, reason=reason)
+        no_code = NoCode(CodeProblem.EMPTY, "the file is empty")
+    if no_code is not None:
+        return Candidate(problem_id, model, path=path, outcome=Outcome.NO_CODE, detail=no_code)
     return Candidate(problem_id, model, source_text=text, path=path)
 
 

@@ -28,6 +28,7 @@ from functools import cached_property
 from typing import Final
 
 from kgbench.core import syntax
+from kgbench.core.details.absence import CodeProblem
 from kgbench.models.provider import MAX_SOURCE_BYTES
 
 MAX_REPLY_CHARACTERS: Final = 4 << 20
@@ -51,23 +52,26 @@ class Extracted:
 
     code: str | None
     why: str
-    """How the code was taken; without code, why there is none, as the reason of the outcome ``no code``."""
+    """How the code was taken; without code, why there is none, with names and numbers."""
+    problem: CodeProblem | None = None
+    """Why there is none; None with code."""
 
 
 def code_of(text: str, entries: Sequence[str]) -> Extracted:
     """The candidate in a reply. ``entries`` are the names of functions that the problem may call."""
     if len(text) > MAX_REPLY_CHARACTERS:
-        return Extracted(None, f"the reply has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}")
+        words = f"the reply has {len(text)} characters, more than {MAX_REPLY_CHARACTERS}"
+        return Extracted(None, words, CodeProblem.TOO_LONG)
     answer, cut_off = _without_thoughts(_normal(text))
     if not answer.strip():
-        return Extracted(None, _nothing(text, cut_off))
+        return _without_code(_nothing(text, cut_off))
     whole = _Block(answer, "", closed=True)
     if whole.defines(entries):
         return _taken(whole, "the whole reply")
     blocks = list(_blocks(answer))
     chosen, how = _chosen(blocks, entries)
     if chosen is None:
-        return Extracted(None, _no_code(blocks))
+        return _no_code(blocks)
     place = next(number for number, block in enumerate(blocks, 1) if block is chosen)
     return _taken(chosen, f"block {place} of {len(blocks)}, {how}" if len(blocks) > 1 else f"the only block, {how}")
 
@@ -125,10 +129,14 @@ def _without_thoughts(text: str) -> tuple[str, bool]:
     return text, cut_off
 
 
-def _nothing(text: str, cut_off: bool) -> str:
+def _nothing(text: str, cut_off: bool) -> CodeProblem:
     if cut_off:
-        return "the reply ends inside its thinking"
-    return "the reply holds nothing but its thinking" if text.strip() else "the reply is empty"
+        return CodeProblem.IN_THOUGHTS
+    return CodeProblem.ONLY_THOUGHTS if text.strip() else CodeProblem.EMPTY
+
+
+def _without_code(problem: CodeProblem) -> Extracted:
+    return Extracted(None, str(problem), problem)
 
 
 def _blocks(text: str, depth: int = 0) -> Iterator[_Block]:
@@ -211,17 +219,17 @@ def _chosen(blocks: Sequence[_Block], entries: Sequence[str]) -> tuple[_Block | 
 
 def _taken(block: _Block, how: str) -> Extracted:
     if "\0" in block.code:
-        return Extracted(None, f"{how}: it has a NUL character, which Python does not read")
+        return Extracted(None, f"{how}: it has a NUL character, which Python does not read", CodeProblem.NUL)
     size = len(block.code.encode())
     if size > MAX_SOURCE_BYTES:
-        return Extracted(None, f"{how}: it has {size} bytes, more than {MAX_SOURCE_BYTES}")
+        return Extracted(None, f"{how}: it has {size} bytes, more than {MAX_SOURCE_BYTES}", CodeProblem.TOO_LONG)
     code = block.code.strip("\n") + "\n"
     return Extracted(code, how if block.closed else f"{how}; the reply ends inside it")
 
 
-def _no_code(blocks: Sequence[_Block]) -> str:
+def _no_code(blocks: Sequence[_Block]) -> Extracted:
     """Why none of the blocks is the candidate."""
     if not any(block.code.strip() for block in blocks):
-        return "the reply has no code block" if not blocks else "the reply's code block is empty"
+        return _without_code(CodeProblem.EMPTY_BLOCK if blocks else CodeProblem.NO_BLOCK)
     languages = dict.fromkeys(block.language or "no language" for block in blocks)
-    return f"no code block of the reply is Python: {', '.join(languages)}"
+    return Extracted(None, f"{CodeProblem.NOT_PYTHON}: {', '.join(languages)}", CodeProblem.NOT_PYTHON)

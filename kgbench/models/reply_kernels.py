@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from kgbench.core.details.absence import CodeProblem
 from kgbench.core.text import number_of
 from kgbench.core.types import Generation, Result
 from kgbench.llm.conversation import (
@@ -14,24 +15,25 @@ from kgbench.llm.conversation import (
     Stop,
     Turn,
 )
-from kgbench.models.replies import code_of
+from kgbench.models.replies import Extracted, code_of
 from kgbench.problem.model import Problem
 from kgbench.prompts.feedback import feedback_turn
 from kgbench.store.replies import StoredReply
 
 
-def kernel_of(problem: Problem, reply: Reply, sampling: Sampling) -> tuple[str | None, str]:
-    """(the kernel's text or None, how it was found or why there is none)."""
+def kernel_of(problem: Problem, reply: Reply, sampling: Sampling) -> Extracted:
+    """The kernel in a reply: of an agent's, the file that it wrote."""
     if reply.code:
-        return reply.code, "the file that the agent wrote"
+        return Extracted(reply.code, "the file that the agent wrote")
     # The bare name is an entry too: kgbench/problem/entry_names.py's entry_names has when.
     found = code_of(reply.text, [*(overload.signature.name for overload in problem.overloads), problem.name])
-    why = found.why
     if found.code is None and reply.stop is Stop.MAX_TOKENS:
-        why = f"the reply was cut off at {sampling.max_tokens} tokens (--max-tokens): {why}"
-    elif found.code is None and reply.stop is not Stop.END:
-        why = f"{reply.stop}{f' ({reply.detail})' if reply.detail else ''}: {why}"
-    return found.code, why
+        words = f"the reply was cut off at {sampling.max_tokens} tokens (--max-tokens): {found.why}"
+        return Extracted(None, words, CodeProblem.CUT_OFF)
+    if found.code is None and reply.stop is not Stop.END:
+        words = f"{reply.stop}{f' ({reply.detail})' if reply.detail else ''}: {found.why}"
+        return Extracted(None, words, CodeProblem.STOPPED)
+    return found
 
 
 def generation_of(reply: Reply, usd: float | None, prompt_sha256: str) -> Generation:

@@ -5,33 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kgbench.core.details.sentences import evidence_words
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import Evidence, Result
+from kgbench.core.types import Result
 
 NAMED: Final = 5
-NAME_CHARS: Final = 90
-
-
-def words(evidence: Evidence) -> str:
-    """One piece of evidence as a sentence: ``operator aten::mm (3 times, 98% of the time) in case 1-float32: …``."""
-    facts = [f"{evidence.count} times" if evidence.count > 1 else ""]
-    facts.append("" if evidence.share is None else f"{evidence.share:.0%} of the time")
-    told = ", ".join(filter(None, facts))
-    # What PyTorch's kernels are about stands behind many words that all of them have.
-    before, its, rest = evidence.name.removeprefix("void ").partition("at::native::")
-    name = before + its + rest.replace(its, "") if its else before
-    if len(name) > NAME_CHARS:
-        name = f"{name[: NAME_CHARS - 30]}...{name[-27:]}"
-    where = f" in case {evidence.where}" if evidence.where else ""
-    why = f": {evidence.why}" if evidence.why else ""
-    return f"{evidence.kind} {name}{f' ({told})' if told else ''}{where}{why}"
 
 
 def lines(result: Result) -> Iterator[str]:
     """All evidence of a result, what is not allowed first."""
     for each in sorted(result.evidence, key=lambda one: one.allowed):
-        yield f"{'seen' if each.allowed else 'NOT ALLOWED'}: {words(each)}"
+        yield f"{'seen' if each.allowed else 'NOT ALLOWED'}: {evidence_words(each)}"
 
 
 def notes(results: Sequence[Result]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from kgbench.core import syntax
 from kgbench.core.errors import ExpressionError
+from kgbench.problem.file_place import FilePlace, expression_error
 
 MAX_TEXT: Final = 2000
 MAX_BITS: Final = 4096
@@ -176,11 +177,11 @@ class Expr:
 
     text: str
     tree: ast.expr = field(compare=False, repr=False)
-    where: str = field(default="", compare=False, repr=False)
+    where: FilePlace | None = field(default=None, compare=False, repr=False)
     """File, line and key it stands at, for messages."""
 
     @classmethod
-    def parse(cls, text: str, where: str = "") -> Expr:
+    def parse(cls, text: str, where: FilePlace | None = None) -> Expr:
         """Parse ``text``; ExpressionError when it says anything the walker does not know."""
         tree = _parse(text, where)
         _check(tree, text, where, torch_calls=False)
@@ -196,11 +197,12 @@ class Expr:
         try:
             return _walk(self.tree, variables, None)
         except (ExpressionError, ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
-            words = f"{_prefix(self.where)}cannot evaluate '{self.text}': {error}"
-            raise ExpressionError("KGB263", words) from (None if isinstance(error, ExpressionError) else error)
+            words = f"cannot evaluate '{self.text}': {error}"
+            cause = None if isinstance(error, ExpressionError) else error
+            raise expression_error("KGB263", words, self.where) from cause
 
 
-def reference_names(text: str, where: str = "") -> frozenset[str]:
+def reference_names(text: str, where: FilePlace | None = None) -> frozenset[str]:
     """The variables of a reference expression; ExpressionError when it is not one."""
     tree = _parse(text, where)
     _check(tree, text, where, torch_calls=True)
@@ -213,26 +215,21 @@ def evaluate_reference(text: str, variables: Mapping[str, Any], torch_module: An
     ``torch_module`` gives the functions; those of ``torch.linalg``, ``torch.special``, ``torch.fft`` and
     ``torch.nn.functional`` can be reached too. What torch raises rises unchanged.
     """
-    tree = _parse(text, "")
-    _check(tree, text, "", torch_calls=True)
+    tree = _parse(text, None)
+    _check(tree, text, None, torch_calls=True)
     return _walk(tree, variables, torch_module)
 
 
-def _prefix(where: str) -> str:
-    return f"{where}: " if where else ""
-
-
-def _parse(text: str, where: str) -> ast.expr:
+def _parse(text: str, where: FilePlace | None) -> ast.expr:
     if len(text) > MAX_TEXT:
-        raise ExpressionError(
-            "KGB260", f"{_prefix(where)}an expression has at most {MAX_TEXT} characters, got {len(text)}"
-        )
+        words = f"an expression has at most {MAX_TEXT} characters, got {len(text)}"
+        raise expression_error("KGB260", words, where)
     try:
         tree: ast.expr = syntax.parse(text.strip(), mode="eval").body
         return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         cause = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise ExpressionError("KGB261", f"{_prefix(where)}'{text}' is not an expression: {cause}") from None
+        raise expression_error("KGB261", f"'{text}' is not an expression: {cause}", where) from None
 
 
 def _names(tree: ast.expr) -> frozenset[str]:
@@ -246,12 +243,12 @@ _SIMPLE_NODES: Final = (
 )  # fmt: skip
 
 
-def _check(tree: ast.expr, text: str, where: str, torch_calls: bool) -> None:
+def _check(tree: ast.expr, text: str, where: FilePlace | None, torch_calls: bool) -> None:
     """Refuse at loading what evaluation would refuse later."""
     for node in ast.walk(tree):
         cause = _complaint(node, torch_calls)
         if cause:
-            raise ExpressionError("KGB262", f"{_prefix(where)}'{text}': {cause}")
+            raise expression_error("KGB262", f"'{text}': {cause}", where)
 
 
 def _complaint(node: ast.AST, torch_calls: bool) -> str:

@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from kgbench.core.details.absence import Capability
+from kgbench.core.details.sentences import capability_words
 from kgbench.core.kinds import Kind
 from kgbench.problem.calls import ParsedCall
 from kgbench.problem.expressions import Expr
@@ -209,24 +211,13 @@ class Needs:
     @property
     def words(self) -> str:
         """``needs compute capability 9.0 or newer: reason``"""
-        ends = f"{_dotted(self.lowest)} or newer"
-        if self.highest is not None:
-            ends = (
-                _dotted(self.lowest)
-                if self.highest == self.lowest
-                else f"{_dotted(self.lowest)} to {_dotted(self.highest)}"
-            )
-        return f"needs compute capability {ends}" + (f": {self.reason}" if self.reason else "")
+        return capability_words(self.lowest, self.highest, self.reason)
 
-    def lacking(self, capability: int | None) -> str:
-        """What a device of this capability, None for a CPU, lacks; empty where it has all."""
+    def lacking(self, capability: int | None) -> Capability | None:
+        """What a device of this capability, None for a CPU, lacks; None where it has all."""
         if capability is None or self.lowest <= capability <= (self.highest or capability):
-            return ""
-        return f"{self.words}; this GPU has {_dotted(capability)}"
-
-
-def _dotted(capability: int) -> str:
-    return f"{capability // 10}.{capability % 10}"
+            return None
+        return Capability(self.lowest, self.highest, self.reason, capability)
 
 
 @dataclass(frozen=True)

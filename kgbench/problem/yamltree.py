@@ -14,9 +14,10 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import yaml
 
-from kgbench.core.errors import ExpressionError, ProblemFileError, shown_path
+from kgbench.core.errors import ExpressionError, ProblemFileError
 from kgbench.core.names import did_you_mean
 from kgbench.problem.expressions import Expr
+from kgbench.problem.file_place import FilePlace
 
 _STR: Final = "tag:yaml.org,2002:str"
 _INT: Final = "tag:yaml.org,2002:int"
@@ -67,8 +68,8 @@ class Node:
     """The last key alone; empty in a list."""
 
     @property
-    def where(self) -> str:
-        return f"{shown_path(self.file)}:{self.line}: {self.key}"
+    def where(self) -> FilePlace:
+        return FilePlace(str(self.file), self.line, self.key)
 
     def complaint(self, number: str, what: str, step: str = "") -> ProblemFileError:
         """A complaint about it; ``number`` is one of ``messages.py``."""

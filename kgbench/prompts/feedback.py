@@ -1,13 +1,13 @@
 """What an author is told about its own kernel, between two rounds or by an agent's ``./check``.
 
 Enough to go on, and nothing that a hidden call could be read from: no input, no expected value, no case's sizes, not
-the tolerance's number. A text that the kernel itself had a hand in (what it printed, the words of an exception that it
-raised) could carry inputs out; so printed text is left out, and of exceptions only what compilers and libraries say.
+the tolerance's number. What the judge found is told by the allow-list of ``public.py``, from data. A text that the
+kernel itself had a hand in (what it printed, the words of an exception that it raised) could carry inputs out; so
+printed text is left out, and of exceptions only what compilers and libraries say.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -16,10 +16,12 @@ from kgbench.core.figures import ratio_text
 from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import CaseResult, Mismatch, Result, first_failure
+from kgbench.core.types import CaseResult, Result, first_failure
 from kgbench.problem.model import Access, Problem, TensorArgument
+from kgbench.prompts.author import Author
 from kgbench.prompts.guess import guess
-from kgbench.prompts.logs import failure_log, harmless
+from kgbench.prompts.logs import failure_log
+from kgbench.prompts.public import public_words, when
 from kgbench.prompts.words import timed_calls
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.speedups import speedup, timed_cases
@@ -31,9 +33,6 @@ _PHASES: Final = {
     Phase.FUZZ: "a random call",
     Phase.BENCH: "one of the timed calls",
 }
-_FAR: Final = ((3, "a little"), (30, "a good deal"), (1000, "far"))
-"""Up to how many times its limit an error is how much larger than rounding explains; never the limit itself."""
-_INFINITE: Final = "an infinity"
 
 
 def feedback_turn(problem: Problem, code: str, result: Result, *, peaks: Mapping[str, Any] | None = None) -> str:
@@ -68,7 +67,7 @@ def _failure(problem: Problem, result: Result, code: str) -> Iterator[str]:
     case = first_failure(result)
     if case is not None:
         yield f"Where: {_where(problem, case, result.preset)}"
-    yield from _what(problem, result, case)
+    yield from _what(problem, result, case, code)
     log = failure_log(result, code)
     if log:
         yield f"\n```\n{log}\n```"
@@ -86,14 +85,13 @@ def _where(problem: Problem, case: CaseResult, preset: str) -> str:
     return f"in `{entry}`, {_PHASES.get(case.phase, 'a call')}, {case.dtype}"
 
 
-def _what(problem: Problem, result: Result, case: CaseResult | None) -> Iterator[str]:
-    if case is not None and case.mismatch is not None:
-        yield from _mismatch(case.mismatch)
-    elif not result.outcome.facts.log_says_more:
-        # A case's own reason names no variables; the result's does.
-        words = harmless((case.reason if case else "") or result.reason, result.outcome)
-        if words:
-            yield f"What: {plain(words)}"
+def _what(problem: Problem, result: Result, case: CaseResult | None, code: str) -> Iterator[str]:
+    failed: Result | CaseResult = result if case is None else case
+    for number, words in enumerate(public_words(failed.detail, Author(problem, code))):
+        yield f"{'How much of it' if number else 'What'}: {plain(words)}"
+    moment = when(failed.where)
+    if moment:
+        yield f"When: {moment}"
     guessed = _guess(problem, result, case) if case is not None else None
     if guessed:
         yield f"Guess: {guessed}."
@@ -105,56 +103,7 @@ def _guess(problem: Problem, result: Result, case: CaseResult) -> str | None:
     tensors = [each for each in (overload.arguments if overload else ()) if isinstance(each, TensorArgument)]
     access = {each.name: each.access for each in tensors if each.access != Access.READ}
     cases = [replace(each, variables={}) for each in result.cases]
-    return guess(replace(case, variables={}), cases, access)
-
-
-def _mismatch(wrong: Mismatch) -> Iterator[str]:
-    output = "the result" if wrong.output == "return" else f"`{wrong.output}`"
-    if wrong.got.startswith("root mean square"):
-        yield f"What: each element of {output} is within its limit, all together are further off than by rounding"
-        return
-    dimensions = f"{len(wrong.shape)}-dimensional, " if wrong.shape else ""
-    yield f"What: {output} ({dimensions}{wrong.dtype}) at index {list(wrong.index)} {_error(wrong)}"
-    yield f"How much of it: {_share(wrong.wrong_share)} of its elements are wrong"
-
-
-def _share(share: float) -> str:
-    if share >= 1:
-        return "all"
-    percent = 100 * share
-    return f"{percent:.2g} %" if percent >= 0.01 else "less than 0.01 %"
-
-
-def _error(wrong: Mismatch) -> str:
-    """How wrong the element is, without saying what it is or should be."""
-    try:
-        got, wanted = complex(wrong.got.replace(" ", "")), complex(wrong.wanted.replace(" ", ""))
-    except ValueError:
-        return "has another value than is right"  # truth values
-    sorts = _sort(got), _sort(wanted)
-    if sorts[0] != sorts[1]:
-        return f"is {sorts[0]} where {sorts[1]} is right"
-    if sorts[0] == _INFINITE:
-        return "is infinite, as is right, with the wrong sign"
-    return _finite_error(abs(got - wanted), abs(wanted), got, wrong.limit)
-
-
-def _finite_error(error: float, wanted: float, got: complex, limit_text: str) -> str:
-    size = "where 0 is right" if not wanted else f"by about {error / wanted:.0e} of its value"
-    if limit_text == "exact":
-        return "is off by 1" if error == 1 else "is 0, and another number is right" if not got else f"is off, {size}"
-    try:
-        times = error / float(limit_text)
-    except (ValueError, ZeroDivisionError):
-        times = math.inf
-    far = next((words for most, words in _FAR if times <= most), "out of all proportion")
-    zero = "is exactly 0, and is " if not got and wanted else "is "
-    return f"{zero}off {size}, {far} more than rounding explains"
-
-
-def _sort(value: complex) -> str:
-    parts = (value.real, value.imag)
-    return "NaN" if any(map(math.isnan, parts)) else _INFINITE if any(map(math.isinf, parts)) else "a finite number"
+    return guess(replace(case, variables={}), cases, access, hidden=True)
 
 
 # --- right ---

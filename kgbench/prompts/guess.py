@@ -5,22 +5,26 @@ Pure. A guess is said only where the data fit it, and begins with "perhaps": one
 
 from __future__ import annotations
 
+import cmath
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kgbench.core.details.outputs import Shape
+from kgbench.core.details.values import Mismatch, RootMeanSquare
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import CaseResult, Mismatch
+from kgbench.core.types import CaseResult
 from kgbench.problem.model import Access
 
+_TOGETHER: Final = (
+    "each element is within its limit and all together are not: perhaps products or sums are kept in fewer bits"
+)
 _NOT_TOLD: Final = ("dtype", "itemsize")
 _ENOUGH: Final = 5
 """Right cases that it takes to say that something is new in the failing one."""
 _SMALL: Final = 0.005
 """Relative error of arithmetic in too few bits: bfloat16 keeps 2^-9 of a value."""
-_SHAPES: Final = re.compile(r"returned shape \[([\d, ]*)\], \[([\d, ]*)\] is right")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class _Evidence:
     passed: Sequence[CaseResult]
     access: str
     """Access of the output as the problem file says; empty for a returned tensor."""
+    hidden: bool
+    """The case's sizes may not be told, nor where in them it is wrong."""
 
     @property
     def count(self) -> int:
@@ -37,37 +43,29 @@ class _Evidence:
         return round(self.wrong.wrong_share * math.prod(self.wrong.shape))
 
 
-def guess(failing: CaseResult, cases: Sequence[CaseResult], access: Mapping[str, str]) -> str | None:
+def guess(
+    failing: CaseResult, cases: Sequence[CaseResult], access: Mapping[str, str], *, hidden: bool = False
+) -> str | None:
     """What perhaps is wrong, in one sentence; None where nothing fits.
 
-    ``cases``: all that were judged. ``access``: per written argument ``write`` or ``readwrite``.
+    ``cases``: all that were judged. ``access``: per written argument ``write`` or ``readwrite``. ``hidden``: the case's
+    sizes may not be told.
     """
-    if failing.outcome is Outcome.WRONG_SHAPE:
-        return _transposed_shape(failing.reason)
+    match failing.detail:
+        case Shape(got=got, expected=right):
+            return "perhaps the result is transposed" if got != right and got == right[::-1] else None
+        case RootMeanSquare():
+            return _TOGETHER
     if failing.mismatch is None:
         return None
     passed = [each for each in cases if each.overload == failing.overload and each.outcome is Outcome.PASSED]
-    evidence = _Evidence(failing, failing.mismatch, passed, access.get(failing.mismatch.output, ""))
+    evidence = _Evidence(failing, failing.mismatch, passed, access.get(failing.mismatch.output, ""), hidden)
     return next((words for rule in _RULES if (words := rule(evidence))), None)
-
-
-def _transposed_shape(reason: str) -> str | None:
-    found = _SHAPES.search(reason)
-    if found is None:
-        return None
-    got, right = ([part.strip() for part in text.split(",")] for text in found.groups())
-    return "perhaps the result is transposed" if got != right and got == right[::-1] else None
-
-
-def _together(evidence: _Evidence) -> str | None:
-    if not evidence.wrong.got.startswith("root mean square"):
-        return None
-    return "each element is within its limit and all together are not: perhaps products or sums are kept in fewer bits"
 
 
 def _nan(evidence: _Evidence) -> str | None:
     """NaN on one side only. What a kernel must not read, and outputs before they are written, are NaN."""
-    got, wanted = ("nan" in text for text in (evidence.wrong.got, evidence.wrong.wanted))
+    got, wanted = (_has(text, cmath.isnan) for text in (evidence.wrong.got, evidence.wrong.wanted))
     variables, output = evidence.case.variables, evidence.wrong.output
     if wanted and not got:
         return "NaN is right here: perhaps a comparison, a maximum or a mask drops it"
@@ -83,7 +81,7 @@ def _nan(evidence: _Evidence) -> str | None:
 
 
 def _infinite(evidence: _Evidence) -> str | None:
-    if "inf" in evidence.wrong.got and "inf" not in evidence.wrong.wanted:
+    if _has(evidence.wrong.got, cmath.isinf) and not _has(evidence.wrong.wanted, cmath.isinf):
         return "perhaps an intermediate result overflows"
     return None
 
@@ -97,11 +95,21 @@ def _precision(evidence: _Evidence) -> str | None:
 
 
 def _relative_error(wrong: Mismatch) -> float | None:
+    got, wanted = _number(wrong.got), _number(wrong.wanted)
+    return None if got is None or not wanted else abs(got - wanted) / abs(wanted)
+
+
+def _number(text: str) -> complex | None:
+    """None for truth values."""
     try:
-        got, wanted = complex(wrong.got), complex(wrong.wanted)
+        return complex(text)
     except ValueError:
         return None
-    return abs(got - wanted) / abs(wanted) if wanted else None
+
+
+def _has(text: str, sort: Callable[[complex], bool]) -> bool:
+    number = _number(text)
+    return number is not None and sort(number)
 
 
 def _transposed(evidence: _Evidence) -> str | None:
@@ -119,27 +127,28 @@ def _transposed(evidence: _Evidence) -> str | None:
 def _tail(evidence: _Evidence) -> str | None:
     """The wrong elements begin where a dimension's last part does, and are about as many as it has."""
     shape, index = evidence.wrong.shape, evidence.wrong.index
+    if len(shape) != len(index):
+        return None
     for axis, begin in enumerate(index):
         others = index[:axis] + index[axis + 1 :]
         block = math.prod(shape) * (shape[axis] - begin) / shape[axis]
         late = begin > shape[axis] / 2 or (begin and begin == shape[axis] - 1)
         if late and not any(others) and block / 2 < evidence.count <= block + 0.5:
-            return _tail_words(shape, axis, begin)
+            return _tail_words(shape, axis, None if evidence.hidden else begin, last=begin == shape[axis] - 1)
     if len(shape) == 2 and shape[0] > 1 and index and index[0] == shape[0] - 1:
         return "every row but the last is right: perhaps a mask or a grid is short at the edge"
     return None
 
 
-def _tail_words(shape: tuple[int, ...], axis: int, begin: int) -> str:
+def _tail_words(shape: tuple[int, ...], axis: int, begin: int | None, last: bool) -> str:
     line = ("row", "column")[axis] if len(shape) == 2 else "element" if len(shape) == 1 else ""
-    last = begin == shape[axis] - 1
+    if line and last:
+        return f"perhaps the last {line} is left out"
     if line:
-        return (
-            f"perhaps the last {line} is left out"
-            if last
-            else f"perhaps the last tile, {line}s from {begin} on, is left out"
-        )
-    return f"perhaps the last {'index' if last else 'tile'} of dimension {axis}, from {begin} on, is left out"
+        tile = f"tile of {line}s" if begin is None else f"tile, {line}s from {begin} on,"
+        return f"perhaps the last {tile} is left out"
+    since = "" if begin is None else f", from {begin} on,"
+    return f"perhaps the last {'index' if last else 'tile'} of dimension {axis}{since} is left out"
 
 
 def _beta(evidence: _Evidence) -> str | None:
@@ -174,5 +183,5 @@ def _key(value: Any) -> str:
 
 
 _RULES: Final[tuple[Callable[[_Evidence], str | None], ...]] = (
-    _together, _transposed, _tail, _nan, _infinite, _precision, _beta, _zero, _new,
+    _transposed, _tail, _nan, _infinite, _precision, _beta, _zero, _new,
 )  # fmt: skip

@@ -1,4 +1,6 @@
-"""What may be passed on of a failed kernel's messages: the compiler's and the libraries' words, and no hidden input.
+"""What may be passed on of a failed kernel's own log: the compiler's and the libraries' words, and no hidden input.
+
+These are others' words, so they are filtered; what the judge itself found is told from data (``public.py``).
 
 Before the first call a kernel has seen no input, so what is said while it is imported is passed on as it is. Later its
 own words could carry inputs: an exception that it raises itself is named by its type; of others real numbers become
@@ -9,12 +11,12 @@ and frames of kgbench are left out everywhere.
 from __future__ import annotations
 
 import builtins
-import itertools
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from kgbench.core.outcomes import Log, Outcome
+from kgbench.core.details.where import Purpose
+from kgbench.core.outcomes import Log
 from kgbench.core.text import plain
 from kgbench.core.types import Result
 
@@ -34,8 +36,6 @@ _NAMES: Final = frozenset((*dir(builtins), "NoneType", "Tensor", "torch.dtype", 
 _PATH: Final = re.compile(r"(?:/[\w.+@-]+){2,}/?")
 _OURS: Final = re.compile(r"/kgbench/|<frozen ")
 _RAISED: Final = re.compile(r"\s*(?:raise\b|assert\b)")
-_CASE: Final = re.compile(r"^(?:in a timed window of )?case [^\s:]+ ?")
-_SHAPES: Final = re.compile(r"returned shape \[([\d, ]*)\], \[([\d, ]*)\] is right")
 
 
 def failure_log(result: Result, code: str) -> str:
@@ -43,7 +43,7 @@ def failure_log(result: Result, code: str) -> str:
     log = plain(result.log_tail)
     if result.outcome.facts.author_sees is Log.TRACEBACK:
         lines = list(_own_frames(log.splitlines()))
-        if not result.reason.startswith("import:"):
+        if result.where is None or result.where.purpose is not Purpose.IMPORT:
             lines = list(_without_inputs(lines, code))
     elif result.outcome.facts.author_sees is Log.STACK:
         lines = list(_crash(log.splitlines()))
@@ -51,49 +51,6 @@ def failure_log(result: Result, code: str) -> str:
         return ""
     text = "\n".join(_PATH.sub(_last_part, line)[:_LONGEST] for line in lines).strip()
     return text if len(text) <= _MOST else "…" + text[-_MOST:]
-
-
-def harmless(reason: str, outcome: Outcome) -> str:
-    """A verdict's reason without what stands for a hidden call: case, sizes, values."""
-    words = _without_case(reason.strip().partition("\n")[0])[:_LONGEST]
-    if outcome is Outcome.WRONG_SHAPE:
-        return _shape_words(words)
-    if outcome is Outcome.WRONG_VALUE:
-        return _value_words(words)
-    if outcome is Outcome.INPUT_CHANGED:
-        return re.sub(r" at storage element \d+ \(\d+ of \d+ elements\)", "", words)
-    if outcome in (Outcome.NO_CODE, Outcome.SKIPPED, Outcome.WRONG_DTYPE):
-        return words
-    if outcome is Outcome.HARNESS_ERROR:
-        return ""
-    return _PATH.sub(_last_part, words)
-
-
-def _without_case(words: str) -> str:
-    """A reason without its ``case ID:`` or ``case ID (variables):`` in front, which may come twice."""
-    while found := _CASE.match(words):
-        words = words[found.end() :]
-        depths = itertools.accumulate({"(": 1, ")": -1}.get(sign, 0) for sign in words)
-        end = next((at for at, depth in enumerate(depths) if not depth and words[at] in ":)"), len(words))
-        words = words[end + 1 :].removeprefix(":").strip()
-    return words
-
-
-def _shape_words(words: str) -> str:
-    found = _SHAPES.search(words)
-    if found is None:
-        return re.sub(r"(returned (?:strides|storage offset)) .*", r"\1 that are not right", words)
-    got, right = ([part.strip() for part in text.split(",") if part.strip()] for text in found.groups())
-    if len(got) != len(right):
-        return f"the result has {len(got)} dimensions, {len(right)} are right"
-    wrong = [str(axis) for axis, (one, other) in enumerate(zip(got, right, strict=True)) if one != other]
-    return f"the result has {len(got)} dimensions, and its size is wrong in dimension {', '.join(wrong)}"
-
-
-def _value_words(words: str) -> str:
-    words = re.sub(r" \([\w -]+: [^()]*limit[^()]*\)", "", words)
-    words = re.sub(r"got \S+, which cannot come out there; .*", "holds a value that cannot come out there", words)
-    return re.sub(r"^returned .* is right$", "returned another value than is right", words)
 
 
 def _own_frames(lines: list[str]) -> Iterator[str]:

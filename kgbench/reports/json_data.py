@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, TextIO
 
+from kgbench.core.details.union import detail_to_json
 from kgbench.core.types import Result, first_failure
 from kgbench.problem.problem_set import ProblemSet
 from kgbench.reports.model import Report
@@ -52,6 +53,7 @@ def result_json(result: Result) -> dict[str, Any]:
         "round": result.round,
         "outcome": str(result.outcome),
         "reason": result.reason,
+        "detail": detail_to_json(result.detail),
         "interpreted": result.interpreted,
         "speedup": None if result.interpreted else estimate_json(against["library"]),
         "fallback_speedup": None if result.interpreted else estimate_json(against["fallback"]),
@@ -59,7 +61,7 @@ def result_json(result: Result) -> dict[str, Any]:
         "policy": result.policy,
         "not_allowed": [asdict(each) for each in result.evidence if not each.allowed],
         "library": asdict(result.library) if result.library else None,
-        "first_failure": asdict(case) if case else None,
+        "first_failure": case.to_json() if case else None,
         "generation": asdict(result.generation) if result.generation else None,
         "log_tail": result.log_tail,
         "seconds": result.seconds,

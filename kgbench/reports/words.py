@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from kgbench.core.details.sentences import moment, words_of
+from kgbench.core.details.values import Mismatch
 from kgbench.core.figures import ABSENT, ratio_text
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import number_of, plain, shortened
-from kgbench.core.types import CaseResult, Mismatch, Result, first_failure
+from kgbench.core.types import CaseResult, Result, first_failure
 from kgbench.problem.problem_set import ProblemSet
 from kgbench.scores.speedups import Estimate, speedup
 
@@ -22,13 +24,18 @@ _LOG_LINES: Final = 4
 def result_line(result: Result) -> str:
     """Outcome and speed in a few words: ``passed 0.83x [0.82, 0.84]``, ``wrong value: …``."""
     if result.outcome is not Outcome.PASSED:
-        return f"{result.outcome}: {first_words(result)}".removesuffix(": ")
+        return failed_line(result)
     library, fallback = speedup(result), speedup(result, "fallback")
     if result.interpreted:
         return f"passed {ABSENT}"
     if library:
         return f"passed {estimate_text(library)}{' launch-bound' if library.launch_bound else ''}"
     return f"passed {estimate_text(fallback)} against the fallback" if fallback else "passed"
+
+
+def failed_line(result: Result) -> str:
+    """``wrong value: …``, or the outcome alone."""
+    return f"{result.outcome}: {words}" if (words := first_words(result)) else str(result.outcome)
 
 
 def first_words(result: Result) -> str:
@@ -61,14 +68,22 @@ def numbered_as(sample: int, round: int) -> str:
 def failure_words(result: Result) -> Iterable[str]:
     """The case, then what was wrong in it: the first wrong element, or else the reason."""
     case = first_failure(result)
-    if case:
-        yield case_words(case)
-    if case and case.mismatch:
+    if case is None:
+        yield from filter(None, [result.reason.strip()])
+        return
+    yield case_words(case)
+    if case.mismatch:
+        yield from filter(None, [moment(case.where).strip()])
         yield from _mismatch_words(case.mismatch)
         return
-    reasons = (result.reason.strip(), case.reason.strip() if case else "")
-    prefix = f"case {case.id}: " if case else ""
-    yield from dict.fromkeys(reason.removeprefix(prefix) for reason in reasons if reason)
+    yield from dict.fromkeys(filter(None, (_said(result, case), _said(case, case))))
+
+
+def _said(failed: Result | CaseResult, case: CaseResult) -> str:
+    """What happened, without the name of a case that is named already; of runs of earlier versions their sentence."""
+    if failed.detail is None or failed.where is None or failed.where.case != case.id:
+        return failed.reason.strip()
+    return moment(failed.where) + words_of(failed.detail)
 
 
 def last_words(log: str) -> Sequence[str]:
@@ -79,6 +94,14 @@ def last_words(log: str) -> Sequence[str]:
 
 
 def case_words(case: CaseResult) -> str:
+    """``case 1-float32 (check, float32): m=3, n=5``"""
+    overload = f" overload {case.overload}" if case.overload else ""
+    name = f"case {case.id}{overload} ({case.phase}, {case.dtype})"
+    return f"{name}: {variables}" if (variables := variables_words(case)) else name
+
+
+def variables_words(case: CaseResult) -> str:
+    """``m=3, n=5``"""
     # What a case leaves as it is by default says nothing about it.
     told = {name: value for name, value in case.variables.items() if name not in ("dtype", "itemsize")}
     variables = ", ".join(
@@ -86,8 +109,7 @@ def case_words(case: CaseResult) -> str:
         for name, value in told.items()
         if value is not None and value is not False and value != "default"
     )
-    overload = f" overload {case.overload}" if case.overload else ""
-    return f"case {case.id}{overload} ({case.phase}, {case.dtype}): {shortened(variables, 200)}".removesuffix(": ")
+    return shortened(variables, 200)
 
 
 def _mismatch_words(wrong: Mismatch) -> Iterable[str]:

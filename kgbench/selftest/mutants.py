@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from kgbench.core.details.absence import Capability
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
@@ -82,7 +83,7 @@ def _state(result: Result, overload: Overload, mutant: str) -> tuple[str, str, s
         (case for case in result.cases if case.overload == overload.name and case.outcome is not Outcome.PASSED), None
     )
     case, found = (failing.id, f"{failing.outcome}: {failing.reason}") if failing else ("", result.reason)
-    if outcome is Outcome.SKIPPED and overload.needs is not None and found.startswith(overload.needs.words):
+    if outcome is Outcome.SKIPPED and _lacks_device(result, overload):
         return NOT_APPLICABLE, "", found
     reason = overload.equivalent.get(mutant)
     if outcome is Outcome.PASSED:
@@ -95,6 +96,12 @@ def _state(result: Result, overload: Overload, mutant: str) -> tuple[str, str, s
         return DECLARED_WRONGLY, case, f"declared equivalent, but {found}; remove it from mutants.equivalent"
     needed = NEEDS[MUTANTS[mutant].needs]
     return (NOT_APPLICABLE, "", needed) if outcome is Outcome.SKIPPED else (CAUGHT, case, found)
+
+
+def _lacks_device(result: Result, overload: Overload) -> bool:
+    """The device has not what the overload needs, rather than the overload not what the mutant needs."""
+    detail, needs = result.detail, overload.needs
+    return isinstance(detail, Capability) and needs is not None and needs.lacking(detail.had) == detail
 
 
 def counts(found: Sequence[Row]) -> dict[str, int]:

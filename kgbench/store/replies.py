@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from kgbench.core.details.absence import CodeProblem, NoCode
 from kgbench.llm.conversation import Prompt, Reply, Stop, Turn, Usage
 from kgbench.store.errors import StoreError
 from kgbench.store.layout import REPLIES_DIR, sample_name
@@ -24,6 +25,13 @@ class StoredReply:
     usd: float | None
     """None where the price is unknown."""
     prompt_sha256: str
+    problem: CodeProblem | None = None
+    """Why there is no kernel; None with one, and in replies that an earlier version stored."""
+
+    @property
+    def no_code(self) -> NoCode:
+        """The detail of the outcome ``no code``."""
+        return NoCode(self.problem, self.why)
 
 
 def read_reply(run: Path, problem_id: str, sample: int, round: int) -> StoredReply | None:
@@ -34,7 +42,8 @@ def read_reply(run: Path, problem_id: str, sample: int, round: int) -> StoredRep
         reply = data["reply"]
         if reply is not None:
             reply = Reply(**{**reply, "stop": Stop(reply["stop"]), "usage": Usage(**reply["usage"])})
-        return StoredReply(reply, data["code"], data["why"], data["usd"], data["prompt_sha256"])
+        problem = CodeProblem(data["problem"]) if data.get("problem") else None
+        return StoredReply(reply, data["code"], data["why"], data["usd"], data["prompt_sha256"], problem)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

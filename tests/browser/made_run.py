@@ -6,9 +6,11 @@ import random
 from pathlib import Path
 from typing import Final
 
+from kgbench.core.details.failures import Evidence
+from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir
-from kgbench.core.types import CaseResult, Evidence, Library, Mismatch, Result, Timing, Window
+from kgbench.core.types import CaseResult, Library, Result, Timing, Window
 from kgbench.llm.conversation import Prompt, Question, Reply, Sampling, Turn, Usage
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem

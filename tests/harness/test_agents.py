@@ -22,9 +22,10 @@ import pytest
 
 from kgbench.agents.folder import example_inputs
 from kgbench.agents.work import Confine
+from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import CaseResult, Mismatch, Result
+from kgbench.core.types import CaseResult, Result
 from kgbench.harness.sandbox import landlock
 from kgbench.harness.session.session import Job, Session
 from kgbench.llm.conversation import NotAnswered, Prompt, Question, Reply, Sampling, Stop, Turn
@@ -65,7 +66,7 @@ def stub(judged: list[str], outcome: Outcome | None = None) -> Callable[[str], R
         if outcome is None and "transpose" in text:
             return Result("aten/t", "m", 0, Outcome.PASSED, cases=(bench(timing(2.0)),))
         mismatch = Mismatch("return", (1, 0), "1.5", "2.5", "0", 0.25, (3, 2), "float32")
-        wrong = CaseResult("check-1", "", "check", "float32", {}, Outcome.WRONG_VALUE, mismatch=mismatch)
+        wrong = CaseResult("check-1", "", "check", "float32", {}, Outcome.WRONG_VALUE, detail=mismatch)
         return Result("aten/t", "m", 0, outcome or Outcome.WRONG_VALUE, reason="return is wrong", cases=(wrong,))
 
     return judge

@@ -18,9 +18,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("triton")
 
+from kgbench.core.details.failures import Evidence  # noqa: E402
+from kgbench.core.details.sentences import evidence_words as words  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
-from kgbench.core.types import Evidence, Result, Timing, Window, result_from_json  # noqa: E402
+from kgbench.core.types import Result, Timing, Window, result_from_json  # noqa: E402
 from kgbench.harness.attribution import text_pages  # noqa: E402
 from kgbench.harness.attribution.account import Seen  # noqa: E402
 from kgbench.harness.attribution.findings import Findings  # noqa: E402
@@ -29,7 +31,7 @@ from kgbench.harness.attribution.same_time import unlike, unlike_on_host  # noqa
 from kgbench.harness.attribution.whose_code import LEAST_SAMPLES, owners, strangers  # noqa: E402
 from kgbench.harness.candidate.observer import Observer  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
-from kgbench.policy.evidence import lines, notes, words  # noqa: E402
+from kgbench.policy.evidence import lines, notes  # noqa: E402
 from kgbench.policy.own_kernels import OwnKernels, base_name  # noqa: E402
 from kgbench.policy.tables import LIBRARIES  # noqa: E402
 from kgbench.problem.cases import Case  # noqa: E402

@@ -10,11 +10,11 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import problems_dir  # noqa: E402
+from kgbench.core.verdicts import PASSED  # noqa: E402
 from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
 from kgbench.harness.verdict.placed_call import PlacedCall  # noqa: E402
-from kgbench.harness.verdict.verdicts import PASSED  # noqa: E402
 from kgbench.harness.verdict.views import show_views  # noqa: E402
 from kgbench.problem.cases import expand_cases  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402

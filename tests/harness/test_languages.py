@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.details.sentences import words_of
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir
 from kgbench.core.types import Result
@@ -52,7 +53,7 @@ def test_load_inline_compiles_in_the_sandbox(impatient: Session, problem_path: P
     wait_for_its_turn(problem_id)
     source = (examples_dir("load_inline") / f"{problem_id}.py").read_text()
     if missing := lacking(source, machine_of("cpu", None)):
-        pytest.skip(missing)
+        pytest.skip(words_of(missing))
     result = judge(impatient, problem_path, problem_id, source)
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
 
@@ -65,7 +66,7 @@ def test_the_files_of_the_page_are_right(session: Session, problem_path: Path, l
         wait_for_its_turn(ON_THE_PAGE)
     source = page_examples()[language]
     if missing := lacking(source, machine_of("cpu", None)):
-        pytest.skip(missing)
+        pytest.skip(words_of(missing))
     result = judge(session, problem_path, "cublas/cublasSdot_v2", source)
     assert result.outcome is Outcome.PASSED, f"{result.reason}\n{result.log_tail}"
 

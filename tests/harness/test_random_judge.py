@@ -10,11 +10,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.baselines.references import random as laws  # noqa: E402
+from kgbench.core.details.values import Seed, SeedFault  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.types import Result  # noqa: E402
+from kgbench.core.verdicts import PASSED  # noqa: E402
 from kgbench.harness.session.session import Job, Session  # noqa: E402
 from kgbench.harness.verdict.random.judge import LOW_BITS, RandomJudge, _seedings  # noqa: E402
-from kgbench.harness.verdict.verdicts import PASSED  # noqa: E402
 from kgbench.problem.cases import expand_cases  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
 
@@ -237,7 +238,7 @@ def test_numbers_that_came_before_are_noticed(tmp_path: Path) -> None:
     assert len(expand_cases(overload, "cpu", None, "")) == 5
     sampled = laws.exponential(torch.empty(100))
     got = sampled.draw(torch.float32, None)
-    assert judge._new("self", sampled, got) == ""
-    assert "an earlier call" in judge._new("self", sampled, got.clone())
+    assert judge._new("self", sampled, got) is None
+    assert judge._new("self", sampled, got.clone()) == Seed("self", SeedFault.SEEN_BEFORE)
     few = laws.exponential(torch.empty(2))
-    assert judge._new("self", few, got[:2]) == judge._new("self", few, got[:2]) == ""
+    assert judge._new("self", few, got[:2]) is judge._new("self", few, got[:2]) is None

@@ -15,6 +15,9 @@ from typing import Final
 
 import pytest
 
+from kgbench.core.details.absence import Fault, HarnessTrouble
+from kgbench.core.details.failures import Breach, HostMemory, Raised, RuleBroken
+from kgbench.core.details.union import Detail
 from kgbench.core.errors import MachineError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
@@ -25,7 +28,7 @@ from kgbench.harness.machine.timing_lock import STAYS_BUSY, Page
 from kgbench.harness.referee import compiler
 from kgbench.harness.session.errors import ProcessLost
 from kgbench.harness.session.pools import DevicePool
-from kgbench.harness.session.retry import NO_ROOM
+from kgbench.harness.session.retry import no_room
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.problem.registry import load_problem
@@ -198,7 +201,9 @@ def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_
 
     settings = Settings(device="cpu", jobs=3, timing=False, say=said.append)
     with session_of(settings) as session, ThreadPoolExecutor(3) as pool:
-        assert session.evaluate(hungry).reason.startswith(NO_ROOM)  # alone it is nobody else's doing
+        alone = session.evaluate(hungry).detail  # nobody else's doing
+        assert isinstance(alone, HarnessTrouble)
+        assert alone.fault is Fault.NO_ROOM
         neighbour = pool.submit(session.evaluate, job(T, 3), hold)
         assert begun.wait(30.0)
         result = session.evaluate(hungry, listen)
@@ -221,21 +226,23 @@ def test_out_of_memory_alone_is_the_candidates_own(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "reason", "company", "judged"),
+    ("outcome", "detail", "company", "judged"),
     [
-        (Outcome.HARNESS_ERROR, f"{NO_ROOM}: CUDA out of memory", True, 2),
-        (Outcome.REJECTED, f"case 1, timing: {STAYS_BUSY}, and is quiet once this one has ended", True, 2),
-        (Outcome.HARNESS_ERROR, f"case 1, timing: {STAYS_BUSY}; end what else uses the GPU", True, 2),
-        (Outcome.REJECTED, f"case 1, timing: {STAYS_BUSY}, and is quiet once this one has ended", False, 1),
-        (Outcome.REJECTED, "calls aten::mm", True, 1),
-        (Outcome.RUNTIME_ERROR, STAYS_BUSY, True, 1),
-        (Outcome.PASSED, "", True, 1),
+        (Outcome.HARNESS_ERROR, no_room("CUDA out of memory"), True, 2),
+        (Outcome.REJECTED, RuleBroken(Breach.BUSY_DEVICE), True, 2),
+        (Outcome.HARNESS_ERROR, HarnessTrouble(Fault.BUSY_DEVICE, "end what else uses the GPU"), True, 2),
+        (Outcome.REJECTED, RuleBroken(Breach.BUSY_DEVICE), False, 1),
+        (Outcome.OUT_OF_MEMORY, HostMemory(), True, 2),
+        (Outcome.HARNESS_ERROR, HarnessTrouble(Fault.LOST, STAYS_BUSY), True, 1),
+        (Outcome.REJECTED, RuleBroken(Breach.PRINTED), True, 1),
+        (Outcome.RUNTIME_ERROR, Raised("RuntimeError", STAYS_BUSY), True, 1),
+        (Outcome.PASSED, None, True, 1),
     ],
 )
 def test_what_a_neighbour_may_have_done_is_judged_again_alone(
-    outcome: Outcome, reason: str, company: bool, judged: int, monkeypatch: pytest.MonkeyPatch
+    outcome: Outcome, detail: Detail | None, company: bool, judged: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = Result("aten/t", "test", 0, outcome, reason)
+    found = Result("aten/t", "test", 0, outcome, detail=detail)
     times: list[bool] = []
 
     def evaluate(job: Job, on_event: object, *, exclusive: bool) -> tuple[Result, DevicePool | None]:

@@ -11,16 +11,19 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.baselines.expected import Expected  # noqa: E402
+from kgbench.core.details.absence import Capability  # noqa: E402
+from kgbench.core.details.sentences import words_of  # noqa: E402
+from kgbench.core.details.values import Mismatch  # noqa: E402
 from kgbench.core.errors import KgbenchError  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.types import Result  # noqa: E402
+from kgbench.core.verdicts import PASSED, Verdict  # noqa: E402
 from kgbench.harness.candidate.calls import decode  # noqa: E402
 from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
 from kgbench.harness.referee.referee import out_of_reach  # noqa: E402
 from kgbench.harness.verdict.canonical import in_one_form  # noqa: E402
 from kgbench.harness.verdict.inputs import Chunk  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
-from kgbench.harness.verdict.verdicts import PASSED, Verdict  # noqa: E402
 from kgbench.harness.wire.buffers import HostBuffer  # noqa: E402
 from kgbench.problem.cases import expand_cases  # noqa: E402
 from kgbench.problem.model import Needs, Problem  # noqa: E402
@@ -104,8 +107,8 @@ def test_every_order_of_equals_is_right_and_nothing_else(tmp_path: Path) -> None
         for wrong in (places[:, :1].expand(-1, 2), places + 8, places - 8, places.flip(0), -places - 1):
             found = judged.verdict(values, wrong)
             assert found.outcome is Outcome.WRONG_VALUE
-            assert found.mismatch is not None
-            assert found.mismatch.output == "out"
+            assert isinstance(found.detail, Mismatch)
+            assert found.detail.output == "out"
         assert judged.verdict(values + 1e-3, places).outcome is Outcome.WRONG_VALUE
 
 
@@ -155,14 +158,16 @@ def test_on_a_gpu_a_tensor_of_the_host_travels_by_its_values(tmp_path: Path, mon
     ],
 )
 def test_needs_say_what_is_lacking(needs: Needs, capability: int | None, lacking: str) -> None:
-    assert needs.lacking(capability) == lacking
+    found = needs.lacking(capability)
+    assert ("" if found is None else words_of(found)) == lacking
 
 
 def test_a_device_out_of_reach_skips_with_the_reason(tmp_path: Path) -> None:
     problem = loaded(tmp_path, PROBLEM + "needs: {capability: 90, reason: fp8}\n")
-    verdict = Verdict(Outcome.SKIPPED, "needs compute capability 9.0 or newer: fp8; this GPU has 8.0")
+    verdict = Verdict(Outcome.SKIPPED, Capability(90, None, "fp8", 80))
+    assert verdict.reason == "needs compute capability 9.0 or newer: fp8; this GPU has 8.0"
     assert out_of_reach(problem, 80) == {"": verdict}
-    skipped = Result("mine/places", "mutant:zeros", 0, Outcome.SKIPPED, verdict.reason)
+    skipped = Result("mine/places", "mutant:zeros", 0, Outcome.SKIPPED, detail=verdict.detail)
     assert mutation._state(skipped, problem.overloads[0], "zeros") == (mutation.NOT_APPLICABLE, "", verdict.reason)
     assert out_of_reach(problem, None) == {}
 

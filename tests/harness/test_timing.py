@@ -218,6 +218,7 @@ def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
     """On a device that another process keeps busy for good, nobody is to blame."""
     import torch
 
+    from kgbench.core.details.where import Purpose, Where
     from kgbench.harness.clock.quiet import QuietDevice
 
     candidate = SimpleNamespace(log_tail="", killed=[])
@@ -226,6 +227,6 @@ def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
     device = QuietDevice(torch.device("cpu"), turns, random.Random(0))
     monkeypatch.setattr(device, "is_quiet", lambda deadline_s: bool(candidate.killed) and quiet_without_it)
     with pytest.raises(error, match=STAYS_BUSY) as raised:
-        device.end_who_stays_busy(cast("Any", candidate), "case 1, timing")
+        device.end_who_stays_busy(cast("Any", candidate), Where(Purpose.TIMING, "", "1"))
     assert candidate.killed == ["rejected"]
     assert not isinstance(raised.value, WorkerFailed) or raised.value.outcome is Outcome.REJECTED

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.clock.quiet import DeviceBusy, Freezer
 from kgbench.harness.clock.window import STALLS, OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
@@ -20,6 +21,8 @@ from kgbench.harness.workers.started import Clock
 from kgbench.selftest.ablation.bench import NoFreezer, SelfTimedWindows
 
 pytestmark = pytest.mark.torch
+
+WHERE = Where(Purpose.TIMING, "", "1")
 
 
 class Written:
@@ -39,7 +42,7 @@ class Written:
         self.device.is_short = lambda flush_us: self.short
 
     def handle(self, name: str, answer: int) -> SimpleNamespace:
-        def post(message: dict[str, Any], what: str) -> None:
+        def post(message: dict[str, Any], where: Where) -> None:
             self.log.append(f"{name} opens")
             self.posted.append(message)
             words = self.clocks[name].page.words
@@ -52,7 +55,7 @@ class Written:
         handle = SimpleNamespace(channel=answer, control=answer, is_frozen=False, log_tail="", post=post)
         handle.freeze, handle.thaw = lambda: freeze(True) or self.waited_us, lambda: freeze(False)
         handle.check_frozen = lambda: self.log.append(f"does the {name} stand still")
-        handle.reply = lambda number, timeout_s, what: {"elapsed_us": 7.0}
+        handle.reply = lambda number, timeout_s, where: {"elapsed_us": 7.0}
         handle.kill = lambda reason: self.log.append(f"{name} killed: {reason}")
         return handle
 
@@ -83,7 +86,7 @@ def written() -> Iterator[Written]:
 def test_the_candidate_is_stopped_while_the_librarys_window_runs(written: Written) -> None:
     runner = written.runner()
     runner.timing = True
-    window = runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    window = runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), WHERE)
     assert written.log == [
         "candidate stops",
         "look for quiet",
@@ -99,18 +102,18 @@ def test_the_candidate_is_stopped_while_the_librarys_window_runs(written: Writte
 
 
 def test_inputs_come_once_a_queue_is_whole_and_the_candidate_is_stopped(written: Written) -> None:
-    written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=True), "case 1")
+    written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=True), WHERE)
     assert written.log == ["candidate opens", "candidate stops", "values in", "flush", "secure 4 of 512"]
 
 
 def test_a_queue_of_the_librarys_is_stopped_like_a_candidates(written: Written) -> None:
-    written.runner().run(TimedWindow("library", written.inputs("values", 4), queued=True), "case 1")
+    written.runner().run(TimedWindow("library", written.inputs("values", 4), queued=True), WHERE)
     assert written.log[1:4] == ["library opens", "library stops", "values in"]
 
 
 def test_outputs_are_secured_once_the_candidate_is_stopped(written: Written) -> None:
     runner = written.runner()
-    runner.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    runner.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), WHERE)
     assert written.log == ["candidate opens", "values in", "flush", "candidate stops", "secure 4 of 512"]
     runner.settle("candidate")
     assert written.log[-1] == "candidate goes on"
@@ -119,13 +122,13 @@ def test_outputs_are_secured_once_the_candidate_is_stopped(written: Written) -> 
 
 def test_what_nothing_ran_in_until_all_stood_still_is_no_part_of_the_time(written: Written) -> None:
     written.waited_us = 1e9
-    window = written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    window = written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=False), WHERE)
     assert -1e9 < window.secured_us - window.done_us < -0.5e9
 
 
 def test_a_probes_inputs_are_replaced_at_the_mark_and_put_back_before_its_outputs_are_secured(written: Written) -> None:
     values, others = written.inputs("values", 2), written.inputs("others", 2)
-    window = written.runner().run(ProbeWindow("candidate", values, False, replacement=others), "case 1")
+    window = written.runner().run(ProbeWindow("candidate", values, False, replacement=others), WHERE)
     assert written.log[2:] == [
         "flush", "candidate stops", "others overwrite", "candidate goes on", "values overwrite", "candidate stops",
         "secure 2 of 512",
@@ -134,7 +137,7 @@ def test_a_probes_inputs_are_replaced_at_the_mark_and_put_back_before_its_output
 
 
 def test_an_overhead_window_has_one_least_call_and_no_outputs(written: Written) -> None:
-    window = written.runner().run(OverheadWindow("library", queued=False), "case 1")
+    window = written.runner().run(OverheadWindow("library", queued=False), WHERE)
     assert (window.kind, window.calls) == ("overhead", 1)
     assert written.posted[0]["overhead"] is True
     look = "does the candidate stand still"
@@ -145,17 +148,17 @@ def test_a_device_that_is_not_quiet_times_nothing(written: Written) -> None:
     runner = written.runner()
     runner.timing, written.quiet = True, False
     with pytest.raises(DeviceBusy):
-        runner.run(OverheadWindow("library", queued=False), "case 1")
+        runner.run(OverheadWindow("library", queued=False), WHERE)
     assert "library opens" not in written.log
 
 
 def test_a_flush_that_is_not_short_has_a_librarys_window_wait_for_quiet(written: Written) -> None:
     runner = written.runner()
     runner.timing, written.short = True, False
-    runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), WHERE)
     assert written.log[3:7] == ["values in", "flush", "look for quiet", "library stops"]
     runner.settle("library")
-    runner.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    runner.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), WHERE)
     assert written.log.count("look for quiet") == 2, "a candidate's own work is in its time"
 
 
@@ -165,14 +168,14 @@ def test_a_library_that_is_ready_on_a_busy_device_is_let_go(written: Written) ->
     answers = iter((True, False))
     written.device.is_quiet = lambda: next(answers)
     with pytest.raises(DeviceBusy):
-        runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+        runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), WHERE)
     assert written.clocks["library"].page.words[ControlPage.RELEASE] == written.posted[0]["epoch"]
-    assert runner.owed == {"library": 1}
+    assert runner.owed == {"library": (1, WHERE)}
 
 
 def test_what_is_to_be_done_meanwhile_is_done_once_the_worker_was_asked(written: Written) -> None:
     values = written.inputs("values", 4)
-    written.runner().run(TimedWindow("candidate", values, True), "case 1", lambda: written.log.append("draw"))
+    written.runner().run(TimedWindow("candidate", values, True), WHERE, lambda: written.log.append("draw"))
     assert written.log[:3] == ["candidate opens", "draw", "candidate stops"]
 
 
@@ -181,7 +184,7 @@ def test_a_queue_that_waits_for_the_device_is_let_go_and_tried_again(
 ) -> None:
     monkeypatch.setattr("select.select", lambda *_: ([], [], []))
     with pytest.raises(WorkerFailed) as failed:
-        written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=True), "case 1")
+        written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=True), WHERE)
     assert failed.value.outcome is Outcome.TIMEOUT
     assert written.log == ["candidate opens"] * STALLS + ["candidate killed: deadline"]
     assert written.clocks["candidate"].page.words[ControlPage.RELEASE] == STALLS
@@ -190,16 +193,16 @@ def test_a_queue_that_waits_for_the_device_is_let_go_and_tried_again(
 def test_only_without_the_referees_clock_is_a_worker_believed(written: Written) -> None:
     believed = written.runner(SelfTimedWindows)
     believed.overhead_us = 5.0
-    window = believed.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    window = believed.run(TimedWindow("candidate", written.inputs("values", 4), queued=False), WHERE)
     assert (window.done_us, window.secured_us) == (12.0, 12.0)
-    window = believed.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    window = believed.run(TimedWindow("library", written.inputs("values", 4), queued=False), WHERE)
     assert window.done_us != 12.0
-    window = written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=False), "case 1")
+    window = written.runner().run(TimedWindow("candidate", written.inputs("values", 4), queued=False), WHERE)
     assert window.done_us != 7.0
 
 
 def test_without_the_freezer_the_candidate_runs_on(written: Written) -> None:
     runner = written.runner(freezer=NoFreezer)
     runner.timing = True
-    runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), "case 1")
+    runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), WHERE)
     assert written.log[:-1] == ["library opens", "values in", "flush", "secure 4 of 512"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kgbench.core.details.where import Purpose, Where
+
 
 def finds_it_sick(start: Callable[[], Any], device: Any) -> str:
     """A device probe that says what a worker on the device computed, and that it is wrong."""
     worker = start()
     try:
-        found = worker.handle.request({"op": "probe"}, 30.0, "probing")["sum"]
+        found = worker.handle.request({"op": "probe"}, 30.0, Where(Purpose.DEVICE))["sum"]
         return f"it says 2 + 2 = {found * 0 + 5}"
     finally:
         worker.close()

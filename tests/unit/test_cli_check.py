@@ -15,10 +15,12 @@ from click.testing import Result as CliResult
 from kgbench.cli import check as module
 from kgbench.cli.check import defined_names, problem_of
 from kgbench.cli.main import main
+from kgbench.core.details.failures import Evidence
+from kgbench.core.details.values import Mismatch
 from kgbench.core.errors import UsageError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir, problems_dir
-from kgbench.core.types import CaseResult, Evidence, Mismatch, Result
+from kgbench.core.types import CaseResult, Result
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session import session as session_module
 from kgbench.problem.registry import Registry, load_problem
@@ -128,7 +130,7 @@ def test_json_is_all_that_stdout_carries(tmp_path: Path, session: type[FakeSessi
     data = json.loads(check(kernel(tmp_path), "--json").stdout)
     assert (data["correct"], data["outcome"], data["device"]) == (False, "wrong value", FACTS)
     assert data["guess"] == "perhaps the last row is left out"
-    assert data["first_failure"]["mismatch"]["index"] == [4, 0]
+    assert data["first_failure"]["detail"]["index"] == [4, 0]
     seen = (Evidence("operator", "aten::mm", allowed=False), Evidence("operator", "aten::view"))
     session.answer = staticmethod(
         lambda job: dataclasses.replace(right(job.problem_id), policy="report", evidence=seen)

@@ -13,9 +13,10 @@ from click.testing import Result as CliResult
 
 from kgbench.cli import check as check_module
 from kgbench.cli.main import main
+from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import CaseResult, Generation, Mismatch
+from kgbench.core.types import CaseResult, Generation
 from kgbench.harness.session import session as session_module
 from kgbench.store.encoding import sha256
 from kgbench.store.writer import RunStore

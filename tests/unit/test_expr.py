@@ -14,7 +14,9 @@ import pytest
 
 from kgbench.core.errors import ExpressionError
 from kgbench.problem.expressions import CONSTANTS, ITEMSIZE, Expr, evaluate_reference, reference_names
+from kgbench.problem.file_place import FilePlace
 
+PLACE = FilePlace("file.yaml", 3, "key")
 VARIABLES = {"m": 5, "n": 7, "ta": "T", "pad": 0, "shape": (2, 3, 4), "flag": True, "nothing": None}
 
 
@@ -67,9 +69,10 @@ def test_value(text: str, value: Any) -> None:
 )
 def test_refused_at_parsing(text: str, words: str) -> None:
     with pytest.raises(ExpressionError) as caught:
-        Expr.parse(text, "file.yaml:3: key")
+        Expr.parse(text, PLACE)
     assert words in str(caught.value)
     assert str(caught.value).startswith("file.yaml:3: key: ")
+    assert caught.value.line == 3
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_refused_at_parsing(text: str, words: str) -> None:
 )
 def test_refused_at_evaluation(text: str, words: str) -> None:
     with pytest.raises(ExpressionError) as caught:
-        Expr.parse(text, "file.yaml:3: key").evaluate(VARIABLES)
+        Expr.parse(text, PLACE).evaluate(VARIABLES)
     assert words in str(caught.value)
     assert str(caught.value).startswith(f"file.yaml:3: key: cannot evaluate '{text}': ")
 
@@ -98,8 +101,8 @@ def test_names_are_variables_only() -> None:
 
 
 def test_equality_is_of_texts() -> None:
-    assert Expr.parse("m + 1", "here") == Expr.parse("m + 1", "there")
-    assert hash(Expr.parse("m + 1", "here")) == hash(Expr.parse("m + 1", "there"))
+    assert Expr.parse("m + 1", PLACE) == Expr.parse("m + 1")
+    assert hash(Expr.parse("m + 1", PLACE)) == hash(Expr.parse("m + 1"))
     assert Expr.parse("m+1") != Expr.parse("m + 1")
 
 

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from kgbench.core.details.absence import CodeProblem, NoCode
+from kgbench.core.details.failures import Crash, Deadline, Evidence, Limit, NoEntry, PolicyBroken, Raised
+from kgbench.core.details.outputs import (
+    Attribute,
+    Dtype,
+    Guard,
+    InputChanged,
+    Shape,
+    StorageOffset,
+    Strides,
+    WrongAttribute,
+)
+from kgbench.core.details.union import DETAILS, Detail
+from kgbench.core.details.values import Mismatch, RootMeanSquare, Statistic, StatisticalTest
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import CaseResult, Mismatch, Result
+from kgbench.core.types import CaseResult, Result
 from kgbench.problem.registry import Registry
+from kgbench.prompts.author import Author
 from kgbench.prompts.feedback import feedback_turn, verdict_words
+from kgbench.prompts.public import public_words
+from tests.unit.made_details import with_secrets
 from tests.unit.made_results import timing
 
 SOFTMAX = Registry().find("aten/softmax")
@@ -19,15 +37,19 @@ WRONG = Mismatch("return", (3, 5), "0.751", "0.7351", "7.351e-07", 0.25, (7351, 
 PEAKS = {"gb_per_s": 1000, "gflop_per_s": {"float32": 20000}}
 
 
-def failed(outcome: Outcome, reason: str = "", mismatch: Mismatch | None = None, log: str = "", **more: Any) -> Result:
+WHERE = Where(Purpose.CALL, "", "fuzz-7351-float32", sizes={"pad": 7351})
+
+
+def failed(outcome: Outcome, detail: Detail | None, log: str = "", where: Where = WHERE, **more: Any) -> Result:
     """Two right cases and one that is not, each with variables that nobody may be told."""
     right = [CaseResult(f"check-{n}-float32", "", "check", "float32", VARIABLES, Outcome.PASSED) for n in (1, 2)]
-    case = CaseResult("fuzz-7351-float32", "", "fuzz", "float32", VARIABLES, outcome, reason, mismatch)
-    return Result("aten/softmax", "m", 0, outcome, reason, cases=(*right, case), log_tail=log, **more)
+    case = CaseResult(WHERE.case, "", "fuzz", "float32", VARIABLES, outcome, detail=detail, where=where)
+    both = {"detail": detail, "where": where}
+    return Result("aten/softmax", "m", 0, outcome, **both, cases=(*right, case), log_tail=log, **more)
 
 
-def told(wrong: Mismatch) -> str:
-    return verdict_words(SOFTMAX, failed(Outcome.WRONG_VALUE, "", wrong))
+def told(wrong: Detail) -> str:
+    return verdict_words(SOFTMAX, failed(Outcome.WRONG_VALUE, wrong))
 
 
 # --- wrong values ---
@@ -73,48 +95,101 @@ def test_a_guess_names_no_variable_of_a_hidden_call() -> None:
 
 
 def test_together_too_far_off_is_said_so() -> None:
-    words = told(replace(WRONG, got="root mean square error 7.351e-3", wanted="an error of rounding"))
+    words = told(RootMeanSquare("return", 7.351e-3, 7.351e-6, (7351, 97), "float32"))
     assert "all together are further off than by rounding" in words
+    assert "perhaps products or sums are kept in fewer bits" in words
+    assert "735" not in words
 
 
-def test_nothing_of_a_hidden_call_is_told() -> None:
-    """Every secret of these results has 7351 in it: values, limits, sizes, variables, cases."""
-    hidden = "case fuzz-7351-float32 (pad=7351, call=((T([7351, 97], f32), -1), {})): "
-    results = [
-        failed(Outcome.WRONG_VALUE, hidden + "return[3, 5]: got 0.751, wanted 0.7351, limit 7.351e-07", WRONG),
-        failed(Outcome.WRONG_VALUE, hidden + "self: the values vary too much (variance: 7351, limit 7351, 9 samples)"),
-        failed(
-            Outcome.WRONG_VALUE,
-            "in a timed window of " + hidden + "return[1]: got 7351, which cannot come out there; x",
-        ),
-        failed(Outcome.WRONG_VALUE, hidden + "returned 7351, 7352 is right"),
-        failed(Outcome.WRONG_SHAPE, hidden + "returned shape [97, 7351], [7351, 97] is right"),
-        failed(Outcome.WRONG_SHAPE, hidden + "returned strides [1, 7351], [7351, 1] are right"),
-        failed(Outcome.INPUT_CHANGED, hidden + "changed input 'self' at storage element 7351 (1 of 7351 elements)"),
-        failed(Outcome.TIMEOUT, hidden + "no answer within 10 s", log="[0.7351]\n"),
-        failed(Outcome.REJECTED, hidden + "returned dict, a plain torch.Tensor is promised", log="0.7351\n"),
-        failed(Outcome.OUT_OF_MEMORY, hidden + "host memory limit exceeded", log="0.7351\n"),
-    ]
-    for result in results:
-        words = feedback_turn(SOFTMAX, "", result)
-        assert "735" not in words, (result.reason, words)
-        assert str(result.outcome) in words
+def test_no_place_in_a_hidden_call_is_told_that_says_how_large_it_is() -> None:
+    words = told(replace(WRONG, index=(7350, 0), wrong_share=1 / 7351))
+    assert "at index [over 31, 0]" in words
+    assert "perhaps the last row is left out" in words
+    assert "perhaps the last tile of rows is left out" in told(replace(WRONG, index=(7296, 0), wrong_share=55 / 7351))
+    assert "735" not in words
+
+
+OUTCOME_OF: dict[type, Outcome] = {
+    Shape: Outcome.WRONG_SHAPE, Strides: Outcome.WRONG_SHAPE, StorageOffset: Outcome.WRONG_SHAPE,
+    Dtype: Outcome.WRONG_DTYPE, Guard: Outcome.INPUT_CHANGED, InputChanged: Outcome.INPUT_CHANGED,
+    Raised: Outcome.RUNTIME_ERROR, Crash: Outcome.CRASHED, Deadline: Outcome.TIMEOUT, NoCode: Outcome.NO_CODE,
+}  # fmt: skip
+
+
+def is_silent(said: Result) -> bool:
+    words = feedback_turn(SOFTMAX, "", said)
+    assert str(said.outcome) in words
+    return "735" not in words and "secret" not in words
+
+
+@pytest.mark.parametrize("name", DETAILS)
+def test_nothing_of_a_hidden_call_is_told(name: str) -> None:
+    """Every field of every type holds a secret: sizes, values, limits, names, texts."""
+    where = Where(Purpose.CALL, "secret7351", "fuzz-7351", 7351, sizes={"secret7351": 7351})
+    outcome = OUTCOME_OF.get(DETAILS[name], Outcome.WRONG_VALUE)
+    for detail in with_secrets(DETAILS[name]):
+        result = failed(outcome, detail, log="[0.7351]\n", where=where)
+        for said in (result, replace(result, cases=()), replace(result, outcome=Outcome.REJECTED)):
+            assert is_silent(said), (detail, feedback_turn(SOFTMAX, "", said))
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+def test_nothing_of_a_hidden_calls_place_is_told(purpose: Purpose) -> None:
+    where = Where(purpose, "secret7351", "fuzz-7351", 7351, sizes={"secret7351": 7351})
+    for repeated in (False, True):
+        assert is_silent(failed(Outcome.WRONG_VALUE, WRONG, where=replace(where, repeated=repeated)))
+
+
+def test_a_type_without_public_facts_tells_its_outcome_alone() -> None:
+    @dataclass(frozen=True)
+    class Unlisted:
+        size: int = 7351
+
+    assert public_words(Unlisted(), Author(SOFTMAX, "")) == []  # type: ignore[arg-type]
+    result = replace(failed(Outcome.REJECTED, None), reason="returned shape [7351, 97]")
+    words = verdict_words(SOFTMAX, result)
+    assert "it broke the rules of the calling convention" in words
+    assert "735" not in words
 
 
 def test_what_is_harmless_is_told() -> None:
-    hidden = "case fuzz-1-float32: "
-    said = {
-        "self: the values vary too much (variance: 3, limit 2, 9 samples)": "self: the values vary too much",
-        "returned dict, a plain torch.Tensor is promised": "returned dict, a plain torch.Tensor is promised",
-        "no answer within 10 s": "no answer within 10 s",
+    said: dict[Detail, str] = {
+        Statistic("self", StatisticalTest.VARIANCE, 7351.0, 2.0, 9, high=True): "`self`: the values vary too much",
+        WrongAttribute("return", Attribute.TYPE, "dict", "a plain torch.Tensor"): "What: returned dict, a plain torch",
+        Dtype("return", "float64", "float32"): "What: the result is float64, float32 is right",
+        Deadline(Limit.ANSWER, 10.0): "What: it gave no answer in time",
+        Shape("return", (97, 5, 1), (97, 5)): "What: the result has 3 dimensions, 2 are right",
+        Guard("self", behind=True, distance=4): "What: wrote behind the end of `self`",
+        NoEntry("softmax_int", ("softmax",)): "What: the file defines no function `softmax_int`",
+        PolicyBroken(Evidence("operator", "aten::_softmax", why="7351")): "an operator of PyTorch did work",
     }
-    for (reason, words), outcome in zip(
-        said.items(), (Outcome.WRONG_VALUE, Outcome.REJECTED, Outcome.TIMEOUT), strict=True
-    ):
-        assert f"What: {words}" in verdict_words(SOFTMAX, failed(outcome, hidden + reason))
-    shape = verdict_words(SOFTMAX, failed(Outcome.WRONG_SHAPE, hidden + "returned shape [97, 5], [5, 97] is right"))
+    for detail, words in said.items():
+        assert words in verdict_words(SOFTMAX, failed(Outcome.REJECTED, detail)), detail
+    shape = verdict_words(SOFTMAX, failed(Outcome.WRONG_SHAPE, Shape("return", (97, 5), (5, 97))))
     assert "its size is wrong in dimension 0, 1" in shape
     assert "perhaps the result is transposed" in shape
+
+
+def test_names_are_told_that_the_author_has_written() -> None:
+    code = "import liger_kernel\ntorch.mm(a, b)\nclass Lazy(torch.Tensor): pass\n"
+    told_of = {
+        PolicyBroken(Evidence("operator", "aten::mm", where="case 7351", why="7351")): "aten::mm",
+        PolicyBroken(Evidence("package", "liger_kernel.size7351")): "liger_kernel",
+        WrongAttribute("return", Attribute.TYPE, "Lazy", "a plain torch.Tensor"): "returned Lazy",
+    }
+    for detail, name in told_of.items():
+        words = verdict_words(SOFTMAX, failed(Outcome.REJECTED, detail), code=code)
+        assert name in words
+        assert "735" not in words
+    assert "Lazy" not in verdict_words(SOFTMAX, failed(Outcome.REJECTED, detail))
+
+
+def test_the_sort_of_call_is_told() -> None:
+    again = replace(WHERE, purpose=Purpose.AGAIN, number=7351)
+    assert "its first calls were right" in verdict_words(SOFTMAX, failed(Outcome.WRONG_VALUE, WRONG, where=again))
+    assert "the same input was right just before" in verdict_words(
+        SOFTMAX, failed(Outcome.WRONG_VALUE, WRONG, where=replace(again, repeated=True))
+    )
 
 
 # --- messages of compilers and interpreters ---
@@ -137,8 +212,12 @@ BEGIN = """Traceback (most recent call last):
 """
 
 
-def raised(log: str, reason: str = "case fuzz-7351-float32: X: 7351", outcome: Outcome = Outcome.RUNTIME_ERROR) -> str:
-    return feedback_turn(SOFTMAX, CODE, failed(outcome, reason, log=log))
+def raised(log: str, outcome: Outcome = Outcome.RUNTIME_ERROR) -> str:
+    return feedback_turn(SOFTMAX, CODE, failed(outcome, Raised("X", "7351"), log))
+
+
+def imported(log: str, outcome: Outcome) -> str:
+    return feedback_turn(SOFTMAX, CODE, failed(outcome, Raised("X", ""), log, Where(Purpose.IMPORT)))
 
 
 def test_an_exceptions_words_are_told_without_paths_and_frames_of_ours() -> None:
@@ -182,7 +261,7 @@ def test_sizes_that_a_library_names_stay() -> None:
 
 def test_a_compilers_message_at_import_is_told_as_it_is() -> None:
     log = BEGIN + "RuntimeError: Error building extension 'dot': error: identifier \"x\" is undefined at 3.5\n"
-    words = raised(log, "import: RuntimeError: Error building", Outcome.RUNTIME_ERROR)
+    words = imported(log, Outcome.RUNTIME_ERROR)
     assert "Error building extension 'dot': error: identifier \"x\" is undefined at 3.5" in words
 
 
@@ -190,20 +269,20 @@ def test_of_a_crash_the_place_is_told_and_nothing_printed() -> None:
     log = "0.7351\nFatal Python error: Segmentation fault\n\nCurrent thread 0x7351 (most recent call first):\n" + (
         '  File "/tmp/w/kernel.py", line 4 in softmax_int\n  File "/opt/kgbench/harness/worker.py", line 1 in _called\n'
     )
-    words = raised(log, "case check-1: killed by SIGSEGV", Outcome.CRASHED)
+    words = feedback_turn(SOFTMAX, CODE, failed(Outcome.CRASHED, Crash("SIGSEGV"), log))
     assert 'Fatal Python error: Segmentation fault\n  File "kernel.py", line 4 in softmax_int' in words
     assert "735" not in words
     assert "worker" not in words
 
 
 def test_a_long_log_is_cut_at_its_begin() -> None:
-    words = raised("x\n" * 5000 + "SyntaxError: the end\n", "import: SyntaxError: the end", Outcome.COMPILE_ERROR)
+    words = imported("x\n" * 5000 + "SyntaxError: the end\n", Outcome.COMPILE_ERROR)
     assert "SyntaxError: the end" in words
     assert len(words) < 4000
 
 
 def test_a_reply_without_code_is_told_why() -> None:
-    result = Result("aten/softmax", "m", 0, Outcome.NO_CODE, "the reply has no code block")
+    result = Result("aten/softmax", "m", 0, Outcome.NO_CODE, detail=NoCode(CodeProblem.NO_BLOCK, "7351"))
     words = feedback_turn(SOFTMAX, "", result)
     assert "no code block" in words
     assert "exactly one fenced ```python block" in words
@@ -251,6 +330,6 @@ def test_beside_a_fallback_it_is_called_so() -> None:
 
 def test_a_failure_in_a_timed_call_names_the_call() -> None:
     """Timed calls are no secret: the prompt has them."""
-    case = replace(right(1.0).cases[0], outcome=Outcome.WRONG_VALUE, mismatch=WRONG, timing=None)
+    case = replace(right(1.0).cases[0], outcome=Outcome.WRONG_VALUE, detail=WRONG, timing=None)
     result = Result("aten/softmax", "m", 0, Outcome.WRONG_VALUE, cases=(case,), preset="gpu140")
     assert "in the timed call `softmax_int(self=float32[4096, 4096], dim=-1)`" in verdict_words(SOFTMAX, result)

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from kgbench.cli.asking import asked_provider
+from kgbench.core.details.absence import CodeProblem
+from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import CaseResult, Key, Mismatch, Result
+from kgbench.core.types import CaseResult, Key, Result
 from kgbench.llm import prices
 from kgbench.llm.conversation import NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
 from kgbench.llm.prices import Price
@@ -113,11 +115,11 @@ def kernel(question: Question) -> str:
 def wrong(work: Work) -> Result:
     candidate = work.candidate
     mismatch = Mismatch("result", (3,), "1.25", "7.625", "0.001", 0.5, (8,), "float32")
-    case = CaseResult("check-0", "", "check", "float32", {"n": 8}, Outcome.WRONG_VALUE, mismatch=mismatch)
+    case = CaseResult("check-0", "", "check", "float32", {"n": 8}, Outcome.WRONG_VALUE, detail=mismatch)
     outcome = candidate.outcome or Outcome.WRONG_VALUE
     return Result(
-        work.problem.id, candidate.model, candidate.sample, outcome, candidate.reason, cases=(case,),
-        round=candidate.round,
+        work.problem.id, candidate.model, candidate.sample, outcome, cases=() if candidate.outcome else (case,),
+        round=candidate.round, detail=candidate.detail,
     )  # fmt: skip
 
 
@@ -180,14 +182,14 @@ def test_a_reply_without_code_is_an_outcome_and_its_text_is_kept(
 
 def test_a_cut_off_reply_says_which_limit_cut_it(problems: tuple[Problem, ...]) -> None:
     reply = Reply("Let me think about", "m", stop=Stop.MAX_TOKENS)
-    code, why = kernel_of(problems[0], reply, Sampling(max_tokens=512))
-    assert code is None
-    assert "512 tokens (--max-tokens)" in why
+    found = kernel_of(problems[0], reply, Sampling(max_tokens=512))
+    assert (found.code, found.problem) == (None, CodeProblem.CUT_OFF)
+    assert "512 tokens (--max-tokens)" in found.why
 
 
 def test_the_file_that_an_agent_wrote_comes_before_its_text(problems: tuple[Problem, ...]) -> None:
     reply = Reply(KERNEL.format(name="other"), "m", code="def mine(): pass\n")
-    assert kernel_of(problems[0], reply, Sampling())[0] == "def mine(): pass\n"
+    assert kernel_of(problems[0], reply, Sampling()).code == "def mine(): pass\n"
 
 
 def test_a_reply_that_does_not_come_ends_nothing_and_is_asked_again(

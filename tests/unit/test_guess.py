@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from kgbench.core.details.failures import Raised
+from kgbench.core.details.outputs import Shape, Strides
+from kgbench.core.details.union import Detail
+from kgbench.core.details.values import Mismatch, RootMeanSquare
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import CaseResult, Mismatch
+from kgbench.core.types import CaseResult
 from kgbench.prompts.guess import guess
 
 
@@ -17,8 +21,8 @@ def mismatch(index: tuple[int, ...], shape: tuple[int, ...], count: int, **more:
     return Mismatch(index=index, shape=shape, wrong_share=count / math.prod(shape), **fields)
 
 
-def failing(wrong: Mismatch | None, outcome: Outcome = Outcome.WRONG_VALUE, reason: str = "", **variables: Any) -> Any:
-    return CaseResult("check-9-float32", "", "check", "float32", variables, outcome, reason, wrong)
+def failing(wrong: Detail | None, outcome: Outcome = Outcome.WRONG_VALUE, **variables: Any) -> CaseResult:
+    return CaseResult("check-9-float32", "", "check", "float32", variables, outcome, detail=wrong)
 
 
 def passed(**variables: Any) -> CaseResult:
@@ -45,11 +49,11 @@ WHOLE = mismatch((0, 0), (4, 5), 20)
         (mismatch((2, 0), (4, 4), 1, got="0", wanted="nan"), "NaN is right here"),
         (mismatch((2, 0), (4, 4), 1, got="inf", wanted="7e37"), "overflows"),
         (mismatch((0, 0), (4, 4), 16, got="-4.28039", wanted="-4.28046"), "off by only 0.0016 %: perhaps something"),
-        (mismatch((), (4, 4), 16, got="root mean square error 1e-05", wanted="an error of rounding"), "each element"),
+        (RootMeanSquare("return", 1e-05, 1e-06, (4, 4), "float32"), "each element"),
         (mismatch((0, 0), (4, 4), 16, got="0"), "exactly 0"),
     ],
 )
-def test_first_wrong_element_tells(wrong: Mismatch, words: str) -> None:
+def test_first_wrong_element_tells(wrong: Detail, words: str) -> None:
     assert words in str(guess(failing(wrong), [], {"out": "write"}))
 
 
@@ -93,16 +97,26 @@ def test_the_one_thing_that_is_new_is_named_once_enough_is_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "words"),
+    ("detail", "words"),
     [
-        ("returned shape [4, 3], [3, 4] is right", "perhaps the result is transposed"),
-        ("returned shape [4, 4], [3, 4] is right", None),
-        ("returned strides [1, 4], [4, 1] are right", None),
+        (Shape("return", (4, 3), (3, 4)), "perhaps the result is transposed"),
+        (Shape("return", (4, 4), (3, 4)), None),
+        (Shape("return", (4, 4), (4, 4)), None),
+        (Shape("return", None, (3, 4)), None),
+        (Strides("return", (1, 4), (4, 1)), None),
     ],
 )
-def test_wrong_shape_may_be_the_transposed_one(reason: str, words: str | None) -> None:
-    assert guess(failing(None, Outcome.WRONG_SHAPE, reason), [], {}) == words
+def test_wrong_shape_may_be_the_transposed_one(detail: Detail, words: str | None) -> None:
+    assert guess(failing(detail, Outcome.WRONG_SHAPE), [], {}) == words
+
+
+def test_of_a_hidden_call_no_place_is_said() -> None:
+    tile = failing(mismatch((32, 0), (37, 29), 140))
+    assert guess(tile, [], {}) == "perhaps the last tile, rows from 32 on, is left out"
+    assert guess(tile, [], {}, hidden=True) == "perhaps the last tile of rows is left out"
+    deep = failing(mismatch((0, 0, 31), (2, 3, 40), 54))
+    assert guess(deep, [], {}, hidden=True) == "perhaps the last tile of dimension 2 is left out"
 
 
 def test_what_did_not_compute_is_not_guessed_about() -> None:
-    assert guess(failing(None, Outcome.RUNTIME_ERROR, "ValueError: no"), [], {}) is None
+    assert guess(failing(Raised("ValueError", "no"), Outcome.RUNTIME_ERROR), [], {}) is None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.details.sentences import words_of
 from kgbench.core.paths import examples_dir
 from kgbench.harness.machine.environment import environment
 from kgbench.harness.machine.languages import EXTENSIONS, Machine, deadlines_for, lacking, machine_of, uses_of
@@ -66,6 +67,11 @@ def test_cuda_sources_are_found(call: str, mentioned: bool, needed: bool) -> Non
     assert ("cuda_sources" in found.mentioned, "cuda_sources" in found.needed) == (mentioned, needed)
 
 
+def words_of_lacking(source: str, machine: Machine) -> str:
+    found = lacking(source, machine)
+    return "" if found is None else words_of(found)
+
+
 @pytest.mark.parametrize(
     ("language", "machine", "words"),
     [
@@ -91,13 +97,12 @@ def test_cuda_sources_are_found(call: str, mentioned: bool, needed: bool) -> Non
     ],
 )
 def test_what_an_example_lacks(language: str, machine: Machine, words: str) -> None:
-    assert lacking(example(language), machine) == words
+    assert words_of_lacking(example(language), machine) == words
 
 
 def test_cuda_alone_needs_a_gpu() -> None:
-    assert (
-        lacking(f"{INLINE}{CUDA_TEXT}load_inline('k', '', CODE)", CPU) == "needs a GPU, on which its cuda_sources run"
-    )
+    found = words_of_lacking(f"{INLINE}{CUDA_TEXT}load_inline('k', '', CODE)", CPU)
+    assert found == "needs a GPU, on which its cuda_sources run"
 
 
 def test_building_an_extension_has_a_deadline_of_its_own() -> None:

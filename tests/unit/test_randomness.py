@@ -11,6 +11,8 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from benchmarks.false_alarms import OPERATORS, largest_shares  # noqa: E402
 from kgbench.baselines.expected import Expected, Follows, Sampled  # noqa: E402
 from kgbench.baselines.references import random as laws  # noqa: E402
+from kgbench.core.details.sentences import words_of  # noqa: E402
+from kgbench.core.details.values import StatisticalTest  # noqa: E402
 from kgbench.harness.verdict.random.battery import Numbers, codes_of, first_failure, scores, surprise  # noqa: E402
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits  # noqa: E402
 
@@ -59,7 +61,7 @@ def test_a_slope_rounded_twice_in_16_bits_passes(dtype: torch.dtype) -> None:
     torch.manual_seed(1)
     got = (torch.rand(1 << 20).to(dtype).double() * (1 / 3 - 0.125) + 0.125).to(dtype)
     assert bool(slope.possible(got).all())
-    assert first_failure(numbers_of(slope, got, referee())) == ""
+    assert first_failure("self", numbers_of(slope, got, referee())) is None
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -73,7 +75,7 @@ def test_references_draw_what_they_expect(dtype: torch.dtype) -> None:
     ):
         got = sampled.draw(dtype, torch.Generator().manual_seed(8))
         assert bool(sampled.possible(got).all())
-        assert first_failure(numbers_of(sampled, got, referee())) == ""
+        assert first_failure("self", numbers_of(sampled, got, referee())) is None
 
 
 # --- bad generators ---
@@ -108,14 +110,16 @@ def test_bad_generators_fail(name: str) -> None:
     bad = numbers(spoil(units()))
     failed = [each for each, score in scores(bad).items() if not score.share <= 1]
     assert test in failed
-    assert first_failure(bad)
+    assert first_failure("self", bad) is not None
 
 
 def test_16_bit_seeds_fail_once_two_blocks_have_the_same() -> None:
     seeds = torch.randint(1 << 12, (200,), generator=torch.Generator().manual_seed(1)).tolist()
     blocks = torch.cat([units(seed, 256) for seed in seeds])
     assert len(set(seeds)) < len(seeds)
-    assert "each begin the same 8 values" in first_failure(numbers(blocks))
+    found = first_failure("self", numbers(blocks))
+    assert found is not None
+    assert "each begin the same 8 values" in words_of(found)
 
 
 def test_bernoulli_blocks_that_come_again_fail() -> None:
@@ -259,5 +263,7 @@ def test_of_many_elements_stretches_are_taken_that_hold_the_first_and_the_last()
 def test_outputs_are_joined_so_that_one_repeating_another_is_seen() -> None:
     part = numbers(units())
     other = numbers(units(2))
-    assert first_failure(joined([part, other])) == ""
-    assert "each begin the same" in first_failure(joined([part, other, part]))
+    assert first_failure("self", joined([part, other])) is None
+    found = first_failure("self", joined([part, other, part]))
+    assert found is not None
+    assert found.test is StatisticalTest.REPEATS

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from kgbench.core.details.values import Mismatch
 from kgbench.core.figures import ratio_text
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import plain
-from kgbench.core.types import CaseResult, Library, Mismatch, Result
+from kgbench.core.types import CaseResult, Library, Result
 from kgbench.evaluation.progress import Tallies, display, finished_line
 from kgbench.reports.json_data import as_json
 from kgbench.reports.model import report_of
@@ -292,7 +293,7 @@ def test_json_is_strict_and_whole() -> None:
     assert data["run"]["device"]["name"] == "NVIDIA H200"
     assert data["scores"][0]["problems"] == 1
     assert data["scores"][0]["subset"] is True
-    assert data["results"][0]["first_failure"]["mismatch"]["index"] == [0, 3]
+    assert data["results"][0]["first_failure"]["detail"]["index"] == [0, 3]
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(0.834, "0.83"), (1.0, "1.00"), (0.0021, "0.0021"), (100.0, "100.00")])

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import CaseResult, Generation, Library, Mismatch, Result, Timing, Window
+from kgbench.core.types import CaseResult, Generation, Library, Result, Timing, Window
 from kgbench.store.encoding import json_text, sha256
 from kgbench.store.errors import StoreError, WriteError
 from kgbench.store.find import find_run

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.text import told
 from kgbench.harness.wire.protocol import Message
 from kgbench.harness.workers.handle import WorkerFailed
@@ -88,9 +89,9 @@ def watching(side: Side, kernels: bool, places: bool = True) -> Iterator[Seen]:
     ``places``: so is what copies their outputs.
     """
     seen = Seen()
-    side.handle.request(_observe(kernels, places), WAIT_S, "observing")
+    side.handle.request(_observe(kernels, places), WAIT_S, Where(Purpose.OBSERVED))
     yield seen
-    told = Seen.from_reply(side.handle.request({"op": "observed"}, WAIT_S, "observing"))
+    told = Seen.from_reply(side.handle.request({"op": "observed"}, WAIT_S, Where(Purpose.OBSERVED)))
     seen.__dict__.update(told.__dict__)
 
 
@@ -98,7 +99,7 @@ def tracer_works(start: Callable[[], Worker], kernels: bool) -> bool:
     """Whether a fresh worker's observer sees anything. ``start`` starts one. Raises HarnessFailed."""
     worker = start()
     try:
-        return worker.handle.request(_observe(kernels, False), WAIT_S, "observing").get("works") is True
+        return worker.handle.request(_observe(kernels, False), WAIT_S, Where(Purpose.OBSERVED)).get("works") is True
     except WorkerFailed:
         return False
     finally:

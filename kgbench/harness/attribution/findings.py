@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from kgbench.core.details.failures import Evidence
 from kgbench.core.kinds import Kind
-from kgbench.core.types import Evidence
 from kgbench.harness.attribution.account import Seen
 from kgbench.policy.own_kernels import OwnKernels
 from kgbench.policy.rules import allowed, family, group_of, module_rule, own_operators, whose_kernel

@@ -17,8 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from kgbench.core.details.failures import Evidence
 from kgbench.core.kinds import Phase
-from kgbench.core.types import Evidence, Timing
+from kgbench.core.types import Timing
 from kgbench.harness.attribution import built, libraries, text_pages
 from kgbench.harness.attribution.account import Seen, watching
 from kgbench.harness.attribution.findings import Findings

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kgbench.core.types import Evidence
+from kgbench.core.details.failures import Evidence
 from kgbench.harness.attribution.account import Seen
 from kgbench.policy.tables import CODE
 

@@ -21,6 +21,7 @@ from typing import Final, NoReturn
 
 import torch
 
+from kgbench.core.details.where import Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.types import Timing
 from kgbench.harness.clock.case import Budget, CaseTiming, Measured
@@ -135,9 +136,9 @@ class Bench:
         self.windows.settle("candidate")
         run.kept.fail_unless_passed(self.judge.conclude())
 
-    def end_who_stays_busy(self, what: str) -> NoReturn:
+    def end_who_stays_busy(self, where: Where) -> NoReturn:
         """After DeviceBusy: end the candidate to see whether it was its doing. Raises WorkerFailed, HarnessFailed."""
-        self.device.end_who_stays_busy(self.windows.candidate, what)
+        self.device.end_who_stays_busy(self.windows.candidate, where)
 
     def release(self) -> None:
         """Give back the memory that only timing needs."""

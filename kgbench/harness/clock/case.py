@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import torch
 
+from kgbench.core.details.failures import Deadline, Limit
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
+from kgbench.core.verdicts import PASSED
 from kgbench.harness.clock.estimate import (
     Pair,
     enough,
@@ -30,7 +33,6 @@ from kgbench.harness.clock.window import OverheadWindow, ProbeWindow, TimedWindo
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
 from kgbench.harness.machine import trace
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.verdict.verdicts import PASSED
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.problem.cases import Case
 
@@ -182,16 +184,17 @@ class CaseTiming:
         self.windows.outputs.make_room(stride * calls)
         call = self.judge.messages.message(self.layout.first, name in self.references)
         request = {"op": "prepare", "call": call, "calls": calls, "stride": stride}
-        side.handle.request(request, self.budget.window_deadline_s, f"case {self.case.id}, preparing")
+        where = Where(Purpose.PREPARING, self.case.overload, self.case.id)
+        side.handle.request(request, self.budget.window_deadline_s, where)
         self._prepared[name] = calls
 
     def _run(self, plan: OverheadWindow | TimedWindow, meanwhile: Callable[[], None] = lambda: None) -> Window:
-        what = f"case {self.case.id}, timing"
+        where = Where(Purpose.TIMING, self.case.overload, self.case.id)
         if self.windows.turns.now() > self.deadline:
             candidate = self.windows.candidate
             candidate.kill("deadline")
-            raise WorkerFailed(candidate, Outcome.TIMEOUT, f"{what}: the whole evaluation took too long", "")
-        return self.windows.run(plan, what, meanwhile)
+            raise WorkerFailed(candidate, Outcome.TIMEOUT, Deadline(Limit.EVALUATION), where)
+        return self.windows.run(plan, where, meanwhile)
 
     def _timed_window(
         self, name: str, inputs: WindowInputs, kind: str, queued: bool, meanwhile: Callable[[], None] = lambda: None
@@ -335,8 +338,7 @@ class CaseTiming:
                 continue
             verdict = self.judge.judge(call, secured)
             if verdict is not PASSED and not self._library_fails_too(call):
-                words = f"its inputs were taken away when it said that its calls were done: {verdict.reason}"
-                self.kept.fail_unless_passed(replace(verdict, reason=words))
+                self.kept.fail_unless_passed(verdict, Purpose.PROBE)
 
     def _library_fails_too(self, call: PlacedCall) -> bool:
         """Whether that may be the values' doing, which are for smaller sizes: more of a sum may overflow on its way."""

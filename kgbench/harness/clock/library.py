@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kgbench.baselines.named import where_to_look
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Library
-from kgbench.harness.machine.settings import LIBRARY_FAILED
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
@@ -73,7 +73,7 @@ class LibrarySide:
         self.drop()
         advice = crash_advice(failure, self._problem_id, self._targets)
         self._problem_id = ""
-        return Library("", f"{LIBRARY_FAILED}: {failure.outcome}: {failure.reason}{advice}")
+        return Library("", f"the library failed: {failure.outcome}: {failure.reason}{advice}", failed=True)
 
     def drop(self) -> None:
         """End its worker."""
@@ -91,7 +91,7 @@ class LibrarySide:
         self._worker.side.warm.clear()
         request = {"op": "load", "targets": targets}
         try:
-            reply = self._worker.handle.request(request, self._import_s, "loading the library")
+            reply = self._worker.handle.request(request, self._import_s, Where(Purpose.LIBRARY))
         except WorkerFailed as failure:
             self.drop()
             return failure.reason + crash_advice(failure, self._problem_id, targets)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import torch
 
+from kgbench.core.details.where import Purpose, Where
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.clock.window_inputs import WindowInputs
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 
@@ -80,11 +81,10 @@ class KeptCalls:
     verified: int = 0
     """How many were judged."""
 
-    def fail_unless_passed(self, verdict: Verdict) -> None:
+    def fail_unless_passed(self, verdict: Verdict, purpose: Purpose = Purpose.WINDOW) -> None:
         """Raises BenchFailed where something was wrong."""
         if verdict is not PASSED:
-            reason = f"in a timed window of case {self.case.id}: {verdict.reason}"
-            raise BenchFailed(Verdict(verdict.outcome, reason, verdict.mismatch))
+            raise BenchFailed(replace(verdict, where=Where(purpose, self.case.overload, self.case.id)))
 
 
 class OutputChecks:

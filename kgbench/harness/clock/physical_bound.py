@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kgbench.core.details.failures import PhysicalBound
 from kgbench.core.types import Timing
 
 MARGIN: Final = 0.15
@@ -51,8 +52,8 @@ class Work:
     """Values among the inputs decide what of the others is read."""
 
 
-def impossible(work: Work, timing: Timing, peaks: Mapping[str, Any]) -> str:
-    """Words with the numbers where a candidate's time is below the floor; empty where it can be true."""
+def impossible(work: Work, timing: Timing, peaks: Mapping[str, Any]) -> PhysicalBound | None:
+    """The bound that a candidate's time is below; None where it can be true."""
     timed = [w.calls for w in timing.windows if w.kind == "window" and w.side == "candidate"]
     calls = 1 if timing.scored_by == "single" else max(timed, default=1)
     longest_us = timing.candidate_us + CLOCK_US / calls
@@ -61,20 +62,12 @@ def impossible(work: Work, timing: Timing, peaks: Mapping[str, Any]) -> str:
     gb_per_s = max(measured, moved / timing.library_us * 1e-3)
     margin = MARGIN_BY_INDEX if work.by_index else MARGIN
     if longest_us < (1 - margin) * moved / gb_per_s * 1e-3:
-        reached = moved / timing.candidate_us * 1e-3
-        return (
-            f"{timing.candidate_us:.3g} µs for at least {_bytes(moved)}: {_rate(reached)}B/s, and the device moves "
-            f"{_rate(gb_per_s)}B/s at most; {margin:.0%} are allowed on top"
-        )
+        return PhysicalBound(timing.candidate_us, moved, gb_per_s * 1e9, margin=margin)
     known = _gflop_per_s(work.dtypes, peaks["gflop_per_s"])
     fastest = max(known, work.flops / timing.library_us * 1e-3)
     if known and longest_us < (1 - ARITHMETIC_MARGIN) * work.flops / fastest * 1e-3:
-        reached = work.flops / timing.candidate_us * 1e-3
-        return (
-            f"{timing.candidate_us:.3g} µs for {work.flops:.3g} operations: {_rate(reached)}FLOP/s, and the device "
-            f"does {_rate(fastest)}FLOP/s at most in {' or '.join(work.dtypes)}; twice that is allowed"
-        )
-    return ""
+        return PhysicalBound(timing.candidate_us, work.flops, fastest * 1e9, work.dtypes, ARITHMETIC_MARGIN)
+    return None
 
 
 def _gflop_per_s(dtypes: Sequence[str], measured: Mapping[str, Any]) -> float:
@@ -87,11 +80,3 @@ def _gflop_per_s(dtypes: Sequence[str], measured: Mapping[str, Any]) -> float:
         elif name not in WIDE_INTEGERS:
             rates.append(half if name in ("float16", "bfloat16") else NARROW * half)
     return max(rates)
-
-
-def _bytes(count: float) -> str:
-    return f"{count / 1e6:.3g} MB" if count >= 1e5 else f"{count / 1e3:.3g} kB"
-
-
-def _rate(giga: float) -> str:
-    return f"{giga / 1e3:.3g} T" if giga >= 1e3 else f"{giga:.3g} G"

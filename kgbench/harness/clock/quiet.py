@@ -10,10 +10,14 @@ from typing import Final, NoReturn
 
 import torch
 
+from kgbench.core.details.absence import Fault
+from kgbench.core.details.failures import Breach, RuleBroken
+from kgbench.core.details.sentences import place
+from kgbench.core.details.where import Where
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Disturbed, Turns
-from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed, WorkerHandle
+from kgbench.harness.workers.handle import Unmeasured, WorkerFailed, WorkerHandle
 
 FLUSH_BYTES: Final = 256 << 20
 """Bytes written to push everything out of a GPU's cache."""
@@ -31,9 +35,6 @@ LEFT_DEADLINE_S: Final = 5.0
 
 class DeviceBusy(Exception):
     """Somebody works on the device although everybody stands still: nothing can be timed now."""
-
-    def __init__(self) -> None:
-        super().__init__(STAYS_BUSY)
 
 
 class Freezer:
@@ -101,17 +102,18 @@ class QuietDevice:
             self.is_quiet()
             yield
 
-    def end_who_stays_busy(self, candidate: WorkerHandle, what: str) -> NoReturn:
+    def end_who_stays_busy(self, candidate: WorkerHandle, where: Where) -> NoReturn:
         """The device was never quiet: is that the candidate's doing? Its worker is killed to see.
 
-        Raises WorkerFailed where the device is quiet without it, HarnessFailed where somebody else keeps it busy.
+        Raises WorkerFailed where the device is quiet without it, Unmeasured where somebody else keeps it busy.
         """
         with self.turns.turn():
             candidate.kill("rejected")
             if self.is_quiet(LEFT_DEADLINE_S):
-                words = f"{what}: {STAYS_BUSY}, and is quiet once this one has ended"
-                raise WorkerFailed(candidate, Outcome.REJECTED, words, candidate.log_tail)
-        raise HarnessFailed(f"{what}: {DeviceBusy()}; end what else uses the GPU, or take another by --device cuda:N")
+                kept_busy = RuleBroken(Breach.BUSY_DEVICE)
+                raise WorkerFailed(candidate, Outcome.REJECTED, kept_busy, where, candidate.log_tail)
+        advice = "end what else uses the GPU, or take another by --device cuda:N"
+        raise Unmeasured(Fault.BUSY_DEVICE, f"{place(where)}{STAYS_BUSY}; {advice}")
 
     def release(self) -> None:
         """Give back the memory that flushing needs; ``flush`` then does nothing."""

@@ -12,9 +12,11 @@ import select
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Protocol
 
+from kgbench.core.details.failures import Deadline, Limit, QueueStalled
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
 from kgbench.harness.clock.outputs import SecuredOutputs
@@ -129,7 +131,7 @@ class WindowRunner:
         """It is this referee's turn."""
         self.overhead_us = 0.0
         """What a window costs beside its calls."""
-        self.owed: dict[str, int] = {}
+        self.owed: dict[str, tuple[int, Where]] = {}
         """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
         self.sampler: Sampling | None = None
         """At work from the release of a window to its mark, on the CPU."""
@@ -144,7 +146,7 @@ class WindowRunner:
         return self.sides["candidate"].handle
 
     def run(
-        self, plan: OverheadWindow | TimedWindow, what: str, meanwhile: Callable[[], None] = lambda: None
+        self, plan: OverheadWindow | TimedWindow, where: Where, meanwhile: Callable[[], None] = lambda: None
     ) -> Window:
         """Run one window; its outputs are in ``outputs`` afterwards. Raises WorkerFailed, DeviceBusy.
 
@@ -157,16 +159,16 @@ class WindowRunner:
             self.freezer.freeze(self.candidate)
             if self.timing:
                 self.freezer.await_quiet()
-        self._open(side, clock, plan, what, meanwhile)
+        self._open(side, clock, plan, where, meanwhile)
         if plan.queued:
             # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
             self.freezer.freeze(side.handle)
         if plan.inputs is not None:
             plan.inputs.fill(side)
-        self._flush(plan.side, clock, hostile)
-        done_us, released_ns = self._release(side, clock, what)
+        self._flush(plan.side, clock, hostile, where)
+        done_us, released_ns = self._release(side, clock, where)
         plan.at_done(side, self._frozen)
-        self._spin(side, clock, ControlPage.SECURED, self.turns.now() + self.limit_s, what)
+        self._spin(side, clock, ControlPage.SECURED, self.turns.now() + self.limit_s, where)
         plan.at_secured(side)
         # What runs until all stand still counts; waiting for a processor to stop on is the machine's.
         waited_us = self.freezer.freeze(side.handle)
@@ -179,20 +181,21 @@ class WindowRunner:
         trace.record("window", released_ns, ended_ns, side=plan.side, kind=plan.kind, calls=plan.calls)
         if not hostile:
             self.candidate.check_frozen()
-        self.owed[plan.side] = clock.epoch
+        self.owed[plan.side] = clock.epoch, where
         return Window(plan.side, plan.kind, plan.calls, done_us, secured_us)
 
     def can_queue(self, name: str, inputs: WindowInputs) -> bool:
         """Whether a side can queue these calls without waiting for the device. Raises WorkerFailed."""
-        side, clock, what = self.sides[name], self.clocks[name], "queueing"
+        side, clock, where = self.sides[name], self.clocks[name], inputs.layout.first.where
+        where = replace(where, purpose=Purpose.TIMING)
         self.settle(name)
         inputs.fill(side)
         self.device.flush()
-        self._post(side, clock, TimedWindow(name, inputs, True), what)
-        if not self._queued(side, clock, TRIAL_DEADLINE_S, what):
+        self._post(side, clock, TimedWindow(name, inputs, True), where)
+        if not self._queued(side, clock, TRIAL_DEADLINE_S, where):
             return False
         clock.page.words[ControlPage.RELEASE] = clock.epoch
-        side.handle.reply(clock.epoch, self.limit_s, what)
+        side.handle.reply(clock.epoch, self.limit_s, where)
         return True
 
     @trace.span("settle")
@@ -202,7 +205,8 @@ class WindowRunner:
         if side.handle.is_frozen:
             side.handle.thaw()
         if name in self.owed:
-            side.handle.reply(self.owed.pop(name), self.limit_s, "timing")
+            epoch, where = self.owed.pop(name)
+            side.handle.reply(epoch, self.limit_s, where)
 
     def settle_library(self) -> None:
         """However a turn ended, the library is ready for the next; if it fails here, its next request says so."""
@@ -216,7 +220,7 @@ class WindowRunner:
         yield
         self.candidate.thaw()
 
-    def _flush(self, name: str, clock: Clock, hostile: bool) -> None:
+    def _flush(self, name: str, clock: Clock, hostile: bool, where: Where) -> None:
         """Make the cache cold; before a window of the library's the device must be quiet, too. Raises DeviceBusy."""
         short = self.device.is_short(self.device.flush())
         if hostile or short or not self.timing:
@@ -225,7 +229,7 @@ class WindowRunner:
             self.freezer.await_quiet()
         except DeviceBusy:
             clock.page.words[ControlPage.RELEASE] = clock.epoch
-            self.owed[name] = clock.epoch
+            self.owed[name] = clock.epoch, where
             raise
 
     @trace.span("queue")
@@ -234,46 +238,42 @@ class WindowRunner:
         side: Side,
         clock: Clock,
         plan: OverheadWindow | TimedWindow,
-        what: str,
+        where: Where,
         meanwhile: Callable[[], None],
     ) -> None:
         """Have the worker queue its calls, or wait beside them, until the release. Raises WorkerFailed."""
-        self._post(side, clock, plan, what)
+        self._post(side, clock, plan, where)
         meanwhile()
         if not plan.queued:
-            side.handle.reply(clock.epoch, self.limit_s, what)
+            side.handle.reply(clock.epoch, self.limit_s, where)
             return
         for attempt in range(STALLS):
             if attempt:
-                self._post(side, clock, plan, what)
-            if self._queued(side, clock, QUEUE_DEADLINE_S, what):
+                self._post(side, clock, plan, where)
+            if self._queued(side, clock, QUEUE_DEADLINE_S, where):
                 return
         side.handle.kill("deadline")
-        words = (
-            f"{what}: {STALLS} times a queue of calls waited for the device in the middle; what compiles or loads "
-            "a kernel, allocates past PyTorch's cache or synchronises belongs into the first calls of a shape"
-        )
-        raise WorkerFailed(side.handle, Outcome.TIMEOUT, words, side.handle.log_tail)
+        raise WorkerFailed(side.handle, Outcome.TIMEOUT, QueueStalled(STALLS), where, side.handle.log_tail)
 
-    def _queued(self, side: Side, clock: Clock, deadline_s: float, what: str) -> bool:
+    def _queued(self, side: Side, clock: Clock, deadline_s: float, where: Where) -> bool:
         """Wait until the worker has queued the calls it was asked for. False if it waits for the device in between,
         which waits for the flag: the calls are let go then, and are nobody's time."""
         ready = select.select([side.handle.channel, side.handle.control], [], [], deadline_s)[0]
         if not ready:
             clock.page.words[ControlPage.RELEASE] = clock.epoch
-        side.handle.reply(clock.epoch, self.limit_s, what)
+        side.handle.reply(clock.epoch, self.limit_s, where)
         if not ready:
-            side.handle.reply(clock.epoch, self.limit_s, what)
+            side.handle.reply(clock.epoch, self.limit_s, where)
         return bool(ready)
 
-    def _post(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, what: str) -> None:
+    def _post(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, where: Where) -> None:
         """Ask for a window of calls."""
         clock.epoch += 1
         message: dict[str, Any] = {"op": "window", "id": clock.epoch, "epoch": clock.epoch, "calls": plan.calls}
         message |= {"queued": plan.queued, "overhead": plan.inputs is None}
-        side.handle.post(message, what)
+        side.handle.post(message, where)
 
-    def _release(self, side: Side, clock: Clock, what: str) -> tuple[float, int]:
+    def _release(self, side: Side, clock: Clock, where: Where) -> tuple[float, int]:
         """Let the window run; microseconds to the mark behind its last call, and when it was released."""
         words, epoch = clock.page.words, clock.epoch
         deadline = self.turns.now() + self.limit_s
@@ -281,12 +281,12 @@ class WindowRunner:
             self.sampler.start()
         released_ns = time.perf_counter_ns()
         words[ControlPage.RELEASE] = epoch
-        self._spin(side, clock, ControlPage.DONE, deadline, what)
+        self._spin(side, clock, ControlPage.DONE, deadline, where)
         if self.sampler is not None:
             self.sampler.stop()
         return (time.perf_counter_ns() - released_ns) / 1e3, released_ns
 
-    def _spin(self, side: Side, clock: Clock, word: int, deadline: float, what: str) -> None:
+    def _spin(self, side: Side, clock: Clock, word: int, deadline: float, where: Where) -> None:
         """Wait for a mark; looks up now and then whether the worker has failed instead. Raises WorkerFailed."""
         words, epoch, cuda = clock.page.words, clock.epoch, self.device.cuda
         spins, spins_per_look = 0, SPINS_PER_LOOK["cuda" if cuda else "cpu"]
@@ -299,15 +299,15 @@ class WindowRunner:
                 if self.turns.now() > held_until and side.handle.is_frozen:
                     # A device fault is told by the worker alone, and only when it runs.
                     side.handle.thaw()
-                self._look(side, words, word, epoch, deadline, what)
+                self._look(side, words, word, epoch, deadline, where)
 
-    def _look(self, side: Side, words: Any, word: int, epoch: int, deadline: float, what: str) -> None:
+    def _look(self, side: Side, words: Any, word: int, epoch: int, deadline: float, where: Where) -> None:
         """Raises WorkerFailed where a window takes too long or its worker has failed."""
         if self.turns.now() > deadline:
             side.handle.kill("deadline")
-            reason = f"{what}: window not done within {self.limit_s:g} s"
-            raise WorkerFailed(side.handle, Outcome.TIMEOUT, reason, side.handle.log_tail)
+            late = Deadline(Limit.WINDOW, self.limit_s)
+            raise WorkerFailed(side.handle, Outcome.TIMEOUT, late, where, side.handle.log_tail)
         ready = select.select([side.handle.channel, side.handle.control], [], [], 0)[0]
         if ready and words[word] != epoch:
             # An error frame or the news of its end; either raises.
-            side.handle.reply(epoch, 1.0, what)
+            side.handle.reply(epoch, 1.0, where)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from kgbench.core.details.absence import Lacking, Requirement
 from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine.environment import environment
 from kgbench.harness.machine.settings import Deadlines
@@ -71,25 +72,25 @@ def deadlines_for(source: str | None, deadlines: Deadlines) -> Deadlines:
     )
 
 
-def lacking(source: str, machine: Machine) -> str:
-    """What the candidate cannot do without and this machine lacks, and how to get it; empty when all is here."""
+def lacking(source: str, machine: Machine) -> Lacking | None:
+    """What the candidate cannot do without and this machine lacks; None when all is here."""
     uses = uses_of(source)
     on_gpu = machine.device_kind == DeviceKind.CUDA
     wants_cuda = "cuda_sources" in (uses.mentioned if on_gpu else uses.needed)
-    extra = f"cuda{(machine.cuda or '13').partition('.')[0]}"
     checks = (
-        ("cupy" in uses.needed, on_gpu, "a GPU, on which cupy's kernels run"),
-        ("cupy" in uses.needed, "cupy" in machine.packages, f"cupy: pip install 'kgbench[{extra}]'"),
-        ("triton" in uses.needed, "triton" in machine.packages, "triton: pip install triton"),
-        (EXTENSIONS in uses.needed, machine.compiler, "a C++ compiler: apt install g++"),
-        (EXTENSIONS in uses.needed, machine.headers, "the headers of Python: apt install python3-dev"),
-        (EXTENSIONS in uses.needed, machine.ninja, "ninja: pip install 'kgbench[cpp]'"),
-        (EXTENSIONS in uses.needed, "setuptools" in machine.packages, "setuptools: pip install 'kgbench[cpp]'"),
-        (EXTENSIONS in uses.needed, machine.linkable, "torch in a folder whose path has no space"),
-        (wants_cuda, on_gpu, "a GPU, on which its cuda_sources run"),
-        (wants_cuda and on_gpu, machine.nvcc, f"nvcc: the CUDA toolkit {machine.cuda or ''}, with CUDA_HOME naming it"),
+        ("cupy" in uses.needed, on_gpu, Requirement.GPU_FOR_CUPY),
+        ("cupy" in uses.needed, "cupy" in machine.packages, Requirement.CUPY),
+        ("triton" in uses.needed, "triton" in machine.packages, Requirement.TRITON),
+        (EXTENSIONS in uses.needed, machine.compiler, Requirement.COMPILER),
+        (EXTENSIONS in uses.needed, machine.headers, Requirement.HEADERS),
+        (EXTENSIONS in uses.needed, machine.ninja, Requirement.NINJA),
+        (EXTENSIONS in uses.needed, "setuptools" in machine.packages, Requirement.SETUPTOOLS),
+        (EXTENSIONS in uses.needed, machine.linkable, Requirement.FOLDER_WITHOUT_SPACE),
+        (wants_cuda, on_gpu, Requirement.GPU_FOR_CUDA),
+        (wants_cuda and on_gpu, machine.nvcc, Requirement.NVCC),
     )
-    return "; ".join(f"needs {what}" for needed, had, what in checks if needed and not had)
+    missing = tuple(what for needed, had, what in checks if needed and not had)
+    return Lacking(missing, machine.cuda or "") if missing else None
 
 
 def machine_of(device_kind: DeviceKind, cuda: str | None) -> Machine:

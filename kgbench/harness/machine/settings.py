@@ -24,9 +24,6 @@ CPU_FACTOR: Final = 3.0
 SANDBOX_LEVELS: Final = ("none", "process", "isolated", "full")
 """Levels of what a worker is shut off from, each with all of the one before; docs/sandbox.md."""
 
-LIBRARY_FAILED: Final = "the library failed"
-"""Prefix of the reason why a right candidate has no speed although its problem has a library here."""
-
 
 @dataclass(frozen=True)
 class Deadlines:

@@ -8,14 +8,18 @@ from typing import Final
 
 import torch
 
+from kgbench.core.details.absence import DeviceMemory, NotApplicable
+from kgbench.core.details.failures import Deadline, Limit
+from kgbench.core.details.values import Mismatch, RootMeanSquare
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.core.outcomes import Outcome
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
-from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.cases import BoundCase, Case, bind, case_bytes, choose_preset
@@ -48,7 +52,7 @@ class Checker:
         """Every check, fuzz and bench case of the overload, until one fails; of a suite every call."""
         evaluation, overload = self.evaluation, self.overload
         if words := why_not(evaluation.job.mutant, overload):
-            return Verdict(Outcome.SKIPPED, words)
+            return Verdict(Outcome.SKIPPED, NotApplicable(words))
         kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
         cases = evaluation.defences.cases.all_of(overload, kind, memory_gb, evaluation.seeds.shared("cases"))
         evaluation.preset = evaluation.preset or choose_preset(overload, kind, memory_gb)
@@ -78,20 +82,19 @@ class Checker:
         twice = {0, 1, *[index for index, case in enumerate(again) if case.phase == Phase.BENCH][:1]}
         for number, case in enumerate(again, 1):
             self.report("check", f"{self.overload.name} again ({number}/{len(again)})".strip())
-            purpose = f"again/{number}"
-            with evaluation.phase("check", case=f"{self.overload.name} {case.id} {purpose}".strip()):
-                verdict = self._check_case(case, purpose, number - 1 in twice)
+            with evaluation.phase("check", case=f"{self.overload.name} {case.id} again/{number}".strip()):
+                verdict = self._check_case(case, number, number - 1 in twice)
             if verdict is PASSED:
                 continue
             # Their values are for smaller sizes: more of a sum may overflow on its way.
-            if case not in cases and self._library_fails_too(case, purpose, verdict):
+            if case not in cases and self._library_fails_too(case, number, verdict):
                 continue
             judged = next(each for each in evaluation.cases_of(self.overload) if each.case.id == case.id)
             judged.case, judged.verdict = case, verdict
-            return replace(verdict, reason=f"right at first, then wrong: {verdict.reason}")
+            return verdict
         return PASSED
 
-    def _library_fails_too(self, case: Case, purpose: str, verdict: Verdict) -> bool:
+    def _library_fails_too(self, case: Case, again: int, verdict: Verdict) -> bool:
         """Whether the library gets the very same call wrong as well, or nobody can be asked."""
         if verdict.outcome is not Outcome.WRONG_VALUE:
             return False
@@ -100,7 +103,7 @@ class Checker:
             return True
         deadlines = self.evaluation.settings.deadlines
         limit_s = deadlines.case_s + deadlines.compile_s
-        generator = self._generator(case, purpose)
+        generator = self._generator(case, again)
         call = self.judge.place(case, generator)
         try:
             return self.judge.check(library.side, case, call, generator, limit_s, False) is not PASSED
@@ -113,8 +116,8 @@ class Checker:
     def _check_large(self, case: Case) -> Verdict:
         """One call that may need a good part of the device's memory; then nobody else works there."""
         bound, memory_gb = bind(self.overload, case), self.resources.memory_gb
-        if words := lacks_memory(bound, memory_gb):
-            return Verdict(Outcome.SKIPPED, words)
+        if lacking := lacks_memory(bound, memory_gb):
+            return Verdict(Outcome.SKIPPED, lacking, Where(Purpose.CALL, case.overload, case.id))
         if case_bytes(bound) < ALONE_BYTES:
             return self._check_case(case)
         with self.resources.turns.turn():
@@ -125,33 +128,33 @@ class Checker:
                 torch.cuda.empty_cache()
         return verdict
 
-    def _check_case(self, case: Case, purpose: str = "", twice: bool = False) -> Verdict:
-        """One call of a case. ``purpose`` names its values; the first call, which all candidates get, has none.
+    def _check_case(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
+        """One call of a case. ``again``: which of the later ones, with its own values; 0 for the first, which all get.
 
         ``twice``: made again with the same values.
         """
         evaluation = self.evaluation
         remaining_s = evaluation.deadlines.whole_s - (evaluation.now() - evaluation.started)
         if remaining_s <= 0:
-            words = f"case {case.id}: whole evaluation took over {evaluation.deadlines.whole_s:g} s"
-            return Verdict(Outcome.TIMEOUT, words)
-        generator = self._generator(case, purpose)
+            late = Deadline(Limit.EVALUATION, evaluation.deadlines.whole_s)
+            return _at(Verdict(Outcome.TIMEOUT, late), case, again)
+        generator = self._generator(case, again)
         first_calls = self.resources.first_calls
-        call = self.judge.place(case, generator) if purpose else first_calls.of(evaluation, self.judge, case)
+        call = self.judge.place(case, generator) if again else first_calls.of(evaluation, self.judge, case)
         try:
             limit_s = min(self._allowed_s(case), remaining_s)
-            verdict = self._run(call, generator, limit_s, watched=not purpose, twice=twice)
+            verdict = self._run(call, generator, limit_s, watched=not again, twice=twice)
         except WorkerFailed as failure:
             evaluation.keep_log(failure)
             if self.resources.device.type == "cuda" and failure.outcome is Outcome.RUNTIME_ERROR:
                 # A device fault leaves the worker's CUDA context unusable.
                 self.worker.handle.kill()
-            return Verdict(failure.outcome, failure.reason)
+            return _at(failure.verdict, case, again)
         self.worker.side.warm.add(self._compile_class(case))
         if self.resources.device.type == "cuda" and torch.cuda.memory_reserved() > CACHED_DEVICE_BYTES:
             # Others on this device need it, too.
             torch.cuda.empty_cache()
-        return verdict if verdict is PASSED else _with_case(verdict, case)
+        return verdict if verdict is PASSED else _at(verdict, case, again)
 
     def _run(self, call: PlacedCall, generator: torch.Generator, limit_s: float, watched: bool, twice: bool) -> Verdict:
         """Have the worker make the call. Raises WorkerFailed."""
@@ -179,24 +182,24 @@ class Checker:
         """Calls of one class are taken to share what they compile."""
         return f"{self.overload.name}/{case.dtype}"
 
-    def _generator(self, case: Case, purpose: str) -> torch.Generator:
-        return self.evaluation.seeds.generator(f"{self.overload.name}/{case.id}/{purpose}")
+    def _generator(self, case: Case, again: int) -> torch.Generator:
+        values = f"again/{again}" if again else ""
+        return self.evaluation.seeds.generator(f"{self.overload.name}/{case.id}/{values}")
 
 
-def _with_case(verdict: Verdict, case: Case) -> Verdict:
-    """The failure, with words that name the case, and its sizes where values are wrong."""
-    sizes = "" if verdict.mismatch is None else f" {_sizes(case)}"
-    return replace(verdict, reason=f"case {case.id}{sizes}: {verdict.reason}")
+def _at(verdict: Verdict, case: Case, again: int) -> Verdict:
+    """The failure with its place, and with the case's sizes where values are wrong."""
+    repeated = verdict.where is not None and verdict.where.repeated
+    sizes = _sizes(case) if isinstance(verdict.detail, Mismatch | RootMeanSquare) else {}
+    purpose = Purpose.AGAIN if again else Purpose.CALL
+    return replace(verdict, where=Where(purpose, case.overload, case.id, again, repeated, sizes))
 
 
-def _sizes(case: Case) -> str:
-    shown = {name: value for name, value in case.variables.items() if isinstance(value, (int, float, str, bool))}
-    return "(" + ", ".join(f"{name}={value}" for name, value in list(shown.items())[:12]) + ")"
+def _sizes(case: Case) -> dict[str, int | float | str | bool]:
+    return {name: value for name, value in case.variables.items() if isinstance(value, (int, float, str, bool))}
 
 
-def lacks_memory(bound: BoundCase, memory_gb: float) -> str:
-    """Why a device of so much memory, in 10^9 bytes, cannot hold a large call; empty where it can."""
+def lacks_memory(bound: BoundCase, memory_gb: float) -> DeviceMemory | None:
+    """That a device of so much memory, in 10^9 bytes, cannot hold a large call; None where it can."""
     needed_gb = COPIES * case_bytes(bound) / 1e9
-    if needed_gb <= LARGE_SHARE * memory_gb:
-        return ""
-    return f"needs a GPU with {needed_gb / LARGE_SHARE:.0f} GB, this one has {memory_gb:.0f} GB"
+    return None if needed_gb <= LARGE_SHARE * memory_gb else DeviceMemory(needed_gb / LARGE_SHARE, memory_gb)

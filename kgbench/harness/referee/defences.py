@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kgbench.core.details.failures import PhysicalBound
 from kgbench.core.types import Timing
 from kgbench.harness.attribution.observed import Attribution
 from kgbench.harness.clock.bench import STRICT_BENCH, BenchParts
@@ -33,8 +34,8 @@ class Defences:
     """Watches whose work it is: of the problem's calls, on a GPU or not, by a candidate of this text."""
     stands_still: bool = True
     """Whoever runs on in another's turn is rejected."""
-    impossible: Callable[[Work, Timing, Mapping[str, Any]], str] = impossible
-    """Says why a time cannot be true, as ``physical_bound.impossible``."""
+    impossible: Callable[[Work, Timing, Mapping[str, Any]], PhysicalBound | None] = impossible
+    """Which bound a time is below that cannot be true, as ``physical_bound.impossible``."""
 
 
 STRICT: Final = Defences()

@@ -11,6 +11,7 @@ import torch
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Library, Result, Timing
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.attribution.observed import Attribution
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.languages import deadlines_for
@@ -20,7 +21,6 @@ from kgbench.harness.referee.seeds import Seeds
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.random.judge import judge_for
-from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload, Problem
@@ -48,8 +48,8 @@ class JudgedCase:
             dtype=case.dtype,
             variables=case.variables,
             outcome=verdict.outcome,
-            reason=verdict.reason,
-            mismatch=verdict.mismatch,
+            detail=verdict.detail,
+            where=verdict.where,
             seconds=round(self.seconds, 4),
             timing=self.timing,
         )
@@ -136,7 +136,8 @@ class Evaluation:
             sample=job.sample,
             round=job.round,
             outcome=failed.outcome,
-            reason=failed.reason,
+            detail=failed.detail,
+            where=failed.where,
             candidate_sha256=job.candidate_sha256,
             problem_sha256=problem.sha256,
             source=problem.source,

@@ -25,7 +25,7 @@ from kgbench.harness.referee.referee import Referee
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
-from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
+from kgbench.harness.workers.handle import HarnessFailed, Unmeasured, WorkerFailed
 
 REPORT_EVERY_S: Final = 0.1
 """Least seconds between two reports of progress."""
@@ -96,6 +96,9 @@ def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> N
         # Whatever breaks here is ours; the coordinator records it as a harness error and starts us anew.
         if _lacks_memory(error):
             coordinator.send({"event": "no room", "reason": str(error)[:500]})
+            raise SystemExit(0) from None
+        if isinstance(error, Unmeasured):
+            coordinator.send({"event": "busy", "fault": error.fault, "reason": str(error)})
             raise SystemExit(0) from None
         coordinator.send({"event": "broken", "reason": traceback.format_exc()[-8000:]})
         raise SystemExit(1) from None

@@ -7,12 +7,15 @@ device work side by side and take turns at timing. ``process.py`` is their proce
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from kgbench.baselines.registry import load_function
+from kgbench.core.details.failures import Breach, Crash, RuleBroken
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
+from kgbench.core.verdicts import Verdict
 from kgbench.harness.clock.library import crash_advice
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.machine.languages import uses_of
@@ -23,8 +26,7 @@ from kgbench.harness.referee.evaluation import Evaluation, Report, library_key
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.referee.speed import Stopwatch, is_worth_timing
 from kgbench.harness.referee.watching import Watcher
-from kgbench.harness.verdict.verdicts import Verdict
-from kgbench.harness.workers.handle import RESTLESS, WorkerFailed
+from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
 
@@ -72,10 +74,10 @@ class Referee:
                 Watcher(resources, evaluation, evaluation.attribution, worker).attribute(report)
         except WorkerFailed as failure:
             evaluation.keep_log(failure)
-            advice = ""
-            if job.trusted == "baseline":
+            verdict = failure.verdict
+            if job.trusted == "baseline" and isinstance(verdict.detail, Crash):
                 advice = crash_advice(failure, problem.id, resources.library.targets(problem))
-            verdict = Verdict(failure.outcome, f"{failure.reason}{advice}")
+                verdict = replace(verdict, detail=replace(verdict.detail, advice=advice))
             missing = [overload.name for overload in problem.judged if overload.name not in evaluation.verdicts]
             evaluation.verdicts |= dict.fromkeys(missing, verdict)
         finally:
@@ -84,7 +86,8 @@ class Referee:
                 evaluation.peak_mb = worker.handle.peak_mb
                 evaluation.log = evaluation.log or worker.handle.log_tail
         if self.turns.was_restless() and job.trusted is None and self.defences.stands_still:
-            evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, Verdict(Outcome.REJECTED, RESTLESS))
+            restless = Verdict(Outcome.REJECTED, RuleBroken(Breach.RESTLESS))
+            evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, restless)
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s
         return evaluation.result(self.resources.plan)
 
@@ -138,4 +141,4 @@ class Referee:
 def out_of_reach(problem: Problem, capability: int | None) -> dict[str, Verdict]:
     """Verdicts on the overloads that ask for more than a device of this compute capability has."""
     found = {o.name: o.needs.lacking(capability) for o in problem.judged if o.needs is not None}
-    return {name: Verdict(Outcome.SKIPPED, words) for name, words in found.items() if words}
+    return {name: Verdict(Outcome.SKIPPED, lacking) for name, lacking in found.items() if lacking is not None}

@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from kgbench.core.details.absence import Fault
+from kgbench.core.details.sentences import place
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import Kind, Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Timing
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.case import Budget
 from kgbench.harness.clock.estimate import Unmeasurable
@@ -19,8 +23,7 @@ from kgbench.harness.machine.timing_lock import DISTURBED, Disturbed
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report, library_key
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.verdict.judge import OverloadJudge
-from kgbench.harness.verdict.verdicts import PASSED, Verdict
-from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
+from kgbench.harness.workers.handle import HarnessFailed, Unmeasured, WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
@@ -87,7 +90,7 @@ class Stopwatch:
             if failure.side is not self.worker.handle:
                 raise HarnessFailed(f"the library failed between two cases: {failure.reason}") from None
             self.evaluation.keep_log(failure)
-            return Verdict(failure.outcome, failure.reason)
+            return failure.verdict
 
     def _time_overload(self, overload: Overload, library: Worker, report: Report) -> Verdict:
         evaluation = self.evaluation
@@ -147,7 +150,7 @@ class Stopwatch:
         except WorkerFailed as failure:
             if failure.side is self.worker.handle:
                 self.evaluation.keep_log(failure)
-                return Verdict(failure.outcome, failure.reason), None
+                return failure.verdict, None
             # The library's fault is not the candidate's: it stays right, without a speed.
             self.evaluation.library = self.resources.library.lose(failure)
             return PASSED, None
@@ -172,9 +175,10 @@ class Stopwatch:
                 disturbed = isinstance(error, Disturbed)
             # What another candidate's kernel still does can end only while that candidate is not stopped.
             time.sleep(BUSY_PAUSE_S)
+        where = Where(Purpose.TIMING, case.overload, case.id)
         if disturbed:
-            raise HarnessFailed(f"case {case.id}, timing: {BUSY_ATTEMPTS} times {DISTURBED}")
-        bench.end_who_stays_busy(f"case {case.id}, timing")
+            raise Unmeasured(Fault.DISTURBED, f"{place(where)}{BUSY_ATTEMPTS} times {DISTURBED}")
+        bench.end_who_stays_busy(where)
 
     def _believed(self, bench: Bench, case: Case, timing: Timing | None) -> Verdict:
         """Whether a device like this one can do the work in that time; a CPU's caches hold too much to say."""
@@ -183,8 +187,9 @@ class Stopwatch:
         if timing is None or on_cpu or reached is None:
             return PASSED
         work = work_of(bench.judge.overload, case, bench.first)
-        words = "" if work is None else self.evaluation.defences.impossible(work, timing, reached)
-        return Verdict(Outcome.REJECTED, f"case {case.id}: faster than is possible: {words}") if words else PASSED
+        bound = None if work is None else self.evaluation.defences.impossible(work, timing, reached)
+        where = Where(Purpose.WINDOW, case.overload, case.id)
+        return PASSED if bound is None else Verdict(Outcome.REJECTED, bound, where)
 
 
 def is_worth_timing(evaluation: Evaluation) -> bool:

@@ -7,6 +7,9 @@ from typing import Any
 
 import torch
 
+from kgbench.core.details.absence import NoLibrary
+from kgbench.core.details.failures import Breach, NoEntry, RuleBroken
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import told
@@ -46,7 +49,7 @@ class Starter:
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
         try:
-            handle.request({"op": "hello"}, 60.0, "start", (page.fd,))
+            handle.request({"op": "hello"}, 60.0, Where(Purpose.START), (page.fd,))
         except WorkerFailed as failure:
             handle.kill()
             # No candidate code has run yet, so this is ours.
@@ -83,11 +86,11 @@ class Starter:
 def _load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> None:
     """Load the job's candidate, or what stands in its place. Raises WorkerFailed."""
     request = {"op": "load", **_what_to_load(worker, evaluation, library)}
-    reply = worker.handle.request(request, evaluation.deadlines.import_s, "import")
+    reply = worker.handle.request(request, evaluation.deadlines.import_s, Where(Purpose.IMPORT))
     if evaluation.job.trusted is None:
         _check_entries(worker, evaluation, reply)
     elif "unavailable" in reply:
-        raise WorkerFailed(worker.handle, Outcome.SKIPPED, str(reply["unavailable"]))
+        raise WorkerFailed(worker.handle, Outcome.SKIPPED, NoLibrary(str(reply["unavailable"])))
 
 
 def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> dict[str, Any]:
@@ -96,8 +99,8 @@ def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) 
     if job.trusted == "baseline":
         targets = library.targets(problem)
         if not all(targets.values()):
-            words = f"the problem names no library for device {evaluation.device.type}"
-            raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
+            none = NoLibrary(f"the problem names no library for device {evaluation.device.type}")
+            raise WorkerFailed(worker.handle, Outcome.SKIPPED, none)
         return {"targets": targets}
     if job.as_reference:
         references = {
@@ -106,8 +109,8 @@ def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) 
         }
         return {"mutant": job.mutant, "reference": references}
     source = str(job.source)
-    if words := lacking(source, machine_of(DeviceKind(evaluation.device.type), torch.version.cuda)):
-        raise WorkerFailed(worker.handle, Outcome.SKIPPED, words)
+    if lacks := lacking(source, machine_of(DeviceKind(evaluation.device.type), torch.version.cuda)):
+        raise WorkerFailed(worker.handle, Outcome.SKIPPED, lacks)
     watched = evaluation.attribution is not None
     return {"source": job.source, "watched": watched, "entries": entry_names(problem, source)}
 
@@ -116,10 +119,8 @@ def _check_entries(worker: Worker, evaluation: Evaluation, reply: dict[str, Any]
     """The candidate's file defines every function that is required. Raises WorkerFailed."""
     missing, defines = reply.get("missing"), reply.get("defines")
     if not isinstance(missing, list) or not isinstance(defines, list):
-        raise WorkerFailed(worker.handle, Outcome.REJECTED, "import: malformed reply")
+        raise WorkerFailed(worker.handle, Outcome.REJECTED, RuleBroken(Breach.MALFORMED), Where(Purpose.IMPORT))
     required = [overload.signature.name for overload in evaluation.problem.overloads if overload.required]
     wanted = next((name for name in required if name in missing), None)
     if wanted is not None:
-        names = ", ".join(map(told, defines[:20])) or "none"
-        words = f"the file defines no function {wanted}; functions it defines: {names}"
-        raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, words)
+        raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, NoEntry(wanted, tuple(map(told, defines[:20]))))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
+from dataclasses import replace
 
+from kgbench.core.details.failures import PolicyBroken
+from kgbench.core.details.where import Purpose
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.attribution.account import tracer_works, watching
 from kgbench.harness.attribution.observed import Attribution, drawn, refusal
 from kgbench.harness.referee.evaluation import Evaluation, Report
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.referee.speed import Stopwatch
-from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
-from kgbench.policy.evidence import words
 from kgbench.problem.model import Overload
 
 
@@ -41,7 +43,7 @@ class Watcher:
                 self._observe(overload)
                 found = self.watch.refused
                 if found is not None and evaluation.settings.policy == PolicyMode.STRICT:
-                    evaluation.verdicts[overload.name] = Verdict(Outcome.REJECTED, f"policy: {words(found)}")
+                    evaluation.verdicts[overload.name] = Verdict(Outcome.REJECTED, PolicyBroken(found))
                 if found is not None or not self.worker.handle.alive():
                     break
             self.watch.add_libraries(supervisor_pid)
@@ -80,7 +82,7 @@ class Watcher:
                     verdict = judge.check(side, case, call, generator, limit_s, False)
             watch.take(seen, case, any(promise.nbytes for promise in call.promises))
             if verdict is not PASSED:
-                watch.add(refusal(f"case {case.id}: {verdict.reason}"))
+                watch.add(refusal(replace(verdict, where=replace(call.where, purpose=Purpose.OBSERVED)).reason))
         self._watch_windows(overload, purpose)
 
     def _watch_windows(self, overload: Overload, purpose: str) -> None:

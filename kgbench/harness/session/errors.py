@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kgbench.core.details.absence import Fault
 from kgbench.core.errors import MachineError
 
 
@@ -12,8 +13,9 @@ class SessionClosed(MachineError):
 class ProcessLost(Exception):
     """A fork server or a referee is gone; with a referee, what it was judging."""
 
-    def __init__(self, reason: str, *, without_a_word: bool = False) -> None:
+    def __init__(self, reason: str, *, without_a_word: bool = False, fault: Fault = Fault.LOST) -> None:
         super().__init__(reason)
+        self.fault = fault
         self.without_a_word = without_a_word
         """It was killed or hangs: no error of its own ended it."""
 

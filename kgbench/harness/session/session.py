@@ -21,18 +21,35 @@ from types import TracebackType
 from typing import Any, Final
 
 from kgbench.core import user_modules
+from kgbench.core.details.absence import Fault, NoCandidate
+from kgbench.core.details.failures import Breach, RuleBroken
+from kgbench.core.details.union import Detail
 from kgbench.core.errors import MachineError
 from kgbench.core.kinds import DeviceKind, PolicyMode
 from kgbench.core.outcomes import Outcome
+from kgbench.core.text import told
 from kgbench.core.types import Result, result_from_json
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.settings import DEVICE_PROBE, REFEREE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
 from kgbench.harness.sandbox.plan import Plan
-from kgbench.harness.session.errors import DeviceSick, OutOfMemory, ProcessLost, RefereeGone, SessionClosed
+from kgbench.harness.session.errors import (
+    DeviceSick,
+    OutOfMemory,
+    ProcessLost,
+    RefereeGone,
+    SessionClosed,
+)
 from kgbench.harness.session.logs import Logs
 from kgbench.harness.session.pools import DevicePool, Referee, Slot, take_devices
 from kgbench.harness.session.referees import Referees
-from kgbench.harness.session.retry import CROWDED, NO_ROOM, perhaps_a_neighbours_doing, without_evaluation
+from kgbench.harness.session.retry import (
+    CROWDED,
+    MOST_WORDS,
+    no_room,
+    perhaps_a_neighbours_doing,
+    trouble,
+    without_evaluation,
+)
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.slots import Slots
 from kgbench.harness.wire.protocol import ChannelClosed, ChannelTimeout, ProtocolError
@@ -163,7 +180,8 @@ class Session:
         Raises MachineError when no device is left, SessionClosed when the session is closed meanwhile.
         """
         if job.source is None and job.trusted is None:
-            return self._unjudged(job, Outcome.NO_CANDIDATE, "no candidate was handed in for this problem")
+            none = NoCandidate("no candidate was handed in for this problem")
+            return self._unjudged(job, Outcome.NO_CANDIDATE, none)
         result, company = self._evaluate(job, on_event, exclusive=False)
         if company is not None and (words := perhaps_a_neighbours_doing(result)):
             on_event("again", f"alone, since {words}")
@@ -206,7 +224,7 @@ class Session:
                     result = self._judge(slot, job, on_event)
                     return result, slot.pool if had_company or len(slot.pool.busy) > 1 else None
                 except OutOfMemory as error:
-                    result = self._unjudged(job, Outcome.HARNESS_ERROR, f"{NO_ROOM}: {error}")
+                    result = self._unjudged(job, Outcome.HARNESS_ERROR, no_room(str(error)))
                     return result, slot.pool if had_company or slot.pool.busy else None
                 except RefereeGone:
                     continue
@@ -219,9 +237,9 @@ class Session:
         # An error of the referee's own is ours. What kills it twice, or has it hang, and not with the library in the
         # candidate's place, is the candidate.
         if job.trusted is None and all(each.without_a_word for each in lost) and self._judges_the_library(job):
-            words = f"its referee ended twice while it was judged, and not with the library in its place: {lost[-1]}"
-            return self._unjudged(job, Outcome.REJECTED, words), None
-        return self._unjudged(job, Outcome.HARNESS_ERROR, str(lost[-1])), None
+            words = told(lost[-1], MOST_WORDS)
+            return self._unjudged(job, Outcome.REJECTED, RuleBroken(Breach.ENDED_REFEREE, words)), None
+        return self._unjudged(job, Outcome.HARNESS_ERROR, trouble(lost[-1].fault, str(lost[-1]))), None
 
     def _judges_the_library(self, job: Job) -> bool:
         """Whether a referee survives the same job with the library in the candidate's place."""
@@ -258,8 +276,8 @@ class Session:
         self._slots.give_back(slot)
         return replace(result, memory_mb={**result.memory_mb, **memory_mb})
 
-    def _unjudged(self, job: Job, outcome: Outcome, reason: str) -> Result:
-        return without_evaluation(job, outcome, reason, self._found[0].kind)
+    def _unjudged(self, job: Job, outcome: Outcome, detail: Detail) -> Result:
+        return without_evaluation(job, outcome, detail, self._found[0].kind)
 
     def _await_result(self, slot: Slot, on_event: OnEvent) -> Result:
         silence_s = self.deadlines.whole_s + self.deadlines.import_s + GRACE_S
@@ -275,6 +293,8 @@ class Session:
                     raise DeviceSick(message["reason"])
                 case "no room":
                     raise OutOfMemory(message["reason"])
+                case "busy":
+                    raise ProcessLost(message["reason"], fault=Fault(message["fault"]))
                 case _:
                     raise _Broken(str(message.get("reason", message)))
 

@@ -25,7 +25,7 @@ from typing import Final
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.core.types import Mismatch
+from kgbench.core.details.values import EXACT, Mismatch, RootMeanSquare
 from kgbench.harness.verdict.narrow_dtypes import FP8, is_grid, nearest_codes, saturated, steps, stored_as, widened
 
 _NARROW: Final = (torch.float16, torch.bfloat16, *FP8)
@@ -56,8 +56,11 @@ class Limits:
         return max(16.0, 2.0 * math.sqrt(self.length)) if self.rule == "accumulate" else None
 
 
-def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) -> Mismatch | None:
-    """The first wrong element of ``got`` or None. ``got``: the output in its own dtype, shape of the reference."""
+def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) -> Mismatch | RootMeanSquare | None:
+    """The first wrong element of ``got``, or that all together are too far off, or None.
+
+    ``got``: the output in its own dtype, shape of the reference.
+    """
     if got.numel() == 0:
         return None
     expected = nearest_right(got, expected, limits)
@@ -69,7 +72,7 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
         return _mismatch(name, got, value, _unequal(got, value), None)
     errors = _errors(got, expected, limits)
     mismatch = _mismatch(name, got, errors.value, errors.wrong, errors.limit)
-    return mismatch or _rms_mismatch(name, got, errors, limits)
+    return mismatch or _together(name, got, errors, limits)
 
 
 def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
@@ -231,20 +234,11 @@ def _rms(errors: _Errors, limits: Limits) -> tuple[float, float]:
     return rms, errors.eps * factor * scale_rms + 0.6 * rounding_rms
 
 
-def _rms_mismatch(name: str, got: torch.Tensor, errors: _Errors, limits: Limits) -> Mismatch | None:
+def _together(name: str, got: torch.Tensor, errors: _Errors, limits: Limits) -> RootMeanSquare | None:
     rms, allowed = _rms(errors, limits)
     if rms <= allowed:
         return None
-    return Mismatch(
-        output=name,
-        index=(),
-        got=f"root mean square error {rms:.3g}",
-        wanted="an error of rounding",
-        limit=f"{allowed:.3g}",
-        wrong_share=1.0,
-        shape=tuple(got.shape),
-        dtype=str(got.dtype).removeprefix("torch."),
-    )
+    return RootMeanSquare(name, rms, allowed, tuple(got.shape), str(got.dtype).removeprefix("torch."))
 
 
 def _mismatch(
@@ -258,7 +252,7 @@ def _mismatch(
         index=index,
         got=_show(got[index]),
         wanted=_show(value[index]),
-        limit="exact" if limit is None else f"{float(limit[index]):.3g}",
+        limit=EXACT if limit is None else f"{float(limit[index]):.3g}",
         wrong_share=float(wrong.double().mean()),
         shape=tuple(got.shape),
         dtype=str(got.dtype).removeprefix("torch."),

@@ -10,9 +10,11 @@ import torch
 
 from kgbench.baselines.expected import Answer, Expected
 from kgbench.baselines.registry import load_function
+from kgbench.core.details.outputs import Alias, Aliasing, Guard, InputChanged, PointersChanged
+from kgbench.core.details.values import Mismatch, NoCanonicalForm, RootMeanSquare
 from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import Mismatch
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.machine import trace
 from kgbench.harness.verdict.call_messages import CallMessages, written_names
 from kgbench.harness.verdict.canonical import in_one_form
@@ -24,7 +26,6 @@ from kgbench.harness.verdict.output_specs import Promise, aten_function, aten_pr
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.reference import ReferenceFunction, values_only
 from kgbench.harness.verdict.subnormals import with_zeros
-from kgbench.harness.verdict.verdicts import PASSED, Verdict, mismatch_words
 from kgbench.harness.verdict.views import prove_views, show_views
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.workers.started import Side
@@ -37,9 +38,9 @@ TAKEN: Final = 0x5A
 """Byte that takes the place of inputs once a call is done."""
 
 
-ForbiddenChange = Callable[[str, Chunk, torch.Tensor, dict[str, Any]], str | None]
+ForbiddenChange = Callable[[str, Chunk, torch.Tensor, dict[str, Any]], Guard | InputChanged | None]
 """As ``forbidden_change``: what a call changed of one argument and may not."""
-Compare = Callable[[str, torch.Tensor, Expected, Limits], Mismatch | None]
+Compare = Callable[[str, torch.Tensor, Expected, Limits], Mismatch | RootMeanSquare | None]
 """As ``compare``: what is wrong with an output, by its name, its values, what is right and how far it may be off."""
 
 
@@ -137,15 +138,16 @@ class OverloadJudge:
         self.fill(side, call)
         synchronize(self.device)
         message = {"op": "call", **self.messages.message(call, reference)}
-        reply = side.handle.request(message, timeout_s, call.label)
+        reply = side.handle.request(message, timeout_s, call.where)
         verdict = self.contract.check(call, reply)
         if verdict is not PASSED:
             return verdict
         claims = self.claims(reply)
         verdict = self.judge(call, self.collect(side, call, claims, timeout_s))
         if verdict.outcome is Outcome.WRONG_VALUE and self._is_right_with_inputs(side, call, timeout_s):
-            words = "what it returned changes with its inputs, which were taken away once it had returned"
-            return replace(verdict, reason=f"{words}: {verdict.reason}")
+            wrong = verdict.detail if isinstance(verdict.detail, Mismatch) else None
+            name = "return" if wrong is None else wrong.output
+            return replace(verdict, detail=Alias(name, Aliasing.CHANGES_WITH_INPUTS, wrong))
         if verdict is PASSED and claims and any(promise.shares for promise in call.promises):
             return prove_views(side, self.place(case, generator), claims, self.judge)
         return verdict
@@ -172,7 +174,7 @@ class OverloadJudge:
         """Whether a wrong call's outputs are right when they are copied once more, with its inputs in their place."""
         if not any(promise.nbytes and not promise.shares for promise in call.promises):
             return False
-        side.handle.request({"op": "place"}, timeout_s, call.label)
+        side.handle.request({"op": "place"}, timeout_s, call.where)
         return self.judge(call, call.snapshot(side)) is PASSED
 
     def _place_without_inputs(self, side: Side, call: PlacedCall, snapshot: torch.Tensor, timeout_s: float) -> None:
@@ -184,7 +186,7 @@ class OverloadJudge:
         for chunk in taken:
             side.buffer.bytes_at(chunk.offset, chunk.image.numel()).fill_(TAKEN)
         synchronize(self.device)
-        side.handle.request({"op": "place"}, timeout_s, call.label)
+        side.handle.request({"op": "place"}, timeout_s, call.where)
         begin = call.out_offset - call.inputs.start
         snapshot[begin:] = side.buffer.bytes_at(call.out_offset, call.out_bytes)
         for chunk in taken:
@@ -218,7 +220,7 @@ class OverloadJudge:
         for name, array in call.inputs.pointers.items():
             begin = array.offset - call.inputs.start
             if not array.is_intact(snapshot[begin : begin + array.nbytes], self.bases):
-                return Verdict(Outcome.INPUT_CHANGED, f"changed the array of pointers '{name}', or wrote beside it")
+                return Verdict(Outcome.INPUT_CHANGED, PointersChanged(name))
         position = call.out_offset - call.inputs.start
         for name, promise in zip(call.outputs, call.promises, strict=True):
             flat = snapshot[position : position + promise.nbytes].clone()
@@ -241,13 +243,13 @@ class OverloadJudge:
         for name, wanted in expected.items():
             got = outputs.get(name)
             if got is None or got.shape != wanted.value.shape:
-                return Verdict(Outcome.WRONG_VALUE, f"{name}: no right answer has this canonical form")
+                return Verdict(Outcome.WRONG_VALUE, NoCanonicalForm(name))
             mismatch = self.compare(name, got, wanted, self.limits(call.case))
             if mismatch is not None and self.overload.subnormals_may_be_zero and self.canonical is None:
                 wanted = self._with_zeros(call, outputs, expected)[name]
                 mismatch = self.compare(name, got, wanted, self.limits(call.case))
             if mismatch is not None:
-                return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
+                return Verdict(Outcome.WRONG_VALUE, mismatch)
         return PASSED
 
     def _with_zeros(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import torch
 
 from kgbench.baselines.expected import Answer
+from kgbench.core.details.where import Purpose, Where
 from kgbench.harness.verdict.inputs import CallInputs
 from kgbench.harness.verdict.output_specs import Promise
 from kgbench.harness.workers.started import Side
@@ -42,9 +43,8 @@ class PlacedCall:
         return self.inputs.bound.case
 
     @property
-    def label(self) -> str:
-        """The case's name in messages."""
-        return f"case {self.case.id}"
+    def where(self) -> Where:
+        return Where(Purpose.CALL, self.case.overload, self.case.id)
 
     def snapshot(self, side: Side) -> torch.Tensor:
         """uint8: a private copy of everything that the call could have touched."""

@@ -12,9 +12,9 @@ from typing import Final
 import torch
 
 from kgbench.core.kinds import Kind
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 
@@ -39,7 +39,7 @@ def judge_repetition(
     before = call.snapshot(side)
     verdict = judge.check(side, case, call, generator, timeout_s, False)
     if verdict is not PASSED:
-        return replace(verdict, reason=f"right, then with the same input wrong: {verdict.reason}"), None
+        return replace(verdict, where=replace(call.where, repeated=True)), None
     return PASSED, _same_bits(judge, call, before, call.snapshot(side))
 
 

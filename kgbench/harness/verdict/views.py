@@ -12,11 +12,13 @@ from typing import Any
 
 import torch
 
+from kgbench.core.details.outputs import Alias, Aliasing
+from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
+from kgbench.core.verdicts import Verdict
 from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, itemsize
 from kgbench.harness.verdict.output_specs import Promise
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
-from kgbench.harness.verdict.verdicts import Verdict
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.workers.started import Side
 
@@ -65,6 +67,7 @@ def prove_views(side: Side, second: PlacedCall, claims: list[Any], judge: Judge)
     synchronize(snapshot.device)
     verdict = judge(second, snapshot)
     if verdict.outcome is Outcome.WRONG_VALUE:
-        words = "not the right view: after its base was rewritten it shows other values"
-        return Verdict(Outcome.WRONG_VALUE, words, verdict.mismatch)
+        wrong = verdict.detail if isinstance(verdict.detail, Mismatch) else None
+        name = "return" if wrong is None else wrong.output
+        return Verdict(Outcome.WRONG_VALUE, Alias(name, Aliasing.SHOWS_OTHER_VALUES, wrong))
     return verdict

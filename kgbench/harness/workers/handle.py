@@ -12,9 +12,15 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final
 
+from kgbench.core.details.absence import Fault
+from kgbench.core.details.failures import Breach, Crash, Deadline, HostMemory, Limit, Raised, RuleBroken
+from kgbench.core.details.sentences import place
+from kgbench.core.details.union import Detail
+from kgbench.core.details.where import Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import told, told_lines
+from kgbench.core.verdicts import Verdict
 from kgbench.harness.machine import processes, trace
 from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.wire.protocol import (
@@ -39,8 +45,13 @@ MOST_TYPES: Final = 20
 """Names of types that are kept of an exception in a worker."""
 MOST_LOG: Final = 64 << 10
 """Characters that are kept of what a worker printed, or of a traceback."""
-RESTLESS: Final = "went on running while it was stopped for others to be timed"
-"""Reason of a candidate of which something runs that was stopped."""
+
+_BREACHES: Final = {
+    "processes": Breach.PROCESSES,
+    "supervisor": Breach.SUPERVISOR,
+    "written": Breach.WRITTEN,
+}
+"""What a worker did, by the word of its supervisor's report."""
 
 
 class Role(StrEnum):
@@ -55,18 +66,35 @@ class Role(StrEnum):
 
 
 class WorkerFailed(Exception):
-    """The worker did not do what it was asked; the outcome says in which way."""
+    """The worker did not do what it was asked; the verdict says in which way."""
 
-    def __init__(self, side: WorkerHandle, outcome: Outcome, reason: str, log: str = "") -> None:
-        super().__init__(reason)
+    def __init__(
+        self, side: WorkerHandle, outcome: Outcome, detail: Detail, where: Where | None = None, log: str = ""
+    ) -> None:
         self.side = side
-        self.outcome = outcome
-        self.reason = reason
+        self.verdict = Verdict(outcome, detail, where)
         self.log = log
+        super().__init__(self.verdict.reason)
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.verdict.outcome
+
+    @property
+    def reason(self) -> str:
+        return self.verdict.reason
 
 
 class HarnessFailed(Exception):
     """Our own part is broken: fork server, supervisor or library. Never a candidate's fault."""
+
+
+class Unmeasured(HarnessFailed):
+    """A right candidate could not be timed, and not for anything that it did."""
+
+    def __init__(self, fault: Fault, words: str) -> None:
+        super().__init__(words)
+        self.fault = fault
 
 
 class WorkerHandle:
@@ -96,51 +124,46 @@ class WorkerHandle:
         self._stopped: dict[tuple[int, int], processes.Task] = {}
         """Its threads as they were when it was frozen."""
 
-    def request(self, message: Message, timeout_s: float, what: str, fds: tuple[int, ...] = ()) -> Message:
-        """Ask and wait for the one reply. Raises WorkerFailed."""
+    def request(self, message: Message, timeout_s: float, where: Where, fds: tuple[int, ...] = ()) -> Message:
+        """Ask and wait for the one reply. Raises WorkerFailed, which happened ``where``."""
         number = secrets.randbits(62)
-        with trace.span(message["op"], self.role, what=what):
-            self.post({**message, "id": number}, what, fds)
-            return self.reply(number, timeout_s, what)
+        with trace.span(message["op"], self.role, what=place(where)):
+            self.post({**message, "id": number}, where, fds)
+            return self.reply(number, timeout_s, where)
 
-    def post(self, message: Message, what: str, fds: tuple[int, ...] = ()) -> None:
+    def post(self, message: Message, where: Where, fds: tuple[int, ...] = ()) -> None:
         """Send without waiting. Raises WorkerFailed."""
         try:
             self.channel.send(message, fds)
         except (ChannelClosed, ChannelTimeout):
-            raise self._ended(what) from None
+            raise self._ended(where) from None
 
-    def reply(self, number: int, timeout_s: float, what: str) -> Message:
+    def reply(self, number: int, timeout_s: float, where: Where) -> Message:
         """The reply to a posted request. Raises WorkerFailed."""
         deadline = self.turns.now() + timeout_s
         while True:
             try:
                 message = self.channel.pending()
                 if message is not None:
-                    return self._accept(message, number, what)
+                    return self._accept(message, number, where)
                 remaining = deadline - self.turns.now()
                 if remaining <= 0:
                     self.kill("deadline")
-                    raise WorkerFailed(
-                        self, Outcome.TIMEOUT, f"{what}: no answer within {timeout_s:g} s", self.log_tail
-                    )
+                    late = Deadline(Limit.ANSWER, timeout_s)
+                    raise WorkerFailed(self, Outcome.TIMEOUT, late, where, self.log_tail)
                 readable, _, _ = select.select([self.channel, self.control], [], [], remaining)
                 if self.channel in readable:
                     self.channel.fill()
                 elif self.control in readable:
                     self._read_control()
                     if self.exit is not None:
-                        raise self._ended(what)
+                        raise self._ended(where)
             except ChannelClosed:
-                raise self._ended(what) from None
+                raise self._ended(where) from None
             except ProtocolError as error:
                 self.kill("protocol")
-                raise WorkerFailed(
-                    self,
-                    Outcome.REJECTED,
-                    f"{what}: the worker wrote into the harness's channel: {error}",
-                    self.log_tail,
-                ) from None
+                wrote = RuleBroken(Breach.CHANNEL, str(error))
+                raise WorkerFailed(self, Outcome.REJECTED, wrote, where, self.log_tail) from None
 
     def alive(self) -> bool:
         """Whether no end has been announced so far; does not wait."""
@@ -190,7 +213,7 @@ class WorkerHandle:
     def _restless(self) -> WorkerFailed:
         """The failure of one that was stopped and went on: it is ended."""
         self.kill("rejected")
-        return WorkerFailed(self, Outcome.REJECTED, RESTLESS, self.log_tail)
+        return WorkerFailed(self, Outcome.REJECTED, RuleBroken(Breach.RESTLESS), None, self.log_tail)
 
     def kill(self, reason: str = "done") -> None:
         """End the worker and all its descendants; ``exit`` has the supervisor's report afterwards."""
@@ -210,24 +233,22 @@ class WorkerHandle:
     def peak_mb(self) -> float:
         return float((self.exit or {}).get("peak_mb", 0.0))
 
-    def _accept(self, message: Message, number: int, what: str) -> Message:
+    def _accept(self, message: Message, number: int, where: Where) -> Message:
         if message.get("id") != number:
             self.kill("protocol")
-            words = f"{what}: the worker answered a question that was not asked"
-            raise WorkerFailed(self, Outcome.REJECTED, words, self.log_tail)
+            raise WorkerFailed(self, Outcome.REJECTED, RuleBroken(Breach.UNASKED), where, self.log_tail)
         if "error" in message:
-            raise self._raised(message["error"], what)
+            raise self._raised(message["error"], where)
         return message
 
-    def _raised(self, error: Any, what: str) -> WorkerFailed:
+    def _raised(self, error: Any, where: Where) -> WorkerFailed:
         try:
             types = [told(name) for name in error["types"][:MOST_TYPES]]
             words, kind = told(error["message"], MOST_WORDS), types[0].rpartition(".")[2]
             log = told_lines(str(error["traceback"]), MOST_LOG)
         except (KeyError, TypeError, IndexError):
-            return WorkerFailed(self, Outcome.REJECTED, f"{what}: malformed error frame", "")
-        reason = f"{what}: {kind}: {words}".strip()
-        return WorkerFailed(self, _outcome_of(types, interpreted=self.device_kind == "cpu"), reason, log)
+            return WorkerFailed(self, Outcome.REJECTED, RuleBroken(Breach.MALFORMED), where)
+        return WorkerFailed(self, _outcome_of(types, interpreted=self.device_kind == "cpu"), Raised(kind, words), where, log)
 
     def _read_control(self) -> None:
         self.control.fill()
@@ -253,34 +274,29 @@ class WorkerHandle:
                     if message.get("event") == "exit":
                         self.exit = message
 
-    def _ended(self, what: str) -> WorkerFailed:
+    def _ended(self, where: Where) -> WorkerFailed:
         """Why the worker is no more, as an outcome."""
         if self.exit is None:
             # Its channel closed before its supervisor's report came; a descendant may still hold things open.
             self._await_news(2.0)
             if self.exit is None:
                 self.kill("closed its channel")
-        return WorkerFailed(self, *_exit_outcome(self.exit or {}, what), self.log_tail)
+        return WorkerFailed(self, *_exit_outcome(self.exit or {}), where, self.log_tail)
 
 
-def _exit_outcome(report: Message, what: str) -> tuple[Outcome, str]:
-    reason = str(report.get("killed_for", ""))
-    if reason == "memory":
-        return Outcome.OUT_OF_MEMORY, f"{what}: host memory limit exceeded"
-    if reason == "output":
-        return Outcome.REJECTED, f"{what}: printed more than {report.get('output_bytes', 0) >> 20} MiB"
-    if reason == "written":
-        return Outcome.REJECTED, f"{what}: wrote too much to disk"
-    if reason == "processes":
-        return Outcome.REJECTED, f"{what}: started too many processes"
-    if reason == "supervisor":
-        return Outcome.REJECTED, f"{what}: the process that supervises the worker was killed"
+def _exit_outcome(report: Message) -> tuple[Outcome, Detail]:
+    """What the supervisor's report says about the end of its worker."""
+    cause = str(report.get("killed_for", ""))
+    if cause == "memory":
+        return Outcome.OUT_OF_MEMORY, HostMemory()
+    if cause == "output":
+        return Outcome.REJECTED, RuleBroken(Breach.PRINTED, f"more than {report.get('output_bytes', 0) >> 20} MiB")
+    if cause in _BREACHES:
+        return Outcome.REJECTED, RuleBroken(_BREACHES[cause])
     code = report.get("returncode")
     if isinstance(code, int) and code < 0:
-        return Outcome.CRASHED, f"{what}: killed by {_signal_name(-code)}"
-    if reason:
-        return Outcome.CRASHED, f"{what}: {reason}"
-    return Outcome.CRASHED, f"{what}: exited with code {code} before answering"
+        return Outcome.CRASHED, Crash(signal=_signal_name(-code))
+    return Outcome.CRASHED, Crash(code=code if isinstance(code, int) else None, cause=cause)
 
 
 def _signal_name(number: int) -> str:

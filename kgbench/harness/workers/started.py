@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.harness.wire.buffers import ControlPage, SharedBuffer, create_buffer
 from kgbench.harness.workers.handle import WorkerHandle
@@ -28,7 +29,7 @@ class Side:
             self.release()
             self.buffer = create_buffer(self.device_kind, nbytes, self.device_index)
             message = {"op": "map", "nbytes": self.buffer.nbytes}
-            reply = self.handle.request(message, 60.0, "mapping memory", (self.buffer.fd,))
+            reply = self.handle.request(message, 60.0, Where(Purpose.MAPPING), (self.buffer.fd,))
             address = reply.get("address")
             self.base = address if type(address) is int and 0 <= address < 2**62 else 0
         return self.buffer
@@ -36,7 +37,7 @@ class Side:
     def unmap(self) -> None:
         """Unmap both halves; the next call maps anew. Raises WorkerFailed."""
         if self.buffer is not None:
-            self.handle.request({"op": "unmap"}, 60.0, "unmapping memory")
+            self.handle.request({"op": "unmap"}, 60.0, Where(Purpose.MAPPING))
             self.release()
 
     def release(self) -> None:

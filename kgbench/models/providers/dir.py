@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kgbench.core import syntax
+from kgbench.core.details.absence import CodeProblem, NoCode
 from kgbench.core.errors import UsageError
 from kgbench.core.outcomes import Outcome
 from kgbench.models.layouts import Matches, match_folder, problem_named_by
@@ -111,7 +112,7 @@ def _candidate(problem: Problem, model: str, path: Path, sample: int) -> Candida
         "KernelBench's ModelNew: the file defines a class for a module of PyTorch and no function for "
         f"{problem.id}; write the function that `kgbench show {problem.id}` names"
     )
-    return replace(candidate, source_text=None, outcome=Outcome.NO_CODE, reason=words)
+    return replace(candidate, source_text=None, outcome=Outcome.NO_CODE, detail=NoCode(CodeProblem.NO_FUNCTION, words))
 
 
 def _is_kernelbench(text: str, name: str) -> bool:

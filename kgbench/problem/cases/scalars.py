@@ -7,6 +7,7 @@ from typing import Any, Final
 from kgbench.core.errors import ExpressionError
 from kgbench.problem.cases.concrete import Case
 from kgbench.problem.expressions import ITEMSIZE, Expr
+from kgbench.problem.file_place import expression_error
 from kgbench.problem.model import Parameter, plain_type
 
 _TAKES: Final[dict[str, tuple[type, ...]]] = {
@@ -40,4 +41,4 @@ def _number_list(parameter: Parameter, value: Any, where: Expr, case: Case) -> A
 
 
 def wrong_value(expr: Expr, case: Case, expected: str, value: Any) -> ExpressionError:
-    return ExpressionError("KGB265", f"{expr.where}: '{expr.text}' is {value!r} in case {case.id}; {expected}")
+    return expression_error("KGB265", f"'{expr.text}' is {value!r} in case {case.id}; {expected}", expr.where)

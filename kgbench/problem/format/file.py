@@ -188,13 +188,5 @@ def _in_words(error: Mapping[str, Any]) -> Errors:
 def all_together(errors: Errors) -> ProblemFileError | ExpressionError | ProblemFileErrors:
     """One error about all that was found, by line."""
     once = {str(error): error for error in errors}
-    in_order = sorted(once.values(), key=_line)
+    in_order = sorted(once.values(), key=lambda error: error.line)
     return in_order[0] if len(in_order) == 1 else ProblemFileErrors(in_order)
-
-
-def _line(error: ProblemFileError | ExpressionError) -> int:
-    """Complaints about an expression begin as all do: FILE:LINE."""
-    if isinstance(error, ProblemFileError):
-        return error.line
-    match = re.match(r".*?:(\d+): ", str(error))
-    return int(match[1]) if match else 0

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from kgbench.core.errors import UsageError
 from kgbench.core.types import CaseResult, Result, Timing
 from kgbench.reports.model import Report
-from kgbench.reports.words import first_words
+from kgbench.reports.words import failed_line
 from kgbench.scores.speedups import Estimate, speedup, timed_cases
 from kgbench.store.encoding import json_text
 
@@ -80,4 +80,4 @@ def timed(result: Result) -> list[tuple[CaseResult, Timing]]:
 
 def why(result: Result) -> str:
     """Outcome and first words of a result that is not right."""
-    return f"{result.outcome}: {first_words(result)}".removesuffix(": ")
+    return failed_line(result)

@@ -7,14 +7,15 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from kgbench.core.details.sentences import evidence_words
+from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import CaseResult, Mismatch, Result, Timing, first_failure
+from kgbench.core.types import CaseResult, Result, Timing, first_failure
 from kgbench.llm.conversation import Prompt
-from kgbench.policy import evidence
 from kgbench.problem.model import Problem
 from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.reports.page.source import PageSource, shown
-from kgbench.reports.words import case_words, estimate_text, failure_words, result_line
+from kgbench.reports.words import estimate_text, failure_words, result_line, variables_words
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.speedups import speedup
 from kgbench.store.layout import candidate_path
@@ -141,7 +142,7 @@ def _mismatch(result: Result) -> list[list[str]] | None:
 
 def _case(case: CaseResult, texts: Texts) -> list[Any]:
     """Name, phase, what it is, outcome, seconds, reason."""
-    what = case_words(case).partition("): ")[2]
+    what = variables_words(case)
     reason = texts.number(shown(case.reason)) if case.reason else None
     name = f"{case.overload} {case.id}".strip()
     return [name, case.phase, texts.number(shown(what)), str(case.outcome), case.seconds, reason]
@@ -154,7 +155,7 @@ def _timed(case: CaseResult, result: Result, problem: Problem | None, peaks: Any
     share = roofline_share(case, rates, peaks)
     return {
         "case": f"{case.overload} {case.id}".strip(),
-        "what": shown(case_words(case).partition("): ")[2]),
+        "what": shown(variables_words(case)),
         "against": timing.against,
         "library_us": _digits(timing.library_us),
         "candidate_us": _digits(timing.candidate_us),
@@ -188,7 +189,7 @@ def _digits(value: float | None) -> float | None:
 
 def _seen(each: Any, texts: Texts) -> list[Any]:
     """Allowed, in words."""
-    return [each.allowed, texts.number(shown(evidence.words(each)))]
+    return [each.allowed, texts.number(shown(evidence_words(each)))]
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from kgbench.core.details.where import Where
 from kgbench.core.types import Window
 from kgbench.harness.clock.case import CaseTiming
 from kgbench.harness.clock.estimate import Pair
@@ -70,19 +71,19 @@ class SelfTimedWindows(WindowRunner):
         return False
 
     def run(
-        self, plan: OverheadWindow | TimedWindow, what: str, meanwhile: Callable[[], None] = lambda: None
+        self, plan: OverheadWindow | TimedWindow, where: Where, meanwhile: Callable[[], None] = lambda: None
     ) -> Window:
-        window = super().run(plan, what, meanwhile)
+        window = super().run(plan, where, meanwhile)
         if plan.side != "candidate" or plan.inputs is None:
             return window
         told_us = self._told_us() + self.overhead_us
         return replace(window, done_us=told_us, secured_us=told_us)
 
     def _told_us(self) -> float:
-        handle, epoch = self.candidate, self.owed.pop("candidate")
+        handle, (epoch, where) = self.candidate, self.owed.pop("candidate")
         if handle.is_frozen:
             handle.thaw()
-        told = handle.reply(epoch, self.limit_s, "timing").get("elapsed_us")
+        told = handle.reply(epoch, self.limit_s, where).get("elapsed_us")
         return float(told) if isinstance(told, (int, float)) else 0.0
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.core.types import Mismatch
+from kgbench.core.details.values import Mismatch
 from kgbench.harness.verdict.compare import Limits
 
 TOLERANCE: Final = 1e-2

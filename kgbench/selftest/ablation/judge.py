@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from kgbench.core.kinds import DeviceKind, Phase
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.verdict.call_messages import CallMessages
 from kgbench.harness.verdict.case_source import CaseSource
 from kgbench.harness.verdict.contract import OutputContract
 from kgbench.harness.verdict.inputs import Chunk
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.verdict.verdicts import PASSED, Verdict
 from kgbench.harness.wire.protocol import Message
 from kgbench.problem.cases import Case, OtherValues
 from kgbench.problem.model import Overload

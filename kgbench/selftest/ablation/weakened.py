@@ -51,7 +51,7 @@ def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
     if FREEZING in without:
         defences = replace(defences, stands_still=False)
     if FLOOR in without:
-        defences = replace(defences, impossible=lambda work, timing, peaks: "")
+        defences = replace(defences, impossible=lambda work, timing, peaks: None)
     return defences
 
 

@@ -19,6 +19,8 @@ from typing import Final
 
 import torch
 
+from kgbench.core.details.values import Statistic, StatisticalTest
+
 FALSE_ALARMS: Final = 1e-10
 """Largest chance that honest numbers fail a battery."""
 UNALIKE_BITS: Final = 64.0
@@ -65,8 +67,10 @@ class Score:
 
     value: float
     limit: float
-    words: str = ""
-    """What is wrong where the numbers fail."""
+    places: tuple[int, ...] = ()
+    """What a failing test found, as in ``Statistic``."""
+    high: bool | None = None
+    """Whether mean or variance are too large."""
 
     @property
     def share(self) -> float:
@@ -74,15 +78,15 @@ class Score:
         return self.value / self.limit if math.isfinite(self.value) else math.inf
 
 
-def first_failure(numbers: Numbers) -> str:
-    """What is wrong with the numbers, as words, by the first test that they fail; empty when they pass."""
-    for name, score in scores(numbers).items():
+def first_failure(output: str, numbers: Numbers) -> Statistic | None:
+    """The first test that the numbers of an output fail; None when they pass."""
+    for test, score in scores(numbers).items():
         if score.share > 1 or math.isnan(score.value):
-            return f"{score.words} ({name}: {score.value:.4g}, limit {score.limit:.4g}, {len(numbers)} samples)"
-    return ""
+            return Statistic(output, test, score.value, score.limit, len(numbers), score.high, score.places)
+    return None
 
 
-def scores(numbers: Numbers) -> dict[str, Score]:
+def scores(numbers: Numbers) -> dict[StatisticalTest, Score]:
     """Every test that the samples are enough for."""
     chance = FALSE_ALARMS / len(TESTS)
     found = {name: test(numbers, chance) for name, test in TESTS.items()}
@@ -119,9 +123,9 @@ def surprise(chi_square: float, freedom: int) -> float:
     return -math.log10(smaller) if smaller > 0 else math.inf
 
 
-def _chi_square(counts: torch.Tensor, expected: float, freedom: int, chance: float, words: str) -> Score:
+def _chi_square(counts: torch.Tensor, expected: float, freedom: int, chance: float) -> Score:
     value = float(((counts.to(torch.float64) - expected) ** 2).sum() / expected)
-    return Score(surprise(value, freedom), -math.log10(chance / 2), words)
+    return Score(surprise(value, freedom), -math.log10(chance / 2))
 
 
 # --- tests: None where there are too few samples ---
@@ -132,8 +136,7 @@ def _mean(numbers: Numbers, chance: float) -> Score | None:
     if count < 16:
         return None
     mean, scale = float(numbers.uniform.mean()), math.sqrt(12 * count)
-    words = f"the values are too {'large' if mean > 0.5 else 'small'} on average"
-    return Score(abs(mean - 0.5) * scale, deviations(chance) + numbers.allowance * scale, words)
+    return Score(abs(mean - 0.5) * scale, deviations(chance) + numbers.allowance * scale, high=mean > 0.5)
 
 
 def _variance(numbers: Numbers, chance: float) -> Score | None:
@@ -141,8 +144,8 @@ def _variance(numbers: Numbers, chance: float) -> Score | None:
     if count < 1000:
         return None
     variance, scale = float((numbers.uniform - 0.5).square().mean()), math.sqrt(180 * count)
-    words = f"the values vary too {'much' if variance > 1 / 12 else 'little'}"
-    return Score(abs(variance - 1 / 12) * scale, deviations(chance) + numbers.allowance / 2 * scale, words)
+    limit = deviations(chance) + numbers.allowance / 2 * scale
+    return Score(abs(variance - 1 / 12) * scale, limit, high=variance > 1 / 12)
 
 
 def _kolmogorov_smirnov(numbers: Numbers, chance: float) -> Score | None:
@@ -153,7 +156,7 @@ def _kolmogorov_smirnov(numbers: Numbers, chance: float) -> Score | None:
     steps = torch.arange(count + 1, dtype=torch.float64, device=ordered.device) / count
     distance = float(torch.maximum(steps[1:] - ordered, ordered - steps[:-1]).max())
     limit = math.sqrt(math.log(2 / chance) / 2) + numbers.allowance * math.sqrt(count)
-    return Score(distance * math.sqrt(count), limit, "the values do not have the distribution")
+    return Score(distance * math.sqrt(count), limit)
 
 
 def _bins(numbers: Numbers, chance: float) -> Score | None:
@@ -161,13 +164,12 @@ def _bins(numbers: Numbers, chance: float) -> Score | None:
     count = len(numbers)
     if count < CELLS * PER_CELL:
         return None
-    words = "some values are too frequent, others too rare"
     if not numbers.allowance:
-        return _chi_square(_counts(numbers.uniform, CELLS), count / CELLS, CELLS - 1, chance, words)
+        return _chi_square(_counts(numbers.uniform, CELLS), count / CELLS, CELLS - 1, chance)
     expected = count / SIDE
     scale = math.sqrt(expected * (1 - 1 / SIDE))
     worst = float((_counts(numbers.uniform, SIDE) - expected).abs().max()) / scale
-    return Score(worst, deviations(chance / SIDE) + 2 * numbers.allowance * count / scale, words)
+    return Score(worst, deviations(chance / SIDE) + 2 * numbers.allowance * count / scale)
 
 
 def _pairs(numbers: Numbers, chance: float) -> Score | None:
@@ -177,7 +179,7 @@ def _pairs(numbers: Numbers, chance: float) -> Score | None:
         return None
     cells = _cell(halves[:, 0], SIDE) * SIDE + _cell(halves[:, 1], SIDE)
     counts = torch.bincount(cells, minlength=SIDE * SIDE)
-    return _chi_square(counts, len(halves) / SIDE**2, SIDE**2 - 1, chance, "neighbours depend on each other")
+    return _chi_square(counts, len(halves) / SIDE**2, SIDE**2 - 1, chance)
 
 
 def _beside(numbers: Numbers, chance: float) -> Score | None:
@@ -189,21 +191,20 @@ def _beside(numbers: Numbers, chance: float) -> Score | None:
     group = torch.arange(count, device=order.device) // (count // SIDE)
     cells = group * SIDE + _cell(numbers.uniform[order], SIDE)
     counts = torch.bincount(cells, minlength=SIDE * SIDE)
-    words = "some of the elements have another distribution than their arguments ask for"
-    return _chi_square(counts, count / SIDE**2, SIDE * (SIDE - 1), chance, words)
+    return _chi_square(counts, count / SIDE**2, SIDE * (SIDE - 1), chance)
 
 
 def _lags(numbers: Numbers, chance: float) -> Score | None:
     """The correlation of the values with themselves at every lag: neighbours, rows, blocks that come again."""
-    return _worst_lag(numbers.uniform, 256, chance, "at lag {}")
+    return _worst_lag(numbers.uniform, 256, chance)
 
 
 def _spreads(numbers: Numbers, chance: float) -> Score | None:
     """The same for how far the values are from the middle, which sees what comes again mirrored."""
-    return _worst_lag((numbers.uniform - 0.5).square(), 4096, chance, "in size, at lag {}")
+    return _worst_lag((numbers.uniform - 0.5).square(), 4096, chance)
 
 
-def _worst_lag(values: torch.Tensor, least: int, chance: float, where: str) -> Score | None:
+def _worst_lag(values: torch.Tensor, least: int, chance: float) -> Score | None:
     """Lags at which at least so many pairs are left."""
     count = values.numel()
     if count < 2 * least:
@@ -215,8 +216,7 @@ def _worst_lag(values: torch.Tensor, least: int, chance: float, where: str) -> S
     pairs = torch.arange(count - 1, least, -1, device=values.device, dtype=torch.float64)
     variance = max(float(centred.square().mean()), 1e-12)
     worst = (sums.abs() / (variance * pairs.sqrt())).max(dim=0)
-    words = f"values depend on each other {where.format(int(worst.indices) + 1)}"
-    return Score(float(worst.values), deviations(chance / len(sums)), words)
+    return Score(float(worst.values), deviations(chance / len(sums)), (int(worst.indices) + 1,))
 
 
 def _blocks(numbers: Numbers, chance: float) -> Score | None:
@@ -230,8 +230,7 @@ def _blocks(numbers: Numbers, chance: float) -> Score | None:
         worst, sizes, size = max(worst, (surprise(value, blocks - 1), size)), sizes + 1, size * 4
     if not sizes:
         return None
-    words = f"blocks of {worst[1]} elements do not vary as random ones do"
-    return Score(worst[0], -math.log10(chance / 2 / sizes), words)
+    return Score(worst[0], -math.log10(chance / 2 / sizes), (worst[1],))
 
 
 def _repeats(numbers: Numbers, chance: float) -> Score | None:
@@ -250,11 +249,8 @@ def _repeats(numbers: Numbers, chance: float) -> Score | None:
     first, second = chosen[order[:-1]], chosen[order[1:]]
     candidates = (hashes[order[:-1]] == hashes[order[1:]]).nonzero()[:, 0]
     same = candidates[(windows[first[candidates]] == windows[second[candidates]]).all(dim=1)]
-    words = ""
-    if len(same):
-        places = sorted(int(each[same[0]]) * width for each in (first, second))
-        words = f"elements {places[0]} and {places[1]} each begin the same {width} values"
-    return Score(float(len(same)), 0.5, words)
+    places = sorted(int(each[same[0]]) * width for each in (first, second)) if len(same) else []
+    return Score(float(len(same)), 0.5, (*places, width) if places else ())
 
 
 def _resolution(numbers: Numbers, chance: float) -> Score | None:
@@ -264,24 +260,23 @@ def _resolution(numbers: Numbers, chance: float) -> Score | None:
         return None
     times = torch.unique(numbers.codes, return_counts=True)[1].to(torch.float64)
     pairs = float((times * (times - 1) / 2).sum())
-    words = f"only {times.numel()} different values among {count}: the numbers have too few bits"
-    return Score(pairs, 4 * count * (count - 1) / 2 / 2**22 + 30, words)
+    return Score(pairs, 4 * count * (count - 1) / 2 / 2**22 + 30, (times.numel(),))
 
 
-TESTS: Final[dict[str, Callable[[Numbers, float], Score | None]]] = {
-    "repeated values": _repeats,
-    "mean": _mean,
-    "variance": _variance,
-    "Kolmogorov-Smirnov": _kolmogorov_smirnov,
-    "chi-square": _bins,
-    "resolution": _resolution,
-    "by argument": _beside,
-    "block means": _blocks,
-    "neighbours": _pairs,
-    "correlation": _lags,
-    "correlated spread": _spreads,
+TESTS: Final[dict[StatisticalTest, Callable[[Numbers, float], Score | None]]] = {
+    StatisticalTest.REPEATS: _repeats,
+    StatisticalTest.MEAN: _mean,
+    StatisticalTest.VARIANCE: _variance,
+    StatisticalTest.DISTRIBUTION: _kolmogorov_smirnov,
+    StatisticalTest.BINS: _bins,
+    StatisticalTest.RESOLUTION: _resolution,
+    StatisticalTest.BY_ARGUMENT: _beside,
+    StatisticalTest.BLOCKS: _blocks,
+    StatisticalTest.PAIRS: _pairs,
+    StatisticalTest.LAGS: _lags,
+    StatisticalTest.SPREADS: _spreads,
 }
-"""Each test by its name, in the order in which their words are shown."""
+"""What runs each test, in the order in which failures are shown."""
 
 
 def _cell(values: torch.Tensor, cells: int) -> torch.Tensor:

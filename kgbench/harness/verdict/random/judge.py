@@ -15,14 +15,15 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
+from kgbench.core.details.values import Impossible, Seed, SeedFault, Statistic
 from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
+from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_of, first_failure
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
 from kgbench.harness.verdict.secret_draws import SecretGenerator
-from kgbench.harness.verdict.verdicts import PASSED, Verdict, mismatch_words
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
@@ -78,7 +79,7 @@ class RandomJudge(OverloadJudge):
         for seeding in _seedings(generator, passed):
             self.fill(side, call)
             synchronize(self.device)
-            reply = side.handle.request(_seeded(message, seeding), timeout_s, call.label)
+            reply = side.handle.request(_seeded(message, seeding), timeout_s, call.where)
             verdict = self.contract.check(call, reply)
             if verdict is not PASSED:
                 return verdict
@@ -91,19 +92,17 @@ class RandomJudge(OverloadJudge):
             results.append(outputs)
         answers = self.answers(call)
         sampled = {name: answer for name, answer in answers.items() if isinstance(answer, Sampled)}
-        words = self._by_seed(sampled, results, passed)
-        if not words:
-            a, b, _, d = results
-            words = self._together(sampled, [a, b, d], [*answers])
-        return Verdict(Outcome.WRONG_VALUE, words) if words else PASSED
+        a, b, _, d = results
+        wrong = self._by_seed(sampled, results, passed) or self._together(sampled, [a, b, d], [*answers])
+        return Verdict(Outcome.WRONG_VALUE, wrong) if wrong else PASSED
 
     def values(self, call: PlacedCall, outputs: Outputs) -> Verdict:
         """Every value possible, and what chance does not decide right."""
         for name, answer in self.answers(call).items():
             got = outputs[name]
             if isinstance(answer, Sampled):
-                if words := _impossible(name, got, answer):
-                    return Verdict(Outcome.WRONG_VALUE, words)
+                if impossible := _impossible(name, got, answer):
+                    return Verdict(Outcome.WRONG_VALUE, impossible)
                 continue
             limits = self.limits(call.case)
             if isinstance(answer, Follows):
@@ -111,7 +110,7 @@ class RandomJudge(OverloadJudge):
                 answer, limits = Expected(answer.value(outputs)), replace(limits, exact=exact)
             mismatch = self.compare(name, got, answer, limits)
             if mismatch is not None:
-                return Verdict(Outcome.WRONG_VALUE, mismatch_words(mismatch), mismatch)
+                return Verdict(Outcome.WRONG_VALUE, mismatch)
         return PASSED
 
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
@@ -124,8 +123,8 @@ class RandomJudge(OverloadJudge):
             return verdict
         sampled = {name: answer for name, answer in self.answers(call).items() if isinstance(answer, Sampled)}
         for name, answer in sampled.items():
-            if words := self._new(name, answer, outputs[name]):
-                return Verdict(Outcome.WRONG_VALUE, words)
+            if seen := self._new(name, answer, outputs[name]):
+                return Verdict(Outcome.WRONG_VALUE, seen)
             parts = self.timed.setdefault(name, [])
             if sum(map(len, parts)) < MOST_SAMPLES[self.device.type]:
                 parts.append(numbers_of(answer, outputs[name], self.referee))
@@ -134,50 +133,51 @@ class RandomJudge(OverloadJudge):
     def conclude(self) -> Verdict:
         timed, self.timed = self.timed, {}
         for name, parts in timed.items():
-            if words := first_failure(joined(parts)):
-                return Verdict(Outcome.WRONG_VALUE, f"{name}: {words}")
+            if failed := first_failure(name, joined(parts)):
+                return Verdict(Outcome.WRONG_VALUE, failed)
         return PASSED
 
-    def _by_seed(self, sampled: dict[str, Sampled], results: list[Outputs], passed: bool) -> str:
-        """Words where outputs do not depend on seeds as they must."""
+    def _by_seed(self, sampled: dict[str, Sampled], results: list[Outputs], passed: bool) -> Seed | None:
+        """How outputs do not depend on seeds as they must."""
         a, b, c, d = results
-        whose = "the generator that is passed" if passed else "torch's default generator"
         for name, answer in sampled.items():
             if not _alike(a[name], c[name]):
-                return f"{name}: {whose} was seeded as before, and other numbers came: they are not its own alone"
+                return Seed(name, SeedFault.OTHER_NUMBERS, passed)
             if random_bits(answer, a[name].dtype) < UNALIKE_BITS:
                 continue
             if _alike(a[name], b[name]):
-                return f"{name}: the next call gave the same numbers again: {whose} is not advanced"
+                return Seed(name, SeedFault.NOT_ADVANCED, passed)
             if _alike(a[name], d[name]):
-                return f"{name}: {whose} was seeded with another number, and the same numbers came"
-        return ""
+                return Seed(name, SeedFault.SAME_NUMBERS, passed)
+        return None
 
-    def _together(self, sampled: dict[str, Sampled], results: list[Outputs], order: list[str]) -> str:
-        """Words where outputs repeat what came before, or are not distributed as they should be."""
+    def _together(
+        self, sampled: dict[str, Sampled], results: list[Outputs], order: list[str]
+    ) -> Seed | Statistic | None:
+        """How outputs repeat what came before, or are not distributed as they should be."""
         for name in order:
             if name not in sampled:
                 continue
             for outputs in results:
-                if words := self._new(name, sampled[name], outputs[name]):
-                    return words
+                if seen := self._new(name, sampled[name], outputs[name]):
+                    return seen
             numbers = joined([numbers_of(sampled[name], outputs[name], self.referee) for outputs in results])
-            if words := first_failure(numbers):
-                return f"{name}: {words}"
-        return ""
+            if failed := first_failure(name, numbers):
+                return failed
+        return None
 
-    def _new(self, name: str, answer: Sampled, got: torch.Tensor) -> str:
-        """Words where an earlier call gave the same numbers."""
+    def _new(self, name: str, answer: Sampled, got: torch.Tensor) -> Seed | None:
+        """Whether an earlier call gave the same numbers."""
         free = answer.free.expand(answer.shape).reshape(-1).nonzero()[:DIGESTED, 0]
         bits = answer.bits(got.dtype).expand(answer.shape).reshape(-1)[free]
         if float(bits.sum()) < UNALIKE_BITS:
-            return ""
+            return None
         codes = codes_of(got.reshape(-1)[free])
         digest = hashlib.sha256(f"{name} {len(codes)}".encode() + codes.cpu().numpy().tobytes()).digest()
         if digest in self.seen:
-            return f"{name}: gave the same numbers as an earlier call, with another seed or later in its sequence"
+            return Seed(name, SeedFault.SEEN_BEFORE)
         self.seen.add(digest)
-        return ""
+        return None
 
 
 def _takes_generator(call: PlacedCall) -> bool:
@@ -217,11 +217,10 @@ def _alike(first: torch.Tensor, second: torch.Tensor) -> bool:
     return torch.equal(codes_of(first), codes_of(second))
 
 
-def _impossible(name: str, got: torch.Tensor, answer: Answer) -> str:
+def _impossible(name: str, got: torch.Tensor, answer: Answer) -> Impossible | None:
     assert isinstance(answer, Sampled)
     wrong = ~answer.possible(got)
     if not bool(wrong.any()):
-        return ""
-    index = wrong.nonzero()[0].tolist()
-    share = f"{float(wrong.double().mean()):.1%} of {list(got.shape)}"
-    return f"{name}{index}: got {got[tuple(index)].item():.9g}, which cannot come out there; {share} so"
+        return None
+    index = tuple(wrong.nonzero()[0].tolist())
+    return Impossible(name, index, f"{got[index].item():.9g}", float(wrong.double().mean()), tuple(got.shape))

@@ -1,0 +1,124 @@
+"""How a worker or a candidate failed without an answer, or by what it is not allowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One thing that a candidate was seen to do, and whether the policy lets it."""
+
+    kind: str
+    """``operator`` of the dispatcher, ``kernel`` of the device, ``package`` whose Triton kernel ran, ``host`` function,
+    ``library`` that was mapped, ``code`` in which a processor was found, ``process`` beside it, ``time`` or
+    ``observer``.
+    """
+    name: str
+    where: str = ""
+    """Overload and case in which it did most."""
+    count: int = 0
+    share: float | None = None
+    """Of the time of the calls that were watched: on the device, where there is one. None where it has none."""
+    allowed: bool = True
+    why: str = ""
+
+
+class Limit(StrEnum):
+    """What did not come in time."""
+
+    ANSWER = "answer"
+    WINDOW = "window"
+    EVALUATION = "whole evaluation"
+
+
+@dataclass(frozen=True)
+class Deadline:
+    limit: Limit
+    seconds: float | None = None
+    """What was allowed; None where it is not known where the time ran out."""
+
+
+@dataclass(frozen=True)
+class QueueStalled:
+    """Calls that were to be queued on a GPU waited for the device."""
+
+    attempts: int
+
+
+@dataclass(frozen=True)
+class HostMemory:
+    """The limit of the machine's memory was exceeded."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception in the worker, in its own words."""
+
+    name: str
+    """Of the exception's type, without its module."""
+    message: str
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The worker's process ended before it answered."""
+
+    signal: str = ""
+    code: int | None = None
+    cause: str = ""
+    """Why the supervisor ended it; empty where it ended by itself."""
+    advice: str = ""
+    """Of a library that crashed: which call it was and where that is described, as the end of a sentence."""
+
+
+class Breach(StrEnum):
+    """How a worker broke the rules of the harness."""
+
+    MALFORMED = "malformed reply"
+    UNASKED = "answer to a question that was not asked"
+    CHANNEL = "wrote into the harness's channel"
+    PRINTED = "printed too much"
+    PROCESSES = "started too many processes"
+    SUPERVISOR = "killed its supervisor"
+    BUSY_DEVICE = "kept the device busy while it was stopped"
+    RESTLESS = "went on running while it was stopped"
+    WRITTEN = "wrote too much to disk"
+    ENDED_REFEREE = "ended the process that judges it"
+
+
+@dataclass(frozen=True)
+class RuleBroken:
+    breach: Breach
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class NoEntry:
+    """The file defines no function that the problem asks for."""
+
+    entry: str
+    defined: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PolicyBroken:
+    """Others did the work."""
+
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class PhysicalBound:
+    """A time in which no device like this one can do the work."""
+
+    took_us: float
+    amount: float
+    """Bytes that must be moved, or operations that must be done."""
+    per_s: float
+    """Largest known rate of the device, in units per second."""
+    dtypes: tuple[str, ...] = ()
+    """Of the operations; empty where bytes are the bound."""
+    margin: float = 0.0
+    """Share by which the device may be faster than that."""

@@ -1,0 +1,24 @@
+"""Where something stands in a problem file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgbench.core.errors import ExpressionError, shown_path
+
+
+@dataclass(frozen=True)
+class FilePlace:
+    """Lines count from 1."""
+
+    file: str
+    line: int
+    key: str
+
+    def __str__(self) -> str:
+        return f"{shown_path(self.file)}:{self.line}: {self.key}"
+
+
+def expression_error(number: str, words: str, place: FilePlace | None) -> ExpressionError:
+    """What is wrong with an expression, behind its place; None where it is in no file."""
+    return ExpressionError(number, words) if place is None else ExpressionError(number, f"{place}: {words}", place.line)
