@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
 from kgbench.baselines.registry import Unavailable, load_baseline
-from kgbench.core.verdicts import mismatch_words
+from kgbench.core.details.sentences import words_of
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import compare, share_used
@@ -105,7 +105,7 @@ def _case(judge: OverloadJudge, case: Case, entry: Any, generator: torch.Generat
     shares = [share_used(got[name], wanted, limits) for name, wanted in expected.items()]
     for name, wanted in expected.items():
         if (mismatch := compare(name, got[name], wanted, limits)) is not None:
-            raise ValueError(mismatch_words(mismatch))
+            raise ValueError(words_of(mismatch))
     return max(shares, default=0.0), max(
         (_ulps(got[name], wanted.value) for name, wanted in expected.items()), default=0.0
     )
