@@ -248,7 +248,8 @@ class WorkerHandle:
             log = told_lines(str(error["traceback"]), MOST_LOG)
         except (KeyError, TypeError, IndexError):
             return WorkerFailed(self, Outcome.REJECTED, RuleBroken(Breach.MALFORMED), where)
-        return WorkerFailed(self, _outcome_of(types, interpreted=self.device_kind == "cpu"), Raised(kind, words), where, log)
+        outcome = _outcome_of(types, interpreted=self.device_kind == "cpu")
+        return WorkerFailed(self, outcome, Raised(kind, words), where, log)
 
     def _read_control(self) -> None:
         self.control.fill()

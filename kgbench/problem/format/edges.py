@@ -75,7 +75,7 @@ def _alike(edges: Sequence[Edge], overload: Overload) -> list[list[Edge]]:
 
 def _drawing(argument: TensorArgument, name: str, rows: Sequence[Edge]) -> TensorArgument:
     values = ", ".join(_written(row.given[argument.name]) for row in rows)
-    draw = Draw("listed", (Expr.parse(f"({values},)", f"edges of {argument.name}"),))
+    draw = Draw("listed", (Expr.parse(f"({values},)"),))
     return replace(argument, draw={**argument.draw, name: draw})
 
 
