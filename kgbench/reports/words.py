@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kgbench.core.details.sentences import moment, words_of
+from kgbench.core.details.place import moment
+from kgbench.core.details.sentences import words_of
 from kgbench.core.details.values import Mismatch
 from kgbench.core.figures import ABSENT, ratio_text
 from kgbench.core.outcomes import Outcome

@@ -10,23 +10,13 @@ from kgbench.core.details import absence, failures, outputs, values
 from kgbench.core.details.absence import Requirement
 from kgbench.core.details.failures import Breach, Evidence, Limit
 from kgbench.core.details.outputs import Aliasing, Attribute
+from kgbench.core.details.place import place
 from kgbench.core.details.union import Detail
 from kgbench.core.details.values import SeedFault, StatisticalTest
-from kgbench.core.details.where import Purpose, Where
+from kgbench.core.details.where import Where
 
-MOST_SIZES: Final = 12
-"""Sizes and flags of a case that a sentence names."""
 MOST_NAME: Final = 90
 """Characters of a name in a piece of evidence."""
-_REQUESTS: Final = {
-    Purpose.START: "start",
-    Purpose.IMPORT: "import",
-    Purpose.LIBRARY: "loading the library",
-    Purpose.MAPPING: "mapping memory",
-    Purpose.OBSERVED: "observing",
-    Purpose.DEVICE: "probing the device",
-}
-"""What was asked of a worker where it was no call of a case."""
 _SEED_FAULTS: Final = {
     SeedFault.OTHER_NUMBERS: "{} was seeded as before, and other numbers came: they are not its own alone",
     SeedFault.NOT_ADVANCED: "the next call gave the same numbers again: {} is not advanced",
@@ -61,34 +51,6 @@ _BREACHES: Final = {
 def sentence(detail: Detail, where: Where | None = None) -> str:
     """What happened and where: ``case 1-float32: wrong shape: got [3, 5], expected [5, 3]``."""
     return place(where) + words_of(detail)
-
-
-def place(where: Where | None) -> str:
-    """``case 1-float32 (m=3, n=5): ``; empty where no place is known."""
-    if where is None:
-        return ""
-    if not where.case:
-        return f"{_REQUESTS.get(where.purpose, str(where.purpose))}: "
-    shown = list(where.sizes.items())[:MOST_SIZES]
-    sizes = f" ({', '.join(f'{name}={value}' for name, value in shown)})" if shown else ""
-    return f"case {where.case}{sizes}: {moment(where)}"
-
-
-def moment(where: Where | None) -> str:
-    """In which of a case's calls: ``right at first, then wrong: ``; empty for the first."""
-    if where is None:
-        return ""
-    repeated = "right, then with the same input wrong: " if where.repeated else ""
-    match where.purpose:
-        case Purpose.AGAIN:
-            return f"right at first, then wrong: {repeated}"
-        case Purpose.WINDOW:
-            return f"in a timed window: {repeated}"
-        case Purpose.PROBE:
-            return "in a timed window: its inputs were taken away when it said that its calls were done: "
-        case Purpose.PREPARING | Purpose.TIMING:
-            return f"{where.purpose}: "
-    return repeated
 
 
 @functools.singledispatch

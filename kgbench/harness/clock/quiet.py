@@ -12,7 +12,7 @@ import torch
 
 from kgbench.core.details.absence import Fault
 from kgbench.core.details.failures import Breach, RuleBroken
-from kgbench.core.details.sentences import place
+from kgbench.core.details.place import place
 from kgbench.core.details.where import Where
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import trace

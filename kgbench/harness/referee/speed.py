@@ -6,7 +6,7 @@ import time
 from typing import Final
 
 from kgbench.core.details.absence import Fault
-from kgbench.core.details.sentences import place
+from kgbench.core.details.place import place
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import Kind, Phase
 from kgbench.core.outcomes import Outcome

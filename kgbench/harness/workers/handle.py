@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kgbench.core.details.absence import Fault
 from kgbench.core.details.failures import Breach, Crash, Deadline, HostMemory, Limit, Raised, RuleBroken
-from kgbench.core.details.sentences import place
+from kgbench.core.details.place import place
 from kgbench.core.details.union import Detail
 from kgbench.core.details.where import Where
 from kgbench.core.kinds import DeviceKind
