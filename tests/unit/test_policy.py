@@ -40,7 +40,7 @@ def of_kind(kind: str, name: str) -> Problem:
         ("compute", "mm", "aten::add.Tensor", False),
         ("compute", "mm", "aten::no_such_operator", False),
         ("compute", "mm", "_quantized::linear", False),
-        ("compute", "mm", "aten::_neg_view", True),
+        ("compute", "mm", "aten::_neg_view", False),
         ("compute", "neg", "aten::_neg_view", False),
         ("compute", "clone", "aten::copy_", False),
         ("compute", "clone", "aten::contiguous", False),

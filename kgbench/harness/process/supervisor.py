@@ -156,8 +156,10 @@ class Supervisor:
         pids = processes.descendants(os.getpid())
         if len(pids) > self.limits["processes"]:
             self.killed_for = self.killed_for or "processes"
-        if processes.written_bytes([os.getpid(), *pids]) > self.limits["written_bytes"]:
-            self.killed_for = self.killed_for or "written"
+        if not self.killed_for and self.looks % LOOKS_PER_WALK == 0:
+            # A tree that forks without end is ended before each of its processes is asked.
+            written = processes.written_bytes([os.getpid(), *pids])
+            self.killed_for = "written" if written > self.limits["written_bytes"] else ""
         held = [processes.memory_bytes([pid]) for pid in pids]
         self.peak_bytes = max([self.peak_bytes, *(resident for _, resident in held)])
         self.looks += 1
