@@ -16,6 +16,7 @@ import pytest
 
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.processes import Task, tasks_of, woken
+from kgbench.harness.machine.timing_lock import Disturbed, Page, Turns
 
 Start = Callable[[Callable[[], object]], int]
 
@@ -127,3 +128,39 @@ def test_what_may_change_and_what_may_not() -> None:
     assert not woken(still, {key: Task("Z", 6)})
     assert not woken({key: Task("D", 5)}, {key: Task("T", 6)}), "it came back from the kernel and was stopped"
     assert woken({key: Task("R", 5)}, {key: Task("T", 6)}), "it never stood still"
+
+
+def forks_after(seconds: float) -> None:
+    """Begin a child that runs, from another thread, so that the caller goes on."""
+
+    def fork() -> None:
+        time.sleep(seconds)
+        if os.fork() == 0:
+            for _ in itertools.count():
+                pass
+
+    warnings.simplefilter("ignore", DeprecationWarning)
+    threading.Thread(target=fork, daemon=True).start()
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["no worker yet", "a worker"])
+def test_a_supervisors_first_worker_may_be_forked_in_anothers_turn(start: Start, earlier: bool) -> None:
+    page = Page.create()
+    mine, others = Turns(page, 0), Turns(page, 1)
+    page.slot(1)[0] = start(lambda: None)  # stands for the other referee
+
+    def supervisor() -> None:
+        if earlier and os.fork() == 0:
+            while True:
+                time.sleep(1)
+        forks_after(0.3)
+
+    others.add(start(supervisor))
+    with pytest.raises(Disturbed) if earlier else contextlib.nullcontext(), mine.turn():
+        time.sleep(0.6)
+    (listed,) = page.supervisors(1)
+    children = processes.descendants(listed)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+    assert len(children) == 1 + earlier
+    assert others.was_restless() == earlier

@@ -50,6 +50,10 @@ class Disturbed(Exception):
         super().__init__(DISTURBED)
 
 
+_Tasks = dict[int, dict[tuple[int, int], processes.Task]]
+"""Threads of workers, by the process id of their supervisor."""
+
+
 class Page:
     """The shared page of a device. Every process that uses it opens it by descriptor."""
 
@@ -241,14 +245,14 @@ class Turns:
                 self.page.words[_TURNS_NS] += ended_ns - begun_ns
                 trace.record("turn", begun_ns, ended_ns)
 
-    def _tasks(self, referee: int) -> dict[tuple[int, int], processes.Task]:
-        """All threads of another referee's workers."""
-        pids = [pid for supervisor in self.page.supervisors(referee) for pid in processes.descendants(supervisor)]
-        return processes.tasks_of(pids)
+    def _tasks(self, referee: int) -> _Tasks:
+        """All threads of another referee's workers, by supervisor."""
+        supervisors = self.page.supervisors(referee)
+        return {each: processes.tasks_of(processes.descendants(each)) for each in supervisors}
 
-    def _look_who_moved(self, standing: Mapping[int, dict[tuple[int, int], processes.Task]]) -> None:
+    def _look_who_moved(self, standing: Mapping[int, _Tasks]) -> None:
         """Note whose workers did not stand still in the turn that ends. Raises Disturbed where some did not."""
-        moved = [referee for referee, tasks in standing.items() if processes.woken(tasks, self._tasks(referee))]
+        moved = [referee for referee, tasks in standing.items() if _moved(tasks, self._tasks(referee))]
         for referee in moved:
             self.page.slot(referee)[_RESTLESS] = 1
         if moved:
@@ -274,6 +278,15 @@ class Turns:
                 time.sleep(0.0005)
             waiting = starting
         processes.stop_trees([supervisor for referee in stopped for supervisor in self.page.supervisors(referee)])
+
+
+def _moved(before: _Tasks, after: _Tasks) -> bool:
+    """Whether a worker that was there has run since.
+
+    A supervisor that had none may have forked it meanwhile: nothing of a candidate runs in it before its referee, which
+    is stopped, asks for that.
+    """
+    return any(processes.woken(tasks, after.get(each, {})) for each, tasks in before.items() if tasks)
 
 
 def _signal(pid: int, number: int) -> None:
