@@ -15,7 +15,7 @@ def product(a, b, out, m, n, k, ar, ak, bk, bc, EVEN: tl.constexpr, PRECISION: t
     column = (tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK))[None, :]
     total = tl.zeros((BLOCK, BLOCK), tl.float32)
     for first in range(0, k, 32):
-        step = first + tl.arange(0, 32)
+        step = (first + tl.arange(0, 32)).to(tl.int64)
         inside = (step < k) | EVEN
         left = tl.load(a + row * ar + step[None, :] * ak, mask=(row < m) & inside[None, :], other=0)
         right = tl.load(b + step[:, None] * bk + column * bc, mask=inside[:, None] & (column < n), other=0)

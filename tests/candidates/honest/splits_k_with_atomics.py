@@ -15,7 +15,7 @@ def share(a, b, out, m, n, k, per, ar, ak, bk, bc, WIDEN: tl.constexpr, BLOCK: t
     first = tl.program_id(2) * per
     total = tl.zeros((BLOCK, BLOCK), tl.float32)
     for begin in range(first, tl.minimum(first + per, k), DEPTH):
-        step = begin + tl.arange(0, DEPTH)
+        step = (begin + tl.arange(0, DEPTH)).to(tl.int64)
         left = tl.load(a + row * ar + step[None, :] * ak, mask=(row < m) & (step[None, :] < k), other=0)
         right = tl.load(b + step[:, None] * bk + column * bc, mask=(step[:, None] < k) & (column < n), other=0)
         if WIDEN:

@@ -19,7 +19,8 @@ def _mm(
     tile_column = tl.program_id(0) % (GROUP * across) // height
     row = (tile_row * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     column = (tile_column * COLUMNS + tl.arange(0, COLUMNS)).to(tl.int64)[None, :]
-    step = tl.arange(0, DEPTH)
+    step = tl.arange(0, DEPTH).to(tl.int64)
+    deep = tl.full((), DEPTH, tl.int64)
     # Rows and columns beyond the edge read those of the other edge, so that only the depth needs a mask.
     a_at = a_ptr + row % m * a_row + step[None, :] * a_depth
     b_at = b_ptr + step[:, None] * b_depth + column % n * b_column
@@ -30,8 +31,8 @@ def _mm(
         if WIDEN:
             a, b = a.to(tl.float32), b.to(tl.float32)
         total = tl.dot(a, b, total, input_precision="ieee")
-        a_at += DEPTH * a_depth
-        b_at += DEPTH * b_depth
+        a_at += deep * a_depth
+        b_at += deep * b_depth
     inside = (row < m) & (column < n)
     tl.store(out_ptr + row * n + column, total.to(out_ptr.dtype.element_ty), mask=inside)
 

@@ -10,8 +10,10 @@ import triton.language as tl
 @triton.jit
 def _penalise(logits_ptr, prompt_ptr, output_ptr, penalty_ptr, n, BLOCK: tl.constexpr):
     """BLOCK tokens of one sequence."""
-    row = tl.program_id(1).to(tl.int64)
-    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    # One dimension: the others of a grid end at 65,535.
+    blocks = tl.cdiv(n, BLOCK)
+    row = (tl.program_id(0) // blocks).to(tl.int64)
+    column = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
     at = row * n + column
     inside = column < n
     prompt = tl.load(prompt_ptr + at, mask=inside, other=0)
@@ -27,6 +29,6 @@ def apply_repetition_penalties_cuda(logits, prompt_mask, output_mask, repetition
     """logits and the two bool masks: (sequences, tokens), dense; repetition_penalties: (sequences,)."""
     sequences, n = logits.shape
     block = min(2048 if logits.is_cuda else 1 << 17, triton.next_power_of_2(n))
-    _penalise[(triton.cdiv(n, block), sequences)](
+    _penalise[(triton.cdiv(n, block) * sequences,)](
         logits, prompt_mask, output_mask, repetition_penalties, n, BLOCK=block, num_warps=8
     )
