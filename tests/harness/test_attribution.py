@@ -332,6 +332,11 @@ def test_a_kernel_is_own_by_the_text_by_triton_or_by_what_was_built() -> None:
     assert own.has("void cub::CUB_300::DeviceReduceKernel<cub::Policy<int>, float*>(float*)")
     assert own.has("Memcpy DtoD (Device -> Device)")
     assert base_name("") == ""
+    reduces = OwnKernels('TOTAL = cupy.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0", "my_total")')
+    assert reduces.has("my_total_pass1")
+    assert reduces.has("reduce_kernel_pass2")
+    assert not reduces.has("kernel")
+    assert not reduces.has("cupy_sum_pass1")
 
 
 def test_pytorchs_kernel_for_the_operator_itself_is_not_harmless_because_nobody_saw_it_launched() -> None:
