@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Final
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _DRIVERS = ("Memcpy", "Memset", "[CUDA ")
