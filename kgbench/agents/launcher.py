@@ -33,7 +33,7 @@ def main(fd: int) -> None:
         spec: dict[str, Any] = json.loads(control.readline())
     places = Places.of(Path(spec["base"]), spec["hidden"], spec["visible"], spec["command"])
     chosen = plan(places, spec["visible"], spec["confine"])
-    _say(fd, confined=chosen.words)
+    _say(fd, confined=chosen.words, not_confined=chosen.reason)
     try:
         chosen.enter_launcher()
         first = os.fork()

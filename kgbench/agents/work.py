@@ -65,6 +65,7 @@ class Agent:
     ended_for: str = field(default="", init=False)
     """Why it was ended before its time; empty when it ended by itself."""
     confined: str = field(default="", init=False)
+    not_confined: str = field(default="", init=False)
     exit_code: int | None = field(default=None, init=False)
     seconds: float = field(default=0.0, init=False)
     kernel: str = field(default="", init=False)
@@ -121,6 +122,7 @@ class Agent:
                 "exit_code": self.exit_code,
                 "seconds": round(self.seconds, 3),
                 "confined": self.confined,
+                "not_confined": self.not_confined,
                 **server.facts,
             }
             cut = {name: tail.size for name, tail in self._outputs.items() if tail.size > OUTPUT_BYTES}
@@ -167,6 +169,7 @@ class Agent:
 
     def _learn(self, message: dict[str, Any]) -> None:
         self.confined = message.get("confined", self.confined)
+        self.not_confined = message.get("not_confined", self.not_confined)
         self._error = message.get("error", self._error)
         self.exit_code = message.get("exit", self.exit_code)
 

@@ -144,6 +144,8 @@ class Generation:
     """How often an agent asked the referee; None where no agent was asked."""
     confined: str = ""
     """``agent confined: `` and by what, or ``agent not confined: `` and why. Empty where no agent was asked."""
+    not_confined: str = ""
+    """Why an agent could see what it must not; empty where it could not, and where no agent was asked."""
 
 
 Key = tuple[str, str, int, int]
@@ -214,7 +216,7 @@ def result_from_json(data: dict[str, Any]) -> Result:
     """The inverse of ``Result.to_json``; unknown keys of a newer version are ignored."""
     cases = tuple(_case_from_json(case) for case in data.get("cases", ()))
     library = _known(Library, data["library"]) if data.get("library") else None
-    generation = _known(Generation, data["generation"]) if data.get("generation") else None
+    generation = _generation_from_json(data["generation"]) if data.get("generation") else None
     evidence = tuple(_known(Evidence, each) for each in data.get("evidence", ()))
     read: dict[str, Any] = {"outcome": Outcome(data["outcome"]), "cases": cases, "library": library}
     read |= {"generation": generation, "evidence": evidence}
@@ -223,6 +225,12 @@ def result_from_json(data: dict[str, Any]) -> Result:
     read["without"] = tuple(data.get("without", ()))
     read |= {"detail": detail_from_json(data.get("detail")), "where": where_from_json(data.get("where"))}
     return _known(Result, {**data, **read})
+
+
+def _generation_from_json(data: dict[str, Any]) -> Generation:
+    """Older runs say in their sentence alone that an agent was not confined."""
+    _, older, reason = str(data.get("confined", "")).partition("agent not confined: ")
+    return _known(Generation, {"not_confined": reason if older else "", **data})
 
 
 def _case_from_json(data: dict[str, Any]) -> CaseResult:

@@ -49,6 +49,7 @@ def generation_of(reply: Reply, usd: float | None, prompt_sha256: str) -> Genera
         batch=reply.batch,
         checks=len(checks) if checks is not None else None,
         confined=str(reply.facts.get("confined", "")),
+        not_confined=str(reply.facts.get("not_confined", "")),
     )
 
 

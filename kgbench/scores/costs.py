@@ -13,7 +13,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Generation, Result
 
 NOT_CONFINED: Final = "agent not confined"
-"""How ``Generation.confined`` begins where an agent could see what it must not."""
+"""What tables say of agents that could see what they must not."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,7 @@ def unconfined(results: Iterable[Result]) -> dict[str, int]:
     """How many results come from agents that were not confined, by why."""
     reasons: dict[str, int] = {}
     for result in results:
-        words = result.generation.confined if result.generation else ""
-        if words.startswith(NOT_CONFINED):
-            reason = words.removeprefix(NOT_CONFINED).lstrip(": ")
+        if result.generation and (reason := result.generation.not_confined):
             reasons[reason] = reasons.get(reason, 0) + 1
     return reasons
 

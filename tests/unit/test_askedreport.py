@@ -200,7 +200,7 @@ class TestCost:
 
 
 def test_agent_that_was_not_confined_stands_in_the_row_and_below() -> None:
-    loose = dataclasses.replace(BY, confined="agent not confined: mount: permission denied")
+    loose = dataclasses.replace(BY, not_confined="mount: permission denied")
     lines = printed(stored([answer("aten/mm", by=loose), answer("aten/add")], "aten/mm", "aten/add")).splitlines()
     row = next(number for number, line in enumerate(lines) if line.startswith("aten compute"))
     assert "agent not confined" in (line.strip() for line in lines[row : row + 3])
@@ -208,5 +208,5 @@ def test_agent_that_was_not_confined_stands_in_the_row_and_below() -> None:
 
 
 def test_model_ids_cannot_steer_the_terminal() -> None:
-    hostile = dataclasses.replace(BY, model_id="m\x1b[2J", confined="agent not confined: \x1b]0;x\x07")
+    hostile = dataclasses.replace(BY, model_id="m\x1b[2J", not_confined="\x1b]0;x\x07")
     assert not {"\x1b", "\x07"} & set(printed(stored([answer("aten/mm", by=hostile)], "aten/mm")))

@@ -50,7 +50,7 @@ def out(tmp_path: Path) -> Path:
         store.save_candidate("aten/softmax", sample, "def softmax_int(self, dim, dtype=None): ...\n")
         more = {**FACTS, "log_tail": "one\n\x1b[2Jtwo\n" if sample else ""}
         one = result("aten/softmax", cases=cases, outcome=outcome, **more)
-        store.append(dataclasses.replace(one, model="dir:mine", sample=sample))
+        store.append(dataclasses.replace(one, model="dir:mine", sample=sample, seed=store.seed_sha256))
     store.append(result("aten/mm", outcome=Outcome.NO_CANDIDATE, reason="there is no file mm.py", library=None))
     store.finish("finished", finished="2026-01-02T04:00:00+00:00", seed="the seed")
     return tmp_path
@@ -120,7 +120,8 @@ def test_nothing_repeats_a_candidate_that_was_not_there(out: Path) -> None:
 def test_seed_is_that_of_the_part_of_the_run_that_judged_it(out: Path) -> None:
     store = RunStore.reopen(out / RUN)
     store.begin({}, seed="another", started="", command=())
-    store.append(dataclasses.replace(result("aten/softmax", cases=(RIGHT,)), model="dir:mine", sample=0))
+    one = result("aten/softmax", cases=(RIGHT,))
+    store.append(dataclasses.replace(one, model="dir:mine", sample=0, seed=store.seed_sha256))
     store.finish("finished", finished="", seed="another")
     seeds = [json.loads(show(out, f"last/softmax#{n}", "--json").stdout)["repeat"].split("--seed ")[1] for n in (0, 1)]
     assert [words.partition(" --drawn-for")[0] for words in seeds] == ["another", "'the seed'"]
@@ -172,7 +173,8 @@ class TestRounds:
                 "aten/softmax", 2, f"# {number}\ndef softmax_int(self, dim, dtype=None): ...\n", number
             )
             one = result("aten/softmax", cases=(case,), outcome=outcome, **FACTS)
-            store.append(dataclasses.replace(one, model="m", sample=2, round=number, generation=by))
+            one = dataclasses.replace(one, model="m", sample=2, round=number, generation=by)
+            store.append(dataclasses.replace(one, seed=store.seed_sha256))
         store.finish("finished", finished="", seed="another")
         return out
 

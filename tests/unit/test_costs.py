@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import Generation, Result
+from kgbench.core.types import Generation, Result, result_from_json
 from kgbench.scores import rows as scores
 from kgbench.scores.costs import Cost, cost_of, unconfined
 from kgbench.scores.samples import Selected
@@ -97,9 +97,18 @@ def test_a_row_counts_every_round_once_and_scores_the_best() -> None:
 
 
 def test_agents_that_were_not_confined_are_counted_by_reason() -> None:
-    loose = dataclasses.replace(FIRST, confined="agent not confined: mount was refused")
+    loose = dataclasses.replace(FIRST, not_confined="mount was refused")
     confined = dataclasses.replace(FIRST, confined="agent confined: files by mounts")
     lines = [made(loose), made(loose, sample=1), made(confined, sample=2), made(FIRST, sample=3)]
     assert unconfined(lines) == {"mount was refused": 2}
     (row,) = scores.rows([Selected("aten/mm", "compute")], lines)
     assert row.unconfined == {"mount was refused": 2}
+
+
+def test_a_sentence_of_an_older_run_is_read() -> None:
+    words = "agent not confined: mount"
+    older = dataclasses.replace(made(FIRST), generation=dataclasses.replace(FIRST, confined=words))
+    data = older.to_json()
+    del data["generation"]["not_confined"]
+    assert unconfined([result_from_json(data)]) == {"mount": 1}
+    assert unconfined([result_from_json(made(FIRST).to_json())]) == {}
