@@ -25,7 +25,7 @@ WEAK_WORDS = {"without", "ablation", "ablated", "selftest", "lenient", "own_cloc
 
 
 def test_a_job_survives_its_way() -> None:
-    assert Job.from_json(JOB) == NEG
+    assert Job.from_json(JOB).to_json() == JOB
 
 
 @pytest.mark.parametrize("key", ["without", "ablation", "defences", "referee", "lenient"])
@@ -97,7 +97,7 @@ def described(part: Any) -> str:
     if isinstance(part, str):
         return part
     name = getattr(part, "__qualname__", "")
-    return str(name) if name else f"{type(part).__qualname__} {vars(part)}"
+    return str(name) if name else f"{type(part).__qualname__} {getattr(part, '__dict__', part)}"
 
 
 @pytest.mark.torch

@@ -85,7 +85,7 @@ class Referee:
                 worker.close()
                 evaluation.peak_mb = worker.handle.peak_mb
                 evaluation.log = evaluation.log or worker.handle.log_tail
-        if self.turns.was_restless() and job.trusted is None and self.defences.stands_still:
+        if self.defences.was_restless(self.turns) and job.trusted is None:
             restless = Verdict(Outcome.REJECTED, RuleBroken(Breach.RESTLESS))
             evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, restless)
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s

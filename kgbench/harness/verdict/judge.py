@@ -18,6 +18,7 @@ from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.machine import trace
 from kgbench.harness.verdict.call_messages import CallMessages, written_names
 from kgbench.harness.verdict.canonical import in_one_form
+from kgbench.harness.verdict.collecting import Collector
 from kgbench.harness.verdict.compare import Limits, compare
 from kgbench.harness.verdict.contract import OutputContract, forbidden_change
 from kgbench.harness.verdict.inputs import CallInputs, Chunk, make_inputs, writable
@@ -26,7 +27,7 @@ from kgbench.harness.verdict.output_specs import Promise, aten_function, aten_pr
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.reference import ReferenceFunction, values_only
 from kgbench.harness.verdict.subnormals import with_zeros
-from kgbench.harness.verdict.views import prove_views, show_views
+from kgbench.harness.verdict.views import prove_views
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case, OtherValues, bind
@@ -34,8 +35,6 @@ from kgbench.problem.model import Access, Overload
 
 SPARE_OUTPUT_BYTES: Final = 4096
 """Bytes of spare memory behind a call's outputs, so that one of a wrong size still comes across and can be named."""
-TAKEN: Final = 0x5A
-"""Byte that takes the place of inputs once a call is done."""
 
 
 ForbiddenChange = Callable[[str, Chunk, torch.Tensor, dict[str, Any]], Guard | InputChanged | None]
@@ -53,8 +52,7 @@ class JudgeParts:
     forbidden_change: ForbiddenChange = forbidden_change
     compare: Compare = compare
     other_values: Callable[[Overload], OtherValues] = OtherValues
-    believes_copies: bool = False
-    """What a worker copies out is believed: inputs stay while it does, and it shows views itself."""
+    collector: Callable[[torch.device], Collector] = Collector
 
 
 STRICT_JUDGE: Final = JudgeParts()
@@ -76,7 +74,7 @@ class OverloadJudge:
         self.messages = parts.messages(overload, self.contract)
         self.forbidden_change = parts.forbidden_change
         self.compare = parts.compare
-        self.believes_copies = parts.believes_copies
+        self.collector = parts.collector(device)
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
     @trace.span("draw")
@@ -142,8 +140,8 @@ class OverloadJudge:
         verdict = self.contract.check(call, reply)
         if verdict is not PASSED:
             return verdict
-        claims = self.claims(reply)
-        verdict = self.judge(call, self.collect(side, call, claims, timeout_s))
+        claims = self.collector.claims(reply)
+        verdict = self.judge(call, self.collector.collect(side, call, claims, timeout_s))
         if verdict.outcome is Outcome.WRONG_VALUE and self._is_right_with_inputs(side, call, timeout_s):
             wrong = verdict.detail if isinstance(verdict.detail, Mismatch) else None
             name = "return" if wrong is None else wrong.output
@@ -152,48 +150,12 @@ class OverloadJudge:
             return prove_views(side, self.place(case, generator), claims, self.judge)
         return verdict
 
-    def claims(self, reply: dict[str, Any]) -> list[Any]:
-        """What a worker said of its outputs, once the contract found it right; nothing where copies are believed."""
-        return [] if self.believes_copies else list(reply["outputs"])
-
-    def collect(self, side: Side, call: PlacedCall, claims: list[Any], timeout_s: float) -> torch.Tensor:
-        """A snapshot of a call that was made, with its outputs. Raises WorkerFailed.
-
-        What was returned is copied once the inputs are gone: who has not done its work by then, or returned memory
-        that is not its own, copies something else. Views are read here, without the worker.
-        """
-        assert side.buffer is not None
-        snapshot = call.snapshot(side)
-        if any(promise.nbytes and not (promise.shares and claims) for promise in call.promises):
-            self._place_without_inputs(side, call, snapshot, timeout_s)
-        if claims and any(promise.shares for promise in call.promises):
-            show_views(call, claims, snapshot)
-        return snapshot
-
     def _is_right_with_inputs(self, side: Side, call: PlacedCall, timeout_s: float) -> bool:
         """Whether a wrong call's outputs are right when they are copied once more, with its inputs in their place."""
         if not any(promise.nbytes and not promise.shares for promise in call.promises):
             return False
         side.handle.request({"op": "place"}, timeout_s, call.where)
         return self.judge(call, call.snapshot(side)) is PASSED
-
-    def _place_without_inputs(self, side: Side, call: PlacedCall, snapshot: torch.Tensor, timeout_s: float) -> None:
-        """Have the worker copy what it returned; ``snapshot`` gets it. Inputs lie in the buffer again afterwards."""
-        assert side.buffer is not None
-        taken = [chunk for chunk in call.inputs.chunks.values() if chunk.spec.access == "read" and not chunk.is_on_host]
-        if self.believes_copies:
-            taken = []
-        for chunk in taken:
-            side.buffer.bytes_at(chunk.offset, chunk.image.numel()).fill_(TAKEN)
-        synchronize(self.device)
-        side.handle.request({"op": "place"}, timeout_s, call.where)
-        begin = call.out_offset - call.inputs.start
-        snapshot[begin:] = side.buffer.bytes_at(call.out_offset, call.out_bytes)
-        for chunk in taken:
-            offset = chunk.offset - call.inputs.start
-            side.buffer.bytes_at(chunk.offset, chunk.image.numel()).copy_(
-                snapshot[offset : offset + chunk.image.numel()]
-            )
 
     @trace.span("compare")
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:

@@ -11,6 +11,7 @@ from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.verdict.call_messages import CallMessages
 from kgbench.harness.verdict.case_source import CaseSource
+from kgbench.harness.verdict.collecting import Collector
 from kgbench.harness.verdict.contract import OutputContract
 from kgbench.harness.verdict.inputs import Chunk
 from kgbench.harness.verdict.placed_call import PlacedCall
@@ -45,6 +46,16 @@ class WeakMessages(CallMessages):
         if self.lenient and not trusted_reference:
             message["lenient"] = [promise.dtype for promise in call.promises] or [""]
         return message
+
+
+class BelievingCollector(Collector):
+    """Believes what a worker copies: inputs stay while it does, and it shows views itself."""
+
+    def claims(self, reply: dict[str, Any]) -> list[Any]:
+        return []
+
+    def taken(self, call: PlacedCall) -> list[Chunk]:
+        return []
 
 
 class WeakCases(CaseSource):

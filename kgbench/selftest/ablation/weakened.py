@@ -12,11 +12,19 @@ from kgbench.harness.referee.confinement import Confinement
 from kgbench.harness.referee.defences import Defences
 from kgbench.harness.referee.seeds import Seeds
 from kgbench.harness.sandbox.plan import NOTHING, Plan
+from kgbench.harness.verdict.collecting import Collector
 from kgbench.harness.verdict.judge import JudgeParts
 from kgbench.harness.workers.handle import default_limits
 from kgbench.selftest.ablation.bench import FirstCallAgain, NoFreezer, NoOutputChecks, SelfTimedWindows, WeakCaseTiming
 from kgbench.selftest.ablation.comparison import compare_as_others
-from kgbench.selftest.ablation.judge import NoContract, NoOtherValues, WeakCases, WeakMessages, nothing_is_forbidden
+from kgbench.selftest.ablation.judge import (
+    BelievingCollector,
+    NoContract,
+    NoOtherValues,
+    WeakCases,
+    WeakMessages,
+    nothing_is_forbidden,
+)
 from kgbench.selftest.ablation.layers import (
     ATTRIBUTION,
     CLOCK,
@@ -49,7 +57,7 @@ def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
     if ATTRIBUTION in without:
         defences = replace(defences, attribution=lambda problem, cuda, source: None)
     if FREEZING in without:
-        defences = replace(defences, stands_still=False)
+        defences = replace(defences, was_restless=lambda turns: False)
     if FLOOR in without:
         defences = replace(defences, impossible=lambda work, timing, peaks: None)
     return defences
@@ -59,7 +67,7 @@ def _judge(without: frozenset[str]) -> JudgeParts:
     lenient = CONTRACT in without
     believes = bool(without & {CONTRACT, FRESH, CLOCK})
     messages = partial(WeakMessages, poisoned=FRESH not in without, lenient=lenient)
-    parts = JudgeParts(messages=messages, believes_copies=believes)
+    parts = JudgeParts(messages=messages, collector=BelievingCollector if believes else Collector)
     if lenient:
         parts = replace(parts, contract=NoContract, forbidden_change=nothing_is_forbidden)
     if VALUES in without:

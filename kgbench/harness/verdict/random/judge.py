@@ -83,7 +83,7 @@ class RandomJudge(OverloadJudge):
             verdict = self.contract.check(call, reply)
             if verdict is not PASSED:
                 return verdict
-            outputs = self.outputs(call, self.collect(side, call, self.claims(reply), timeout_s))
+            outputs = self.outputs(call, self.collector.collect(side, call, self.collector.claims(reply), timeout_s))
             if isinstance(outputs, Verdict):
                 return outputs
             verdict = self.values(call, outputs)

@@ -1,0 +1,60 @@
+"""Collects what a call has left: everything that it could have touched, and what it returned."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import torch
+
+from kgbench.harness.verdict.inputs import Chunk
+from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
+from kgbench.harness.verdict.views import show_views
+from kgbench.harness.workers.started import Side
+
+TAKEN: Final = 0x5A
+"""Byte that takes the place of inputs once a call is done."""
+
+
+class Collector:
+    """Collects from one device's workers, and believes none of their copies."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def claims(self, reply: dict[str, Any]) -> list[Any]:
+        """What a worker said of its outputs, once the contract found it right: where its views lie is read from it."""
+        return list(reply["outputs"])
+
+    def collect(self, side: Side, call: PlacedCall, claims: list[Any], timeout_s: float) -> torch.Tensor:
+        """A snapshot of a call that was made, with its outputs. Raises WorkerFailed.
+
+        What was returned is copied once the inputs are gone: who has not done its work by then, or returned memory
+        that is not its own, copies something else. Views are read here, without the worker.
+        """
+        assert side.buffer is not None
+        snapshot = call.snapshot(side)
+        if any(promise.nbytes and not (promise.shares and claims) for promise in call.promises):
+            self._place_without_inputs(side, call, snapshot, timeout_s)
+        if claims and any(promise.shares for promise in call.promises):
+            show_views(call, claims, snapshot)
+        return snapshot
+
+    def taken(self, call: PlacedCall) -> list[Chunk]:
+        """The inputs that are gone while outputs are copied."""
+        return [chunk for chunk in call.inputs.chunks.values() if chunk.spec.access == "read" and not chunk.is_on_host]
+
+    def _place_without_inputs(self, side: Side, call: PlacedCall, snapshot: torch.Tensor, timeout_s: float) -> None:
+        """Have the worker copy what it returned; ``snapshot`` gets it. Inputs lie in the buffer again afterwards."""
+        assert side.buffer is not None
+        taken = self.taken(call)
+        for chunk in taken:
+            side.buffer.bytes_at(chunk.offset, chunk.image.numel()).fill_(TAKEN)
+        synchronize(self.device)
+        side.handle.request({"op": "place"}, timeout_s, call.where)
+        begin = call.out_offset - call.inputs.start
+        snapshot[begin:] = side.buffer.bytes_at(call.out_offset, call.out_bytes)
+        for chunk in taken:
+            offset = chunk.offset - call.inputs.start
+            side.buffer.bytes_at(chunk.offset, chunk.image.numel()).copy_(
+                snapshot[offset : offset + chunk.image.numel()]
+            )
