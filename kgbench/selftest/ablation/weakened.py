@@ -8,6 +8,7 @@ from typing import Final
 
 from kgbench.harness.clock.bench import BenchParts
 from kgbench.harness.machine.settings import RefereeSettings
+from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.referee.confinement import Confinement
 from kgbench.harness.referee.defences import Defences
 from kgbench.harness.referee.seeds import Seeds
@@ -57,7 +58,7 @@ def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
     if ATTRIBUTION in without:
         defences = replace(defences, attribution=lambda problem, cuda, source: None)
     if FREEZING in without:
-        defences = replace(defences, was_restless=lambda turns: False)
+        defences = replace(defences, was_restless=_never_restless)
     if FLOOR in without:
         defences = replace(defences, impossible=lambda work, timing, peaks: None)
     return defences
@@ -84,6 +85,12 @@ def _bench(without: frozenset[str], seeds: Seeds) -> BenchParts:
     if FREEZING in without:
         parts = replace(parts, freezer=NoFreezer)
     return replace(parts, windows=SelfTimedWindows) if CLOCK in without else parts
+
+
+def _never_restless(turns: Turns) -> bool:
+    # Asked all the same, or it would be held against the next candidate.
+    turns.was_restless()
+    return False
 
 
 def _nowhere(settings: RefereeSettings, plan: Plan) -> Confinement:
