@@ -87,7 +87,7 @@ def _case(judge: OverloadJudge, case: Case, entry: Any, generator: torch.Generat
     try:
         for offset, image in call.inputs.images(stub.buffer.address):
             stub.buffer.bytes_at(offset, image.numel()).copy_(image)
-        stub.call(judge.messages.message(call), [])
+        stub.call(judge.requests.call(call), [])
         snapshot = stub.buffer.bytes_at(0, call.end).clone()
     finally:
         if judge.device.type == "cuda":

@@ -35,7 +35,7 @@ from benchmarks.script import Script, globs_argument, json_option, shown, smoke_
 from benchmarks.summing import ORDERS, Add, is_product, product, total
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.harness.process.trusted_worker import TrustedStub
-from kgbench.harness.verdict.call_messages import written_names
+from kgbench.harness.verdict.call_requests import written_names
 from kgbench.harness.verdict.compare import share_used
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.narrow_dtypes import stored_as
@@ -224,7 +224,7 @@ def called(judge: OverloadJudge, call: PlacedCall, library: TrustedStub) -> Outp
     for offset, image in call.inputs.images(buffer.address):
         buffer.bytes_at(offset, image.numel()).copy_(image)
     judge.bases.add(buffer.address)
-    library.call(judge.messages.message(call), [])
+    library.call(judge.requests.call(call), [])
     outputs = judge.outputs(call, buffer.bytes_at(0, call.end).clone())
     if not isinstance(outputs, dict):
         raise ValueError(outputs.reason)

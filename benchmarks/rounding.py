@@ -24,7 +24,7 @@ from benchmarks.script import Script, globs_argument, json_option, shown, smoke_
 from benchmarks.summing import ORDERS, Add, is_product, product, total
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.core import user_modules
-from kgbench.harness.verdict.call_messages import written_names
+from kgbench.harness.verdict.call_requests import written_names
 from kgbench.harness.verdict.compare import share_used
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall

@@ -20,7 +20,7 @@ from kgbench.baselines.named import Named, looked_up, what_is_wrong
 from kgbench.core.errors import KgbenchError, ProblemFileError
 from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.harness.machine.processes import own_lines
-from kgbench.harness.verdict.call_messages import written_names
+from kgbench.harness.verdict.call_requests import written_names
 from kgbench.harness.verdict.canonical import in_one_form
 from kgbench.harness.verdict.inputs import CallInputs, make_inputs
 from kgbench.harness.verdict.judge import OverloadJudge

@@ -74,9 +74,8 @@ def test_each_pointer_leads_to_its_matrix(pointers: OverloadJudge) -> None:
     bytes_, base = memory(call, 1 << 40), 1 << 40
     views = call.inputs.arguments()
     for name in ("Aarray", "Barray", "Carray"):
-        place = call.inputs.message("", 0, 0)["args"][[a.name for a in call.inputs.bound.arguments].index(name)][
-            "tensor"
-        ]
+        args, _ = call.inputs.encoded()
+        place = args[[a.name for a in call.inputs.bound.arguments].index(name)]["tensor"]
         assert place[2:] == ["int64", [7], [1], 0]
         addresses = bytes_[place[0] : place[0] + place[1]].view(torch.int64)
         assert len({int(step) for step in addresses.diff()}) > 1

@@ -18,7 +18,7 @@ np = pytest.importorskip("numpy")
 from kgbench.baselines.references import aten, aten_memory, cublas, cublas_vectors, vllm  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
-from kgbench.harness.verdict.call_messages import written_names  # noqa: E402
+from kgbench.harness.verdict.call_requests import written_names  # noqa: E402
 from kgbench.harness.verdict.contract import forbidden_change  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, TORCH_NAMES, itemsize, make_inputs  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402

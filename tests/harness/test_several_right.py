@@ -132,17 +132,17 @@ def test_a_form_keeps_dtypes_and_limits() -> None:
 
 def test_on_a_gpu_a_tensor_of_the_host_travels_by_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged, buffer = Judged(tmp_path), HostBuffer.create(4096)
-    assert "tensor" in judged.judge.messages.message(judged.call)["args"][3]
+    assert "tensor" in judged.judge.requests.call(judged.call).args[3]
     monkeypatch.setattr(Chunk, "is_on_host", property(lambda chunk: chunk.spec.host))
     window = WindowLayout(judged.judge, judged.call).draw(2, torch.Generator().manual_seed(4))
     for call in (judged.call, window.call(0), window.call(1)):
-        message = judged.judge.messages.message(call)
-        assert ["tensor" in each for each in message["args"]] == [True, True, True, False]
-        weights = decode(message["args"][3], buffer, 0, "cuda")
+        message = judged.judge.requests.call(call)
+        assert ["tensor" in each for each in message.args] == [True, True, True, False]
+        weights = decode(message.args[3], buffer, 0, "cuda")
         assert torch.equal(weights, judged.call.inputs.arguments()["weights"])
         assert (weights.dtype, weights.device.type) == (torch.int32, "cpu")
     assert not torch.equal(window.call(0).inputs.arguments()["self"], window.call(1).inputs.arguments()["self"])
-    assert "tensor" in judged.judge.messages.message(judged.call, trusted_reference=True)["args"][3]
+    assert "tensor" in judged.judge.requests.call(judged.call, trusted_reference=True).args[3]
 
 
 @pytest.mark.parametrize(

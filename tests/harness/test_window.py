@@ -16,6 +16,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.harness.clock.quiet import DeviceBusy, Freezer
 from kgbench.harness.clock.window import STALLS, OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
 from kgbench.harness.wire.buffers import ControlPage
+from kgbench.harness.wire.requests import OpenWindow
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Clock
 from kgbench.selftest.ablation.bench import NoFreezer, SelfTimedWindows
@@ -32,7 +33,7 @@ class Written:
         self.log: list[str] = []
         self.quiet = True
         self.waited_us = 0.0
-        self.posted: list[dict[str, Any]] = []
+        self.posted: list[OpenWindow] = []
         self.clocks = {name: Clock(ControlPage.create()) for name in ("library", "candidate")}
         self.sides = {name: SimpleNamespace(handle=self.handle(name, answer)) for name in self.clocks}
         turns = SimpleNamespace(now=lambda: 0.0)
@@ -42,11 +43,11 @@ class Written:
         self.device.is_short = lambda flush_us: self.short
 
     def handle(self, name: str, answer: int) -> SimpleNamespace:
-        def post(message: dict[str, Any], where: Where) -> None:
+        def post(request: OpenWindow, number: int, where: Where) -> None:
             self.log.append(f"{name} opens")
-            self.posted.append(message)
+            self.posted.append(request)
             words = self.clocks[name].page.words
-            words[ControlPage.DONE] = words[ControlPage.SECURED] = message["epoch"]
+            words[ControlPage.DONE] = words[ControlPage.SECURED] = request.epoch
 
         def freeze(stopped: bool) -> None:
             self.log.append(f"{name} {'stops' if stopped else 'goes on'}")
@@ -98,7 +99,7 @@ def test_the_candidate_is_stopped_while_the_librarys_window_runs(written: Writte
         "does the candidate stand still",
     ]
     assert (window.side, window.kind, window.calls) == ("library", "window", 4)
-    assert written.posted[0] == {"op": "window", "id": 1, "epoch": 1, "calls": 4, "queued": False, "overhead": False}
+    assert written.posted[0] == OpenWindow(epoch=1, calls=4, queued=False, overhead=False)
 
 
 def test_inputs_come_once_a_queue_is_whole_and_the_candidate_is_stopped(written: Written) -> None:
@@ -139,7 +140,7 @@ def test_a_probes_inputs_are_replaced_at_the_mark_and_put_back_before_its_output
 def test_an_overhead_window_has_one_least_call_and_no_outputs(written: Written) -> None:
     window = written.runner().run(OverheadWindow("library", queued=False), WHERE)
     assert (window.kind, window.calls) == ("overhead", 1)
-    assert written.posted[0]["overhead"] is True
+    assert written.posted[0].overhead is True
     look = "does the candidate stand still"
     assert written.log == ["candidate stops", "library opens", "flush", "library stops", "secure 0 of 0", look]
 
@@ -169,7 +170,7 @@ def test_a_library_that_is_ready_on_a_busy_device_is_let_go(written: Written) ->
     written.device.is_quiet = lambda: next(answers)
     with pytest.raises(DeviceBusy):
         runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), WHERE)
-    assert written.clocks["library"].page.words[ControlPage.RELEASE] == written.posted[0]["epoch"]
+    assert written.clocks["library"].page.words[ControlPage.RELEASE] == written.posted[0].epoch
     assert runner.owed == {"library": (1, WHERE)}
 
 

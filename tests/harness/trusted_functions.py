@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from kgbench.core.details.where import Purpose, Where
+from kgbench.harness.wire.requests import Probe
 
 
 def finds_it_sick(start: Callable[[], Any], device: Any) -> str:
     """A device probe that says what a worker on the device computed, and that it is wrong."""
     worker = start()
     try:
-        found = worker.handle.request({"op": "probe"}, 30.0, Where(Purpose.DEVICE))["sum"]
+        found = worker.handle.request(Probe(), 30.0, Where(Purpose.DEVICE))["sum"]
         return f"it says 2 + 2 = {found * 0 + 5}"
     finally:
         worker.close()

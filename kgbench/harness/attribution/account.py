@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.text import told
-from kgbench.harness.wire.protocol import Message
+from kgbench.harness.wire.requests import Observe, Observed
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Side, Worker
 
@@ -91,7 +91,7 @@ def watching(side: Side, kernels: bool, places: bool = True) -> Iterator[Seen]:
     seen = Seen()
     side.handle.request(_observe(kernels, places), WAIT_S, Where(Purpose.OBSERVED))
     yield seen
-    told = Seen.from_reply(side.handle.request({"op": "observed"}, WAIT_S, Where(Purpose.OBSERVED)))
+    told = Seen.from_reply(side.handle.request(Observed(), WAIT_S, Where(Purpose.OBSERVED)))
     seen.__dict__.update(told.__dict__)
 
 
@@ -106,8 +106,8 @@ def tracer_works(start: Callable[[], Worker], kernels: bool) -> bool:
         worker.close()
 
 
-def _observe(kernels: bool, places: bool) -> Message:
-    return {"op": "observe", "kernels": kernels, "places": places, "mark": secrets.token_hex(8)}
+def _observe(kernels: bool, places: bool) -> Observe:
+    return Observe(kernels, places, secrets.token_hex(8))
 
 
 def _text(value: Any) -> str:

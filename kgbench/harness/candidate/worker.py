@@ -31,6 +31,19 @@ from kgbench.harness.wire.buffers import (
     tensor_at,
 )
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
+from kgbench.harness.wire.requests import (
+    CallOnce,
+    Hello,
+    LoadCandidate,
+    Map,
+    Observe,
+    Observed,
+    OpenWindow,
+    PlaceOutputs,
+    Prepare,
+    Request,
+    Unmap,
+)
 
 POISON: Final = 0xFF
 """Byte that fills memory before a call, which may get that memory for its outputs."""
@@ -38,6 +51,9 @@ LATE_CYCLES: Final = 50_000_000
 """Cycles of a device doing nothing before a late call's tensors are written: some 30 ms."""
 RELEASE_DEADLINE_S: Final = 120.0
 """Seconds that a window on the CPU waits for its release."""
+
+Handlers = dict[type[Request], Callable[[Any, list[int]], Message]]
+"""By operation: the function that carries it out, with the descriptors that came along, and says what to reply."""
 
 
 class Stub:
@@ -55,20 +71,23 @@ class Stub:
         self.observer: Observer | None = None
         self.least: Call
 
-    def serve(self) -> None:
-        handlers: dict[str, Callable[[Message, list[int]], Message]] = {
-            "hello": self.hello,
-            "load": self.load,
-            "map": self.map,
-            "unmap": self.unmap,
-            "call": self.call,
-            "place": self.place,
-            "prepare": self.prepare,
-            "window": self.window,
-            "observe": self.observe,
-            "observed": self.observed,
+    def handlers(self) -> Handlers:
+        """What answers each operation."""
+        return {
+            Hello: self.hello,
+            LoadCandidate: self.load,
+            Map: self.map,
+            Unmap: self.unmap,
+            CallOnce: self.call,
+            PlaceOutputs: self.place,
+            Prepare: self.prepare,
+            OpenWindow: self.window,
+            Observe: self.observe,
+            Observed: self.observed,
         }
-        handlers |= self.more_handlers()
+
+    def serve(self) -> None:
+        handlers = {kind.op: (kind, handler) for kind, handler in self.handlers().items()}
         while True:
             try:
                 message, fds = self.channel.receive_with_fds()
@@ -76,17 +95,14 @@ class Stub:
                 return
             # The one broad except: whatever candidate code raises becomes a frame.
             try:
-                reply = handlers[message["op"]](message, fds)
+                kind, handler = handlers[message["op"]]
+                reply = handler(kind.decode(message), fds)
             except BaseException as error:
                 reply = {"error": describe_error(error)}
             _flush_output()
             self.channel.send({"id": message["id"], **reply})
 
-    def more_handlers(self) -> dict[str, Callable[[Message, list[int]], Message]]:
-        """What only a trusted worker is asked."""
-        return {}
-
-    def hello(self, message: Message, fds: list[int]) -> Message:
+    def hello(self, request: Hello, fds: list[int]) -> Message:
         """Bring the device up and take the control page."""
         self.page = ControlPage(fds[0])
         # The least that keeps a device busy: what a window costs is measured with it.
@@ -97,19 +113,19 @@ class Stub:
             torch.cuda.synchronize()
         return {"pid": os.getpid()}
 
-    def load(self, message: Message, fds: list[int]) -> Message:
+    def load(self, request: LoadCandidate, fds: list[int]) -> Message:
         """Import the candidate's source and find its entries."""
-        if message["watched"]:
+        if request.watched:
             seal()
-        module = load_source(message["source"], self.folder)
-        for key, names in message["entries"].items():
+        module = load_source(request.source, self.folder)
+        for key, names in request.entries.items():
             found = next((getattr(module, name) for name in names if callable(getattr(module, name, None))), None)
             if found is not None:
                 self.entries[key] = found
-        missing = [names[0] for key, names in message["entries"].items() if key not in self.entries]
-        return {"missing": missing, "defines": functions(message["source"])[:20]}
+        missing = [names[0] for key, names in request.entries.items() if key not in self.entries]
+        return {"missing": missing, "defines": functions(request.source)[:20]}
 
-    def unmap(self, message: Message, fds: list[int]) -> Message:
+    def unmap(self, request: Unmap, fds: list[int]) -> Message:
         self.calls, self.kept = [], None
         if self.buffer is not None:
             self._synchronize()
@@ -117,29 +133,29 @@ class Stub:
             self.buffer = None
         return {}
 
-    def map(self, message: Message, fds: list[int]) -> Message:
-        self.unmap(message, [])
-        self.buffer = open_buffer(self.device_kind, fds[0], int(message["nbytes"]))
+    def map(self, request: Map, fds: list[int]) -> Message:
+        self.unmap(Unmap(), [])
+        self.buffer = open_buffer(self.device_kind, fds[0], request.nbytes)
         return {"address": self.buffer.address}
 
-    def call(self, message: Message, fds: list[int]) -> Message:
+    def call(self, request: CallOnce, fds: list[int]) -> Message:
         """One call, its outputs described and kept; ``again``: with the very arguments of the one before."""
-        call = self.kept[1] if message.get("again") else self._bind(message)
-        if "seed" in message:
-            torch.manual_seed(message["seed"])
-        self._poison(message["poison"])
-        if message["late"] and self.device_kind == "cuda":
+        call = self.kept[1] if request.again else self._bind(request)
+        if request.seed is not None:
+            torch.manual_seed(request.seed)
+        self._poison(request.poison)
+        if request.late and self.device_kind == "cuda":
             return self._late_call(call)
         return self._called(call)
 
-    def observe(self, message: Message, fds: list[int]) -> Message:
+    def observe(self, request: Observe, fds: list[int]) -> Message:
         """Watch all calls from now on, until ``observed`` asks for what was seen."""
         if self.observer is not None:
             self.observer.record()
-        self.observer = Observer(self.device_kind, message["kernels"], message["places"], message["mark"])
+        self.observer = Observer(self.device_kind, request.kernels, request.places, request.mark)
         return {"works": self.observer.works}
 
-    def observed(self, message: Message, fds: list[int]) -> Message:
+    def observed(self, request: Observed, fds: list[int]) -> Message:
         observer, self.observer = self.observer, None
         return {} if observer is None else observer.record()
 
@@ -168,7 +184,7 @@ class Stub:
         blocks = [torch.full((nbytes,), POISON, dtype=torch.uint8, device=self.device_kind) for nbytes in sizes]
         del blocks
 
-    def place(self, message: Message, fds: list[int]) -> Message:
+    def place(self, request: PlaceOutputs, fds: list[int]) -> Message:
         """Copy what the last call returned into the output region. Its inputs may hold other values by now."""
         outputs, call = self.kept
         with watched(self.observer, placing=True):
@@ -176,26 +192,26 @@ class Stub:
             self._synchronize()
         return {}
 
-    def prepare(self, message: Message, fds: list[int]) -> Message:
+    def prepare(self, request: Prepare, fds: list[int]) -> Message:
         """Build the arguments of a window's calls, ``stride`` bytes apart, so that none of that happens inside it."""
         self.kept = None
-        self.calls = [self._bind(message["call"], i * int(message["stride"])) for i in range(int(message["calls"]))]
+        self.calls = [self._bind(request.call, i * request.stride) for i in range(request.calls)]
         return {}
 
-    def window(self, message: Message, fds: list[int]) -> Message:
+    def window(self, request: OpenWindow, fds: list[int]) -> Message:
         """Run the first n prepared calls between two marks of the control page.
 
         Queued, everything is on the stream before the release, so that the device never waits for Python.
         """
-        calls = [self.least] if message["overhead"] else self.calls[: message["calls"]]
-        if message["queued"]:
-            self._queued_window(calls, message)
+        calls = [self.least] if request.overhead else self.calls[: request.calls]
+        if request.queued:
+            self._queued_window(calls, request.epoch)
         else:
-            self._direct_window(calls, message)
+            self._direct_window(calls, request.epoch)
         return {"done": True}
 
-    def _queued_window(self, calls: list[Call], message: Message) -> None:
-        page, epoch = self._page(), int(message["epoch"])
+    def _queued_window(self, calls: list[Call], epoch: int) -> None:
+        page = self._page()
         stream = torch.cuda.current_stream().cuda_stream
         page.stream_wait(stream, page.RELEASE, epoch)
         outputs = [entry(*args, **kwargs) for entry, args, kwargs, _, _ in calls]
@@ -203,12 +219,12 @@ class Stub:
         for output, call in zip(outputs, calls, strict=True):
             self._place_outputs(output, call.offset, call.capacity)
         page.stream_write(stream, page.SECURED, epoch)
-        self.channel.send({"id": message["id"], "queued": True})
+        self.channel.send({"id": epoch, "queued": True})
         torch.cuda.synchronize()
 
-    def _direct_window(self, calls: list[Call], message: Message) -> None:
-        page, epoch = self._page(), int(message["epoch"])
-        self.channel.send({"id": message["id"], "queued": True})
+    def _direct_window(self, calls: list[Call], epoch: int) -> None:
+        page = self._page()
+        self.channel.send({"id": epoch, "queued": True})
         deadline = time.monotonic() + RELEASE_DEADLINE_S
         while page.words[page.RELEASE] != epoch:
             if time.monotonic() > deadline:
@@ -228,13 +244,13 @@ class Stub:
             self._synchronize()
         return outputs
 
-    def _bind(self, message: Message, moved: int = 0) -> Call:
+    def _bind(self, request: CallOnce, moved: int = 0) -> Call:
         """The call as described, or ``moved`` bytes further on in the buffer."""
         buffer = self._buffer()
-        args = [decode(value, buffer, moved, self.device_kind) for value in message["args"]]
-        kwargs = {name: decode(value, buffer, moved, self.device_kind) for name, value in message["kwargs"].items()}
-        offset, capacity = message["out"]
-        return Call(self.entries[message["entry"]], args, kwargs, offset + moved, capacity)
+        args = [decode(value, buffer, moved, self.device_kind) for value in request.args]
+        kwargs = {name: decode(value, buffer, moved, self.device_kind) for name, value in request.kwargs.items()}
+        offset, capacity = request.out
+        return Call(self.entries[request.entry], args, kwargs, offset + moved, capacity)
 
     def _place_outputs(self, outputs: Any, offset: int, capacity: int) -> None:
         """Copy returned tensors one after the other into the output region; what does not fit is left out."""

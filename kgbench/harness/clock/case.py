@@ -182,8 +182,7 @@ class CaseTiming:
         side, stride = self.windows.sides[name], self.layout.stride
         side.ensure_buffer(stride * calls)
         self.windows.outputs.make_room(stride * calls)
-        call = self.judge.messages.message(self.layout.first, name in self.references)
-        request = {"op": "prepare", "call": call, "calls": calls, "stride": stride}
+        request = self.judge.requests.prepare(self.layout.first, name in self.references, calls, stride)
         where = Where(Purpose.PREPARING, self.case.overload, self.case.id)
         side.handle.request(request, self.budget.window_deadline_s, where)
         self._prepared[name] = calls

@@ -9,6 +9,7 @@ from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Library
+from kgbench.harness.wire.requests import LoadLibrary
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.model import Problem
@@ -89,9 +90,8 @@ class LibrarySide:
             self.drop()
             self._worker = self._start()
         self._worker.side.warm.clear()
-        request = {"op": "load", "targets": targets}
         try:
-            reply = self._worker.handle.request(request, self._import_s, Where(Purpose.LIBRARY))
+            reply = self._worker.handle.request(LoadLibrary(targets), self._import_s, Where(Purpose.LIBRARY))
         except WorkerFailed as failure:
             self.drop()
             return failure.reason + crash_advice(failure, self._problem_id, targets)

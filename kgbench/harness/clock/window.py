@@ -24,6 +24,7 @@ from kgbench.harness.clock.quiet import DeviceBusy, Freezer, QuietDevice
 from kgbench.harness.clock.window_inputs import WindowInputs
 from kgbench.harness.machine import trace
 from kgbench.harness.wire.buffers import ControlPage
+from kgbench.harness.wire.requests import OpenWindow
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
 from kgbench.harness.workers.started import Clock, Side
 
@@ -269,9 +270,8 @@ class WindowRunner:
     def _post(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, where: Where) -> None:
         """Ask for a window of calls."""
         clock.epoch += 1
-        message: dict[str, Any] = {"op": "window", "id": clock.epoch, "epoch": clock.epoch, "calls": plan.calls}
-        message |= {"queued": plan.queued, "overhead": plan.inputs is None}
-        side.handle.post(message, where)
+        request = OpenWindow(clock.epoch, plan.calls, plan.queued, overhead=plan.inputs is None)
+        side.handle.post(request, clock.epoch, where)
 
     def _release(self, side: Side, clock: Clock, where: Where) -> tuple[float, int]:
         """Let the window run; microseconds to the mark behind its last call, and when it was released."""

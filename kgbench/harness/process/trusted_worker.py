@@ -13,39 +13,38 @@ import torch
 
 from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.core.kinds import DeviceKind
-from kgbench.harness.candidate.worker import Stub
+from kgbench.harness.candidate.worker import Handlers, Stub
 from kgbench.harness.mutants.standard import mutant_entry
 from kgbench.harness.verdict.reference import ReferenceFunction
 from kgbench.harness.wire.protocol import Message
+from kgbench.harness.wire.requests import LoadLibrary, LoadReference, Probe
 
 
 class TrustedStub(Stub):
     """Loads entries by target instead of by source."""
 
-    def more_handlers(self) -> dict[str, Callable[[Message, list[int]], Message]]:
-        return {"probe": self.probe}
+    def handlers(self) -> Handlers:
+        more: Handlers = {LoadLibrary: self.load_library, LoadReference: self.load_reference, Probe: self.probe}
+        return {**super().handlers(), **more}
 
-    def probe(self, message: Message, fds: list[int]) -> Message:
-        """A plain sum on the device."""
+    def probe(self, request: Probe, fds: list[int]) -> Message:
         return {"sum": int(torch.arange(1024, device=self.device_kind).sum().item())}
 
-    def load(self, message: Message, fds: list[int]) -> Message:
-        """``targets``: per overload the baseline to load; ``reference``: per overload its text and parameters, to be
-        run as it is, or spoiled as ``mutant`` says.
-        """
+    def load_reference(self, request: LoadReference, fds: list[int]) -> Message:
+        # What a reference creates, it creates where the outputs are.
+        torch.set_default_device(self.device_kind)
+        named = partial(mutant_entry, request.mutant) if request.mutant else reference_entry
+        self.entries = {
+            key: named(ReferenceFunction(**spec["reference"]), spec["parameters"])
+            for key, spec in request.references.items()
+        }
+        return {"missing": [], "library": "the problem's own reference", "notes": {}}
+
+    def load_library(self, request: LoadLibrary, fds: list[int]) -> Message:
         self.entries = {}
-        if "reference" in message:
-            # What a reference creates, it creates where the outputs are.
-            torch.set_default_device(self.device_kind)
-            named = partial(mutant_entry, message["mutant"]) if message["mutant"] else reference_entry
-            self.entries = {
-                key: named(ReferenceFunction(**spec["reference"]), spec["parameters"])
-                for key, spec in message["reference"].items()
-            }
-            return {"missing": [], "library": "the problem's own reference", "notes": {}}
         library, notes = "", {}
         try:
-            for key, target in message["targets"].items():
+            for key, target in request.targets.items():
                 baseline = load_baseline(target, DeviceKind(self.device_kind))
                 self.entries[key] = baseline.call
                 library, notes = baseline.library, dict(baseline.notes)

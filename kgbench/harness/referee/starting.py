@@ -23,6 +23,7 @@ from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.reference import reference_spec
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.wire.protocol import Channel
+from kgbench.harness.wire.requests import Hello, LoadCandidate, LoadLibrary, LoadReference, Request
 from kgbench.harness.workers.handle import TRUSTED_STUB, HarnessFailed, Role, WorkerFailed, WorkerHandle, worker_spec
 from kgbench.harness.workers.started import Clock, Side, Worker
 from kgbench.problem.entry_names import entry_names
@@ -49,7 +50,7 @@ class Starter:
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
         try:
-            handle.request({"op": "hello"}, 60.0, Where(Purpose.START), (page.fd,))
+            handle.request(Hello(), 60.0, Where(Purpose.START), (page.fd,))
         except WorkerFailed as failure:
             handle.kill()
             # No candidate code has run yet, so this is ours.
@@ -85,7 +86,7 @@ class Starter:
 
 def _load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> None:
     """Load the job's candidate, or what stands in its place. Raises WorkerFailed."""
-    request = {"op": "load", **_what_to_load(worker, evaluation, library)}
+    request = _what_to_load(worker, evaluation, library)
     reply = worker.handle.request(request, evaluation.deadlines.import_s, Where(Purpose.IMPORT))
     if evaluation.job.trusted is None:
         _check_entries(worker, evaluation, reply)
@@ -93,26 +94,26 @@ def _load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> None:
         raise WorkerFailed(worker.handle, Outcome.SKIPPED, NoLibrary(str(reply["unavailable"])))
 
 
-def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> dict[str, Any]:
-    """The request's contents. Raises WorkerFailed where this machine cannot run it."""
+def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> Request:
+    """Raises WorkerFailed where this machine cannot run it."""
     job, problem = evaluation.job, evaluation.problem
     if job.trusted == "baseline":
         targets = library.targets(problem)
         if not all(targets.values()):
             none = NoLibrary(f"the problem names no library for device {evaluation.device.type}")
             raise WorkerFailed(worker.handle, Outcome.SKIPPED, none)
-        return {"targets": targets}
+        return LoadLibrary(targets)
     if job.as_reference:
         references = {
             o.name: {"reference": reference_spec(o), "parameters": [p.name for p in o.signature.parameters]}
             for o in problem.judged
         }
-        return {"mutant": job.mutant, "reference": references}
+        return LoadReference(references, job.mutant)
     source = str(job.source)
     if lacks := lacking(source, machine_of(DeviceKind(evaluation.device.type), torch.version.cuda)):
         raise WorkerFailed(worker.handle, Outcome.SKIPPED, lacks)
     watched = evaluation.attribution is not None
-    return {"source": job.source, "watched": watched, "entries": entry_names(problem, source)}
+    return LoadCandidate(source, entry_names(problem, source), watched)
 
 
 def _check_entries(worker: Worker, evaluation: Evaluation, reply: dict[str, Any]) -> None:

@@ -58,7 +58,6 @@ GRACE_S: Final = 120.0
 """Seconds past a candidate's whole deadline that a referee itself may be silent."""
 
 
-
 class _Broken(ChannelClosed):
     """A referee's last words: the error that ended it."""
 

@@ -9,6 +9,7 @@ import torch
 from kgbench.harness.verdict.inputs import Chunk
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.views import show_views
+from kgbench.harness.wire.requests import PlaceOutputs
 from kgbench.harness.workers.started import Side
 
 TAKEN: Final = 0x5A
@@ -50,7 +51,7 @@ class Collector:
         for chunk in taken:
             side.buffer.bytes_at(chunk.offset, chunk.image.numel()).fill_(TAKEN)
         synchronize(self.device)
-        side.handle.request({"op": "place"}, timeout_s, call.where)
+        side.handle.request(PlaceOutputs(), timeout_s, call.where)
         begin = call.out_offset - call.inputs.start
         snapshot[begin:] = side.buffer.bytes_at(call.out_offset, call.out_bytes)
         for chunk in taken:

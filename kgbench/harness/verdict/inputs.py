@@ -165,8 +165,9 @@ class CallInputs:
 
         return {argument.name: logical(argument.value) for argument in self.bound.arguments}
 
-    def message(self, entry: str, out_offset: int, out_bytes: int, as_storage: bool = False) -> dict[str, Any]:
-        """The call as it travels to a worker; ``as_storage``: with the matrices in place of pointers to them."""
+    def encoded(self, as_storage: bool = False) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments as they travel to a worker; ``as_storage``: with the matrices in place of
+        pointers to them."""
         positional, keyword = [], {}
         for argument in self.bound.arguments:
             value = self._encoded(argument.value, plain_type(argument.type), as_storage)
@@ -174,7 +175,7 @@ class CallInputs:
                 keyword[argument.name] = value
             else:
                 positional.append(value)
-        return {"entry": entry, "args": positional, "kwargs": keyword, "out": [out_offset, out_bytes]}
+        return positional, keyword
 
     def _encoded(self, value: Any, type_text: str, as_storage: bool) -> Any:
         """An argument as ``candidate.calls.decode`` takes it."""

@@ -16,7 +16,7 @@ from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.machine import trace
-from kgbench.harness.verdict.call_messages import CallMessages, written_names
+from kgbench.harness.verdict.call_requests import CallRequests, written_names
 from kgbench.harness.verdict.canonical import in_one_form
 from kgbench.harness.verdict.collecting import Collector
 from kgbench.harness.verdict.compare import Limits, compare
@@ -29,6 +29,7 @@ from kgbench.harness.verdict.reference import ReferenceFunction, values_only
 from kgbench.harness.verdict.subnormals import with_zeros
 from kgbench.harness.verdict.views import prove_views
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
+from kgbench.harness.wire.requests import PlaceOutputs
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case, OtherValues, bind
 from kgbench.problem.model import Access, Overload
@@ -48,7 +49,7 @@ class JudgeParts:
     """What a judge is made of."""
 
     contract: Callable[[Overload, torch.device, ReferenceFunction], OutputContract] = OutputContract
-    messages: Callable[[Overload, OutputContract], CallMessages] = CallMessages
+    requests: Callable[[Overload, OutputContract], CallRequests] = CallRequests
     forbidden_change: ForbiddenChange = forbidden_change
     compare: Compare = compare
     other_values: Callable[[Overload], OtherValues] = OtherValues
@@ -71,7 +72,7 @@ class OverloadJudge:
         """Every base that arrays of pointers were filled in with."""
         self.other_values = parts.other_values(overload)
         self.contract = parts.contract(overload, device, self.reference)
-        self.messages = parts.messages(overload, self.contract)
+        self.requests = parts.requests(overload, self.contract)
         self.forbidden_change = parts.forbidden_change
         self.compare = parts.compare
         self.collector = parts.collector(device)
@@ -135,8 +136,7 @@ class OverloadJudge:
         """One call, judged; the generator is for a second one where views are to be proven. Raises WorkerFailed."""
         self.fill(side, call)
         synchronize(self.device)
-        message = {"op": "call", **self.messages.message(call, reference)}
-        reply = side.handle.request(message, timeout_s, call.where)
+        reply = side.handle.request(self.requests.call(call, reference), timeout_s, call.where)
         verdict = self.contract.check(call, reply)
         if verdict is not PASSED:
             return verdict
@@ -154,7 +154,7 @@ class OverloadJudge:
         """Whether a wrong call's outputs are right when they are copied once more, with its inputs in their place."""
         if not any(promise.nbytes and not promise.shares for promise in call.promises):
             return False
-        side.handle.request({"op": "place"}, timeout_s, call.where)
+        side.handle.request(PlaceOutputs(), timeout_s, call.where)
         return self.judge(call, call.snapshot(side)) is PASSED
 
     @trace.span("compare")

@@ -32,6 +32,7 @@ from kgbench.harness.wire.protocol import (
     ProtocolError,
     pair,
 )
+from kgbench.harness.wire.requests import Request
 
 CANDIDATE_STUB: Final = "kgbench.harness.candidate.worker:Stub"
 """Dotted path of what answers requests in a candidate's worker."""
@@ -124,17 +125,17 @@ class WorkerHandle:
         self._stopped: dict[tuple[int, int], processes.Task] = {}
         """Its threads as they were when it was frozen."""
 
-    def request(self, message: Message, timeout_s: float, where: Where, fds: tuple[int, ...] = ()) -> Message:
+    def request(self, request: Request, timeout_s: float, where: Where, fds: tuple[int, ...] = ()) -> Message:
         """Ask and wait for the one reply. Raises WorkerFailed, which happened ``where``."""
         number = secrets.randbits(62)
-        with trace.span(message["op"], self.role, what=place(where)):
-            self.post({**message, "id": number}, where, fds)
+        with trace.span(request.op, self.role, what=place(where)):
+            self.post(request, number, where, fds)
             return self.reply(number, timeout_s, where)
 
-    def post(self, message: Message, where: Where, fds: tuple[int, ...] = ()) -> None:
-        """Send without waiting. Raises WorkerFailed."""
+    def post(self, request: Request, number: int, where: Where, fds: tuple[int, ...] = ()) -> None:
+        """Send without waiting; replies carry the number. Raises WorkerFailed."""
         try:
-            self.channel.send(message, fds)
+            self.channel.send(request.encode(number), fds)
         except (ChannelClosed, ChannelTimeout):
             raise self._ended(where) from None
 

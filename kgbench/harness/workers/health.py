@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 
 from kgbench.core.details.where import Purpose, Where
+from kgbench.harness.wire.requests import Probe
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
 from kgbench.harness.workers.started import Worker
 
@@ -20,7 +21,7 @@ def probe(start: Callable[[], Worker], device: torch.device) -> str:
     except HarnessFailed as error:
         return f"no worker can be started on it any more: {error}"
     try:
-        reply = worker.handle.request({"op": "probe"}, PROBE_S, Where(Purpose.DEVICE))
+        reply = worker.handle.request(Probe(), PROBE_S, Where(Purpose.DEVICE))
     except WorkerFailed as failure:
         return f"a plain sum on it failed: {failure.reason}"
     finally:

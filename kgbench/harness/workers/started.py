@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.harness.wire.buffers import ControlPage, SharedBuffer, create_buffer
+from kgbench.harness.wire.requests import Map, Unmap
 from kgbench.harness.workers.handle import WorkerHandle
 
 
@@ -28,8 +29,7 @@ class Side:
         if self.buffer is None or self.buffer.nbytes < nbytes:
             self.release()
             self.buffer = create_buffer(self.device_kind, nbytes, self.device_index)
-            message = {"op": "map", "nbytes": self.buffer.nbytes}
-            reply = self.handle.request(message, 60.0, Where(Purpose.MAPPING), (self.buffer.fd,))
+            reply = self.handle.request(Map(self.buffer.nbytes), 60.0, Where(Purpose.MAPPING), (self.buffer.fd,))
             address = reply.get("address")
             self.base = address if type(address) is int and 0 <= address < 2**62 else 0
         return self.buffer
@@ -37,7 +37,7 @@ class Side:
     def unmap(self) -> None:
         """Unmap both halves; the next call maps anew. Raises WorkerFailed."""
         if self.buffer is not None:
-            self.handle.request({"op": "unmap"}, 60.0, Where(Purpose.MAPPING))
+            self.handle.request(Unmap(), 60.0, Where(Purpose.MAPPING))
             self.release()
 
     def release(self) -> None:

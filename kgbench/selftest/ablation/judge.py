@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.core.verdicts import PASSED, Verdict
-from kgbench.harness.verdict.call_messages import CallMessages
+from kgbench.harness.verdict.call_requests import CallRequests
 from kgbench.harness.verdict.case_source import CaseSource
 from kgbench.harness.verdict.collecting import Collector
 from kgbench.harness.verdict.contract import OutputContract
 from kgbench.harness.verdict.inputs import Chunk
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.wire.protocol import Message
+from kgbench.harness.wire.requests import CallOnce
 from kgbench.problem.cases import Case, OtherValues
 from kgbench.problem.model import Overload
+from kgbench.selftest.ablation.requests import LenientCall
 
 
 class NoContract(OutputContract):
@@ -31,7 +33,7 @@ def nothing_is_forbidden(name: str, chunk: Chunk, after: torch.Tensor, variables
     """Nobody looks at what was written elsewhere."""
 
 
-class WeakMessages(CallMessages):
+class WeakRequests(CallRequests):
     """Calls in memory that still holds what it held, or whose outputs are taken as tensors whatever they are."""
 
     def __init__(self, overload: Overload, contract: OutputContract, *, poisoned: bool, lenient: bool) -> None:
@@ -39,13 +41,14 @@ class WeakMessages(CallMessages):
         self.poisoned = poisoned
         self.lenient = lenient
 
-    def message(self, call: PlacedCall, trusted_reference: bool = False) -> Message:
-        message = super().message(call, trusted_reference)
+    def call(self, call: PlacedCall, trusted_reference: bool = False) -> CallOnce:
+        request = super().call(call, trusted_reference)
         if not self.poisoned:
-            message["poison"] = []
-        if self.lenient and not trusted_reference:
-            message["lenient"] = [promise.dtype for promise in call.promises] or [""]
-        return message
+            request = replace(request, poison=[])
+        if not self.lenient or trusted_reference:
+            return request
+        dtypes = tuple(promise.dtype for promise in call.promises) or ("",)
+        return LenientCall(**vars(request), lenient=dtypes)
 
 
 class BelievingCollector(Collector):

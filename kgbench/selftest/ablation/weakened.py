@@ -23,7 +23,7 @@ from kgbench.selftest.ablation.judge import (
     NoContract,
     NoOtherValues,
     WeakCases,
-    WeakMessages,
+    WeakRequests,
     nothing_is_forbidden,
 )
 from kgbench.selftest.ablation.layers import (
@@ -67,8 +67,8 @@ def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
 def _judge(without: frozenset[str]) -> JudgeParts:
     lenient = CONTRACT in without
     believes = bool(without & {CONTRACT, FRESH, CLOCK})
-    messages = partial(WeakMessages, poisoned=FRESH not in without, lenient=lenient)
-    parts = JudgeParts(messages=messages, collector=BelievingCollector if believes else Collector)
+    requests = partial(WeakRequests, poisoned=FRESH not in without, lenient=lenient)
+    parts = JudgeParts(requests=requests, collector=BelievingCollector if believes else Collector)
     if lenient:
         parts = replace(parts, contract=NoContract, forbidden_change=nothing_is_forbidden)
     if VALUES in without:

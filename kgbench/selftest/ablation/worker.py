@@ -9,9 +9,11 @@ import torch
 
 from kgbench.harness.candidate.calls import Call, as_tuple
 from kgbench.harness.candidate.observer import watched
-from kgbench.harness.candidate.worker import Stub
+from kgbench.harness.candidate.worker import Handlers, Stub
 from kgbench.harness.wire.protocol import Message
+from kgbench.harness.wire.requests import CallOnce, OpenWindow, Prepare
 from kgbench.selftest.ablation.own_clock import OwnClock
+from kgbench.selftest.ablation.requests import LenientCall, LenientPrepare
 
 
 class WeakStub(Stub):
@@ -21,16 +23,19 @@ class WeakStub(Stub):
     """Dtypes as which the outputs are taken; empty where only tensors are."""
     elapsed_us = 0.0
 
-    def call(self, message: Message, fds: list[int]) -> Message:
-        self.lenient = message.get("lenient", ())
-        return super().call(message, fds)
+    def handlers(self) -> Handlers:
+        return {**super().handlers(), LenientCall: self.call, LenientPrepare: self.prepare}
 
-    def prepare(self, message: Message, fds: list[int]) -> Message:
-        self.lenient = message["call"].get("lenient", ())
-        return super().prepare(message, fds)
+    def call(self, request: CallOnce, fds: list[int]) -> Message:
+        self.lenient = request.lenient if isinstance(request, LenientCall) else ()
+        return super().call(request, fds)
 
-    def window(self, message: Message, fds: list[int]) -> Message:
-        return {**super().window(message, fds), "elapsed_us": self.elapsed_us}
+    def prepare(self, request: Prepare, fds: list[int]) -> Message:
+        self.lenient = request.call.lenient if isinstance(request, LenientPrepare) else ()
+        return super().prepare(request, fds)
+
+    def window(self, request: OpenWindow, fds: list[int]) -> Message:
+        return {**super().window(request, fds), "elapsed_us": self.elapsed_us}
 
     def made(self, calls: list[Call]) -> list[Any]:
         own = OwnClock(self.device_kind)

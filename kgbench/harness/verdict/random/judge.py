@@ -24,6 +24,7 @@ from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_of, first_failure
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
 from kgbench.harness.verdict.secret_draws import SecretGenerator
+from kgbench.harness.wire.requests import CallOnce
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
@@ -73,13 +74,13 @@ class RandomJudge(OverloadJudge):
         self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float, reference: bool
     ) -> Verdict:
         """Four calls, judged one by one and together. Raises WorkerFailed."""
-        message = {"op": "call", **self.messages.message(call, reference)}
+        request = self.requests.call(call, reference)
         passed = _takes_generator(call)
         results: list[Outputs] = []
         for seeding in _seedings(generator, passed):
             self.fill(side, call)
             synchronize(self.device)
-            reply = side.handle.request(_seeded(message, seeding), timeout_s, call.where)
+            reply = side.handle.request(_seeded(request, seeding), timeout_s, call.where)
             verdict = self.contract.check(call, reply)
             if verdict is not PASSED:
                 return verdict
@@ -197,15 +198,16 @@ def _seedings(generator: torch.Generator, passed: bool) -> tuple[Seeding, ...]:
     return Seeding(first, None), Seeding(None, None), Seeding(first, None), Seeding(other, None)
 
 
-def _seeded(message: dict[str, Any], seeding: Seeding) -> dict[str, Any]:
+def _seeded(request: CallOnce, seeding: Seeding) -> CallOnce:
     if seeding.again:
-        return {**message, "again": True}
-    seeded = {**message, "seed": seeding.default}
-    if seeding.own is not None:
-        own = {"Generator": seeding.own}
-        seeded["args"] = [own if _is_generator(each) else each for each in message["args"]]
-        seeded["kwargs"] = {name: own if _is_generator(each) else each for name, each in message["kwargs"].items()}
-    return seeded
+        return replace(request, again=True)
+    request = replace(request, seed=seeding.default)
+    if seeding.own is None:
+        return request
+    own = {"Generator": seeding.own}
+    args = [own if _is_generator(each) else each for each in request.args]
+    kwargs = {name: own if _is_generator(each) else each for name, each in request.kwargs.items()}
+    return replace(request, args=args, kwargs=kwargs)
 
 
 def _is_generator(encoded: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a worker is told of one call: arguments, their places, what to fill memory with before."""
+"""What a worker is asked when a call is to be made."""
 
 from __future__ import annotations
 
@@ -7,35 +7,44 @@ from typing import Any
 from kgbench.harness.verdict.contract import OutputContract
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.buffers import encode_tensor
-from kgbench.harness.wire.protocol import Message
+from kgbench.harness.wire.requests import CallOnce, Prepare
 from kgbench.problem.cases import BoundCase
 from kgbench.problem.model import Access, Overload
 
 
-class CallMessages:
-    """Describes calls of one overload to workers."""
+class CallRequests:
+    """Requests for calls of one overload."""
 
     def __init__(self, overload: Overload, contract: OutputContract) -> None:
         self.overload = overload
         self.contract = contract
 
-    def message(self, call: PlacedCall, trusted_reference: bool = False) -> Message:
-        """The call's fields. ``trusted_reference``: it runs the reference, which needs to be told what to return."""
-        message = call.inputs.message(self.overload.name, call.out_offset, call.out_bytes, trusted_reference)
-        message["poison"] = [promise.nbytes for promise in call.promises if promise.nbytes]
-        message["late"] = call.case.late
+    def call(self, call: PlacedCall, trusted_reference: bool = False) -> CallOnce:
+        """One call. ``trusted_reference``: it runs the reference, which needs to be told what to return."""
+        args, kwargs = call.inputs.encoded(trusted_reference)
         if trusted_reference:
-            message["kwargs"] |= self._reference_hints(call)
-            return message
+            kwargs |= self._reference_hints(call)
+        else:
+            self._send_host_values(call, args, kwargs)
+        poison = [promise.nbytes for promise in call.promises if promise.nbytes]
+        return CallOnce(self.overload.name, args, kwargs, [call.out_offset, call.out_bytes], poison, call.case.late)
+
+    def prepare(self, call: PlacedCall, trusted_reference: bool, calls: int, stride: int) -> Prepare:
+        """So many calls like this one, ``stride`` bytes apart."""
+        return Prepare(self.call(call, trusted_reference), calls, stride)
+
+    @staticmethod
+    def _send_host_values(call: PlacedCall, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """No GPU's buffer can be seen from the host, so values that lie there travel with the call."""
         for position, argument in enumerate(call.inputs.bound.arguments):
             chunk = call.inputs.chunks.get(argument.name)
-            if chunk is not None and chunk.is_on_host:
-                # No GPU's buffer can be seen from the host, so its values travel with the call.
-                holder, key = (
-                    (message["kwargs"], argument.name) if argument.keyword_only else (message["args"], position)
-                )
-                holder[key] = encode_tensor(chunk.view(chunk.image))
-        return message
+            if chunk is None or not chunk.is_on_host:
+                continue
+            values = encode_tensor(chunk.view(chunk.image))
+            if argument.keyword_only:
+                kwargs[argument.name] = values
+            else:
+                args[position] = values
 
     def _reference_hints(self, call: PlacedCall) -> dict[str, Any]:
         views = {

@@ -1,0 +1,174 @@
+"""What a referee may ask of a worker: one class per operation. Nobody builds these messages otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from kgbench.harness.wire.protocol import Message
+
+
+@dataclass(frozen=True)
+class Request:
+    """One operation with its fields, which JSON can hold."""
+
+    op: ClassVar[str]
+    """The operation's name."""
+
+    def encode(self, number: int) -> Message:
+        """As it travels. The reply carries the same number."""
+        return {"op": self.op, "id": number, **self.content()}
+
+    def content(self) -> dict[str, Any]:
+        """Its fields by name, JSON-ready."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: each.content() if isinstance(each, Request) else each for name, each in values.items()}
+
+    @classmethod
+    def decode(cls, message: Mapping[str, Any]) -> Self:
+        """From what ``encode`` or ``content`` made. Raises KeyError where a field is missing."""
+        return cls(**{each.name: message[each.name] for each in fields(cls)})
+
+
+# --- any worker ---
+
+
+@dataclass(frozen=True)
+class Hello(Request):
+    """Bring the device up. The control page's descriptor comes along."""
+
+    op = "hello"
+
+
+@dataclass(frozen=True)
+class Map(Request):
+    """Map the buffer whose descriptor comes along, in place of the one before. Reply: ``address``."""
+
+    op = "map"
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Unmap(Request):
+    """Unmap the buffer."""
+
+    op = "unmap"
+
+
+@dataclass(frozen=True)
+class CallOnce(Request):
+    """One call, whose outputs are kept. Reply: ``outputs``, what they are by the worker's own word."""
+
+    op = "call"
+    entry: str
+    args: list[Any]
+    """As ``candidate.calls.decode`` takes them."""
+    kwargs: dict[str, Any]
+    out: list[int]
+    """Offset and size, in bytes, of the buffer's region for outputs."""
+    poison: list[int]
+    """Bytes of each block of memory that is filled and given back before the call."""
+    late: bool
+    """The tensors are still to be written when the call is made, on a stream of its own."""
+    seed: int | None = None
+    """Of the default generators; None leaves them as they are."""
+    again: bool = False
+    """With the very arguments of the call before."""
+
+
+@dataclass(frozen=True)
+class PlaceOutputs(Request):
+    """Copy what the last call returned into the output region."""
+
+    op = "place"
+
+
+@dataclass(frozen=True)
+class Prepare(Request):
+    """Build the arguments of a window's calls."""
+
+    op = "prepare"
+    call: CallOnce
+    calls: int
+    stride: int
+    """Bytes from one call to the next."""
+
+    @classmethod
+    def decode(cls, message: Mapping[str, Any]) -> Self:
+        return cls(CallOnce.decode(message["call"]), message["calls"], message["stride"])
+
+
+@dataclass(frozen=True)
+class OpenWindow(Request):
+    """Run prepared calls between two marks of the control page. Two replies: queued, and done."""
+
+    op = "window"
+    epoch: int
+    """The marks' value, and the replies' number."""
+    calls: int
+    queued: bool
+    """All calls are on the stream before the release."""
+    overhead: bool
+    """One least kernel in place of the calls."""
+
+
+@dataclass(frozen=True)
+class Observe(Request):
+    """Watch all calls from now on. Reply: ``works``."""
+
+    op = "observe"
+    kernels: bool
+    places: bool
+    """What copies outputs is watched, too."""
+    mark: str
+    """Text that nobody else knows, by which the observer tells its own records."""
+
+
+@dataclass(frozen=True)
+class Observed(Request):
+    """Stop watching. Reply: what was seen."""
+
+    op = "observed"
+
+
+# --- what a worker runs ---
+
+
+@dataclass(frozen=True)
+class LoadCandidate(Request):
+    """Import a candidate's text. Reply: ``missing`` entries, and functions that it ``defines``."""
+
+    op = "load"
+    source: str
+    entries: dict[str, list[str]]
+    """By overload, the names that its entry may have."""
+    watched: bool
+    """Its calls may be observed later."""
+
+
+@dataclass(frozen=True)
+class LoadLibrary(Request):
+    """Load the library's functions. Reply: ``library`` and ``notes``, or why it is ``unavailable``."""
+
+    op = "load library"
+    targets: dict[str, str]
+    """By overload."""
+
+
+@dataclass(frozen=True)
+class LoadReference(Request):
+    """Load the problem's own reference, as it is or spoiled."""
+
+    op = "load reference"
+    references: dict[str, dict[str, Any]]
+    """By overload: ``reference``, the arguments of a ``ReferenceFunction``, and ``parameters``, the entry's."""
+    mutant: str = ""
+    """What spoils it; empty where nothing does."""
+
+
+@dataclass(frozen=True)
+class Probe(Request):
+    """A plain sum on the device. Reply: ``sum``."""
+
+    op = "probe"
