@@ -131,7 +131,7 @@ def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int]
 
 
 def ran_us(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> float | None:
-    """Processor time in µs that threads took in between, new ones all of theirs; None where the kernel does not count."""
+    """Processor time in µs that threads took in between, new ones all of theirs; None where the kernel counts none."""
     if not any(task.ran_ns for task in after.values()):
         return None
     return sum(task.ran_ns - before.get(key, Task("", 0)).ran_ns for key, task in after.items()) / 1e3
