@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 from kgbench.baselines import cublas, routines, vllm, vllm_operators  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.baselines.vllm_operators import OPERATORS  # noqa: E402
+from kgbench.core.details.failures import Crash, Deadline, Limit  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.harness.clock.library import crash_advice  # noqa: E402
 from kgbench.harness.workers.handle import WorkerFailed  # noqa: E402
@@ -240,7 +241,7 @@ def test_every_element_type_has_its_number() -> None:
     ],
 )
 def test_a_crash_of_a_library_names_problem_call_and_place(target: str, words: str) -> None:
-    crashed = WorkerFailed(cast(Any, None), Outcome.CRASHED, "case check-0: killed by SIGSEGV")
+    crashed = WorkerFailed(cast(Any, None), Outcome.CRASHED, Crash("SIGSEGV"))
     assert crash_advice(crashed, "mine/x", {"": target}) == f"; mine/x calls {target}{words}"
-    timeout = WorkerFailed(cast(Any, None), Outcome.TIMEOUT, "no answer")
+    timeout = WorkerFailed(cast(Any, None), Outcome.TIMEOUT, Deadline(Limit.ANSWER))
     assert crash_advice(timeout, "mine/x", {"": target}) == ""
