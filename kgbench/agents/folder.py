@@ -117,7 +117,7 @@ def _plain(argument: BoundArgument, value: Any) -> Any:
             "extent": value.extent,
             "filled": value.access != Access.WRITE,
             "draw": (value.draw.name, *value.draw.arguments),
-            "passed": value.passed,
+            "passed": str(value.passed),
             "slots": value.slots,
             "lazy": value.lazy,
             "host": value.host,

@@ -90,7 +90,7 @@ def test_folder_with_yaml_and_a_module_is_all_a_source_needs(folder: Path, rows:
     assert "references run" in validated.stderr
     row = rows[0]
     assert (row["problem"], row["outcome"]) == ("mine/scale", "passed")
-    assert row["library"] == {"name": "mylib 1.2", "reason": "", "notes": {}}
+    assert row["library"] == {"name": "mylib 1.2", "reason": "", "notes": {}, "failed": False}
     assert row["speedup"]
 
 

@@ -6,6 +6,7 @@ import hashlib
 
 import pytest
 
+from kgbench.core.details.absence import Fault, HarnessTrouble
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
 from kgbench.harness.machine.settings import Job
@@ -20,7 +21,7 @@ VIEW = load_problem(problems_dir() / "aten" / "t.yaml")
 )
 def test_they_name_problem_candidate_device_and_round(source: str | None, digest: str) -> None:
     job = Job(VIEW, "m", sample=3, source=source, round=2)
-    result = without_evaluation(job, Outcome.HARNESS_ERROR, "the referee is gone", "cuda")
+    result = without_evaluation(job, Outcome.HARNESS_ERROR, HarnessTrouble(Fault.LOST, "the referee is gone"), "cuda")
     assert result.key == ("aten/t", "m", 3, 2)
     assert (result.source, result.kind, result.device) == ("aten", "view", "cuda")
     assert (result.problem_sha256, result.candidate_sha256) == (VIEW.sha256, digest)

@@ -85,7 +85,8 @@ class Referee:
                 worker.close()
                 evaluation.peak_mb = worker.handle.peak_mb
                 evaluation.log = evaluation.log or worker.handle.log_tail
-        if self.defences.was_restless(self.turns) and job.trusted is None:
+        # One that ends meanwhile runs for a moment, too; what failed anyway keeps its own words.
+        if self.defences.was_restless(self.turns) and job.trusted is None and evaluation.is_right:
             restless = Verdict(Outcome.REJECTED, RuleBroken(Breach.RESTLESS))
             evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, restless)
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s
