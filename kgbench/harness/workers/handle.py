@@ -38,6 +38,8 @@ CANDIDATE_STUB: Final = "kgbench.harness.candidate.worker:Stub"
 """Dotted path of what answers requests in a candidate's worker."""
 TRUSTED_STUB: Final = "kgbench.harness.process.trusted_worker:TrustedStub"
 """The same for a worker that runs the library or a reference."""
+END_NEWS_S = 0.2
+"""Seconds in which a supervisor tells of a worker that is ending by itself."""
 EXIT_NEWS_S = 15.0
 """Seconds that a supervisor may take to clear its worker's tree and say so."""
 MOST_WORDS: Final = 2000
@@ -212,9 +214,12 @@ class WorkerHandle:
         processes.signal_tree(self.supervisor_pid, signal.SIGCONT)
 
     def _restless(self) -> WorkerFailed:
-        """The failure of one that was stopped and went on: it is ended."""
+        """The failure of one that was stopped and went on: it is ended. One that was killed meanwhile ran to end."""
+        self._await_news(END_NEWS_S)
+        ended = self.exit
         self.kill("rejected")
-        return WorkerFailed(self, Outcome.REJECTED, RuleBroken(Breach.RESTLESS), None, self.log_tail)
+        outcome, detail = (Outcome.REJECTED, RuleBroken(Breach.RESTLESS)) if ended is None else _exit_outcome(ended)
+        return WorkerFailed(self, outcome, detail, None, self.log_tail)
 
     def kill(self, reason: str = "done") -> None:
         """End the worker and all its descendants; ``exit`` has the supervisor's report afterwards."""
