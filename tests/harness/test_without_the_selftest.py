@@ -30,6 +30,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     leave_out = shutil.ignore_patterns("__pycache__", "selftest", "examples")
     shutil.copytree(PACKAGE, root / "kgbench", ignore=leave_out, symlinks=True)
     shutil.copytree(problems_dir() / "aten", root / "kgbench" / "problems" / "aten")
+    # An editable install would bring the checkout's modules in by a finder of its own.
+    without = "import sys; sys.meta_path[:] = [each for each in sys.meta_path if 'editable' not in repr(each).lower()]"
+    (root / "sitecustomize.py").write_text(without + "\n", encoding="utf-8")
     return root
 
 
