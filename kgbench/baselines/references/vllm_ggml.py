@@ -41,8 +41,8 @@ def ggml_mul_mat(W: torch.Tensor, X: torch.Tensor, type: int, row: int) -> Expec
 
 
 def ggml_mul_mat_plain(W: torch.Tensor, X: torch.Tensor, type: int, row: int) -> torch.Tensor:
-    """``ggml_mul_mat_a8`` and ``ggml_mul_mat_vec_a8`` without quantising X."""
-    return X @ ggml.dequantize(W, type).to(X.dtype).T
+    """``ggml_mul_mat_a8`` and ``ggml_mul_mat_vec_a8`` without quantising X, in float32: float16 holds not all weights."""
+    return (X.float() @ ggml.dequantize(W, type).float().T).to(X.dtype)
 
 
 def ggml_moe_a8(
@@ -92,12 +92,12 @@ def ggml_moe_a8_vec_plain(
 
 
 def _moe_plain(x: torch.Tensor, packed: torch.Tensor, chosen: torch.Tensor, number: int, top_k: int) -> torch.Tensor:
-    matrices = ggml.dequantize(packed, number).to(x.dtype)
+    matrices = ggml.dequantize(packed, number).float()
     tokens = torch.arange(chosen.numel(), device=x.device) // top_k
     out = x.new_zeros(chosen.numel(), packed.shape[1])
     for expert in range(packed.shape[0]):
         mine = (chosen == expert).nonzero()[:, 0]
-        out[mine] = x[tokens[mine]] @ matrices[expert].T
+        out[mine] = (x[tokens[mine]].float() @ matrices[expert].T).to(x.dtype)
     return out
 
 
