@@ -143,6 +143,25 @@ def forks_after(seconds: float) -> None:
     threading.Thread(target=fork, daemon=True).start()
 
 
+def test_what_is_not_timed_counts_though_anothers_worker_ran(start: Start) -> None:
+    page = Page.create()
+    mine, others = Turns(page, 0), Turns(page, 1)
+    page.slot(1)[0] = start(lambda: None)  # stands for the other referee
+
+    def supervisor() -> None:
+        if os.fork() == 0:
+            while True:
+                time.sleep(1)
+        forks_after(0.2)
+
+    others.add(start(supervisor))
+    with mine.alone():
+        time.sleep(0.4)
+    for child in processes.descendants(page.supervisors(1)[0]):
+        os.kill(child, signal.SIGKILL)
+    assert others.was_restless()
+
+
 @pytest.mark.parametrize("earlier", [False, True], ids=["no worker yet", "a worker"])
 def test_a_supervisors_first_worker_may_be_forked_in_anothers_turn(start: Start, earlier: bool) -> None:
     page = Page.create()

@@ -16,7 +16,7 @@ from kgbench.core.details.place import place
 from kgbench.core.details.where import Where
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import trace
-from kgbench.harness.machine.timing_lock import STAYS_BUSY, Disturbed, Turns
+from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
 from kgbench.harness.workers.handle import Unmeasured, WorkerFailed, WorkerHandle
 
 FLUSH_BYTES: Final = 256 << 20
@@ -98,7 +98,7 @@ class QuietDevice:
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """A turn for what is not timed, and as far as that comes about a device that others are done with."""
-        with contextlib.suppress(Disturbed), self.turns.turn():
+        with self.turns.alone():
             self.is_quiet()
             yield
 
@@ -107,7 +107,7 @@ class QuietDevice:
 
         Raises WorkerFailed where the device is quiet without it, Unmeasured where somebody else keeps it busy.
         """
-        with self.turns.turn():
+        with self.turns.alone():
             candidate.kill("rejected")
             if self.is_quiet(LEFT_DEADLINE_S):
                 kept_busy = RuleBroken(Breach.BUSY_DEVICE)

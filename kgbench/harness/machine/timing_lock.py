@@ -14,7 +14,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from kgbench.harness.machine import processes, trace
@@ -244,6 +244,12 @@ class Turns:
                 ended_ns = time.monotonic_ns()
                 self.page.words[_TURNS_NS] += ended_ns - begun_ns
                 trace.record("turn", begun_ns, ended_ns)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A turn in which nothing is timed: it counts even where another's worker ran on."""
+        with suppress(Disturbed), self.turn():
+            yield
 
     def _tasks(self, referee: int) -> _Tasks:
         """All threads of another referee's workers, by supervisor."""

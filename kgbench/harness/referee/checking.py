@@ -120,7 +120,7 @@ class Checker:
             return Verdict(Outcome.SKIPPED, lacking, Where(Purpose.CALL, case.overload, case.id))
         if case_bytes(bound) < ALONE_BYTES:
             return self._check_case(case)
-        with self.resources.turns.turn():
+        with self.resources.turns.alone():
             verdict = self._check_case(case)
             if self.worker.handle.alive():
                 self.worker.side.unmap()
