@@ -41,7 +41,7 @@ def ggml_mul_mat(W: torch.Tensor, X: torch.Tensor, type: int, row: int) -> Expec
 
 
 def ggml_mul_mat_plain(W: torch.Tensor, X: torch.Tensor, type: int, row: int) -> torch.Tensor:
-    """``ggml_mul_mat_a8`` and ``ggml_mul_mat_vec_a8`` without quantising X, in float32: float16 holds not all weights."""
+    """``ggml_mul_mat_a8`` and ``ggml_mul_mat_vec_a8`` without quantising X in float32; some weights exceed float16."""
     return (X.float() @ ggml.dequantize(W, type).float().T).to(X.dtype)
 
 
