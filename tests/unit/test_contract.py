@@ -27,6 +27,7 @@ from kgbench.core.verdicts import PASSED, Verdict  # noqa: E402
 from kgbench.harness.verdict.contract import MALFORMED, OutputContract  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES  # noqa: E402
 from kgbench.harness.verdict.output_specs import Promise  # noqa: E402
+from kgbench.harness.wire.forks import EndCause, WorkerEnded  # noqa: E402
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle, _exit_outcome  # noqa: E402
 from kgbench.problem.registry import Registry  # noqa: E402
 
@@ -110,22 +111,27 @@ def test_another_number_of_values_is_counted() -> None:
 @pytest.mark.parametrize(
     ("report", "outcome", "detail"),
     [
-        ({"killed_for": "memory"}, Outcome.OUT_OF_MEMORY, HostMemory()),
+        (WorkerEnded(EndCause.MEMORY), Outcome.OUT_OF_MEMORY, HostMemory()),
         (
-            {"killed_for": "output", "output_bytes": 9 << 20},
+            WorkerEnded(EndCause.OUTPUT, output_bytes=9 << 20),
             Outcome.REJECTED,
             RuleBroken(Breach.PRINTED, "more than 9 MiB"),
         ),
-        ({"killed_for": "processes"}, Outcome.REJECTED, RuleBroken(Breach.PROCESSES)),
-        ({"killed_for": "supervisor"}, Outcome.REJECTED, RuleBroken(Breach.SUPERVISOR)),
-        ({"returncode": -11}, Outcome.CRASHED, Crash("SIGSEGV")),
-        ({"returncode": 3}, Outcome.CRASHED, Crash(code=3)),
-        ({"killed_for": "written"}, Outcome.REJECTED, RuleBroken(Breach.WRITTEN)),
-        ({"returncode": None, "killed_for": "let go of"}, Outcome.CRASHED, Crash(cause="let go of")),
-        ({}, Outcome.CRASHED, Crash()),
+        (WorkerEnded(EndCause.PROCESSES), Outcome.REJECTED, RuleBroken(Breach.PROCESSES)),
+        (WorkerEnded(EndCause.SUPERVISOR_GONE), Outcome.REJECTED, RuleBroken(Breach.SUPERVISOR)),
+        (WorkerEnded(returncode=-11), Outcome.CRASHED, Crash("SIGSEGV")),
+        (WorkerEnded(returncode=3), Outcome.CRASHED, Crash(code=3)),
+        (WorkerEnded(EndCause.WRITTEN), Outcome.REJECTED, RuleBroken(Breach.WRITTEN)),
+        (WorkerEnded(EndCause.REFEREE_GONE), Outcome.CRASHED, Crash(cause="the referee let go of it")),
+        (
+            WorkerEnded(EndCause.SUPERVISOR_FAILED, "OSError(28)"),
+            Outcome.CRASHED,
+            Crash(cause="supervisor failed: OSError(28)"),
+        ),
+        (WorkerEnded(), Outcome.CRASHED, Crash()),
     ],
 )
-def test_the_end_of_a_worker_is_told_as_data(report: dict[str, Any], outcome: Outcome, detail: Detail) -> None:
+def test_the_end_of_a_worker_is_told_as_data(report: WorkerEnded, outcome: Outcome, detail: Detail) -> None:
     assert _exit_outcome(report) == (outcome, detail)
 
 

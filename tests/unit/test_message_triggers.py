@@ -516,6 +516,8 @@ STAND_IN = """\
 # What the coordinator hears from a fork server, and from the referees that it forks, without either.
 import os, select, socket, subprocess, sys, time
 from dataclasses import asdict
+from kgbench.harness.wire.forks import Forked, Refused, ServerReady
+from kgbench.harness.wire.judging import Judged, RefereeReady, SickDevice
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.core.outcomes import Outcome
@@ -526,32 +528,32 @@ if HOW == "silent":
 server = Channel(socket.socket(fileno=int(sys.argv[-1])), accepts_fds=True)
 plan = Plan((), False, False, filtered=True, reasons={{}})
 unfit = "it has 2 threads" if HOW == "threads" else ""
-server.send({{"ready": True, "versions": {{}}, "plan": plan.to_json(), "unfit": unfit}})
+server.send(ServerReady({{}}, plan.to_json(), unfit).encode())
 referees, waiting, refused = [], [], HOW != "one slot"
 while True:
     readable = select.select([server, *referees], [], [])[0]
     if server in readable:
         _, fds = server.receive_with_fds(5.0)
         if HOW == "errors":
-            server.send({{"error": "too many threads"}})
+            server.send(Refused("too many threads").encode())
             continue
-        server.send({{"pid": subprocess.Popen(["sleep", "60"]).pid}})
+        server.send(Forked(subprocess.Popen(["sleep", "60"]).pid).encode())
         begins = HOW != "no referee" and not (HOW == "one slot" and referees)
         refused = refused or not begins
         if begins:
             referees.append(Channel(socket.socket(fileno=fds.pop(1))))
             referees[-1].receive(5.0)
-            referees[-1].send({{"event": "ready", "facts": {{"versions": {{}}}}}})
+            referees[-1].send(RefereeReady({{"versions": {{}}}}).encode())
         for fd in fds:
             os.close(fd)
     for referee in (each for each in referees if each in readable):
         referee.receive(5.0)
         if HOW == "sick":
-            referee.send({{"event": "sick", "reason": "1 + 1 gave 3"}})
+            referee.send(SickDevice("1 + 1 gave 3").encode())
             continue
         waiting.append((referee, Result("aten/t", "m", 0, Outcome.PASSED)))
     for referee, answer in waiting if refused else ():
-        referee.send({{"event": "result", "result": answer.to_json(), "library_times": {{}}}})
+        referee.send(Judged(answer.to_json(), {{}}).encode())
     waiting = [] if refused else waiting
 """
 

@@ -1,4 +1,4 @@
-"""What a referee asks of a worker: one class per operation, and no other place that builds such a message."""
+"""What processes say to each other: one class per operation, and no other place that builds such a message."""
 
 from __future__ import annotations
 
@@ -8,6 +8,35 @@ import json
 import pytest
 
 from kgbench.core.paths import PACKAGE
+from kgbench.harness.wire import forks, judging
+from kgbench.harness.wire.forks import (
+    EndCause,
+    EndSession,
+    EndWorker,
+    Forked,
+    ForkReferee,
+    ForkWorker,
+    NotImported,
+    Refused,
+    ServerReady,
+    SessionEnded,
+    WorkerEnded,
+    WorkerLimits,
+    WorkerSpec,
+)
+from kgbench.harness.wire.judging import (
+    Broken,
+    Judge,
+    Judged,
+    NoRoom,
+    Progress,
+    RefereeFailed,
+    RefereeReady,
+    SickDevice,
+    StartReferee,
+    Untimed,
+)
+from kgbench.harness.wire.protocol import ProtocolError
 from kgbench.harness.wire.requests import (
     CallOnce,
     Hello,
@@ -24,6 +53,7 @@ from kgbench.harness.wire.requests import (
     Request,
     Unmap,
 )
+from kgbench.harness.wire.typed import Typed, read_one_of
 from kgbench.selftest.ablation.requests import LenientCall, LenientPrepare
 
 CALL = CallOnce("neg", [{"tensor": [0, 8, "float32", [2], [1], 0]}], {"out": None}, [64, 128], [8], late=True, seed=7)
@@ -34,15 +64,41 @@ REQUESTS = (
     LoadReference({"": {"reference": {}, "parameters": ["self"]}}, "zeros"), Probe(), LENIENT,
     LenientPrepare(LENIENT, 3, 512),
 )  # fmt: skip
-NOT_OF_WORKERS = {"harness/workers/handle.py", "harness/session/referees.py", "harness/session/server.py"}
-"""Modules that build messages to fork servers and supervisors."""
+SPEC = WorkerSpec("candidate", "a:B", "cpu", "", {}, ["/hidden"], [], WorkerLimits(1, 2, 3, 4))
+TRUSTED = (
+    NotImported("cupy", "no libcuda"), ServerReady({"torch": "2.11"}, {}, ""), ForkReferee("s", "a:b", "", "/cache"),
+    ForkWorker(SPEC), EndSession("s"), Forked(7), Refused("two threads"), SessionEnded(), EndWorker(EndCause.DEADLINE),
+    WorkerEnded(EndCause.OUTPUT, "", -9, 1 << 30, "tail", 12.5), WorkerEnded(), StartReferee({}, {}), Judge({}),
+    RefereeReady({"versions": {}}), RefereeFailed("no memory"), Progress("check", "1/3"), Judged({}, {}),
+    SickDevice("1 + 1 gave 3"), NoRoom("full"), Untimed("busy", "busy"), Broken("Traceback"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: type(each).__name__)
 def test_a_request_survives_its_way(request_: Request) -> None:
-    message = json.loads(json.dumps(request_.encode(5)))
+    message = json.loads(json.dumps(request_.numbered(5)))
     assert (message["op"], message["id"]) == (request_.op, 5)
     assert type(request_).decode(message) == request_
+
+
+@pytest.mark.parametrize("message", TRUSTED, ids=lambda each: type(each).__name__)
+def test_a_message_among_trusted_processes_survives_its_way(message: Typed) -> None:
+    read = read_one_of(json.loads(json.dumps(message.encode())), Hello, type(message))
+    assert read == message
+    assert [type(each) for each in vars(read).values()] == [type(each) for each in vars(message).values()]
+
+
+def test_what_nobody_asked_for_is_an_error() -> None:
+    with pytest.raises(ProtocolError, match="'forked' instead of refused or session ended"):
+        read_one_of(Forked(7).encode(), Refused, SessionEnded)
+    with pytest.raises(ProtocolError, match=r"'forked' with wrong fields: KeyError\('pid'\)"):
+        read_one_of({"op": "forked"}, Forked)
+
+
+def test_every_trusted_message_is_tried_and_has_a_name_of_its_own() -> None:
+    kinds = [each for each in Typed.__subclasses__() if each.__module__ in (forks.__name__, judging.__name__)]
+    assert {type(each) for each in TRUSTED} | {WorkerSpec, WorkerLimits} == set(kinds)
+    assert len({each.op for each in kinds}) == len(kinds)
 
 
 def test_every_operation_has_a_name_of_its_own() -> None:
@@ -66,6 +122,7 @@ def test_nobody_else_builds_one() -> None:
         str(path.relative_to(PACKAGE))
         for path in (PACKAGE / "harness").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Dict) and any(isinstance(key, ast.Constant) and key.value == "op" for key in node.keys)
+        if isinstance(node, ast.Dict)
+        and any(isinstance(key, ast.Constant) and key.value in ("op", "event") for key in node.keys)
     }
-    assert found == {"harness/wire/requests.py", *NOT_OF_WORKERS}
+    assert found == {"harness/wire/typed.py"}

@@ -33,6 +33,7 @@ from kgbench.harness.clock.window import OverheadWindow, ProbeWindow, TimedWindo
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
 from kgbench.harness.machine import trace
 from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.wire.forks import EndCause
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.problem.cases import Case
 
@@ -191,7 +192,7 @@ class CaseTiming:
         where = Where(Purpose.TIMING, self.case.overload, self.case.id)
         if self.windows.turns.now() > self.deadline:
             candidate = self.windows.candidate
-            candidate.kill("deadline")
+            candidate.kill(EndCause.DEADLINE)
             raise WorkerFailed(candidate, Outcome.TIMEOUT, Deadline(Limit.EVALUATION), where)
         return self.windows.run(plan, where, meanwhile)
 

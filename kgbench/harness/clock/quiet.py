@@ -17,6 +17,7 @@ from kgbench.core.details.where import Where
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
+from kgbench.harness.wire.forks import EndCause
 from kgbench.harness.workers.handle import Unmeasured, WorkerFailed, WorkerHandle
 
 FLUSH_BYTES: Final = 256 << 20
@@ -108,7 +109,7 @@ class QuietDevice:
         Raises WorkerFailed where the device is quiet without it, Unmeasured where somebody else keeps it busy.
         """
         with self.turns.alone():
-            candidate.kill("rejected")
+            candidate.kill(EndCause.REJECTED)
             if self.is_quiet(LEFT_DEADLINE_S):
                 kept_busy = RuleBroken(Breach.BUSY_DEVICE)
                 raise WorkerFailed(candidate, Outcome.REJECTED, kept_busy, where, candidate.log_tail)

@@ -24,6 +24,7 @@ from kgbench.harness.clock.quiet import DeviceBusy, Freezer, QuietDevice
 from kgbench.harness.clock.window_inputs import WindowInputs
 from kgbench.harness.machine import trace
 from kgbench.harness.wire.buffers import ControlPage
+from kgbench.harness.wire.forks import EndCause
 from kgbench.harness.wire.requests import OpenWindow
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
 from kgbench.harness.workers.started import Clock, Side
@@ -253,7 +254,7 @@ class WindowRunner:
                 self._post(side, clock, plan, where)
             if self._queued(side, clock, QUEUE_DEADLINE_S, where):
                 return
-        side.handle.kill("deadline")
+        side.handle.kill(EndCause.DEADLINE)
         raise WorkerFailed(side.handle, Outcome.TIMEOUT, QueueStalled(STALLS), where, side.handle.log_tail)
 
     def _queued(self, side: Side, clock: Clock, deadline_s: float, where: Where) -> bool:
@@ -304,7 +305,7 @@ class WindowRunner:
     def _look(self, side: Side, words: Any, word: int, epoch: int, deadline: float, where: Where) -> None:
         """Raises WorkerFailed where a window takes too long or its worker has failed."""
         if self.turns.now() > deadline:
-            side.handle.kill("deadline")
+            side.handle.kill(EndCause.DEADLINE)
             late = Deadline(Limit.WINDOW, self.limit_s)
             raise WorkerFailed(side.handle, Outcome.TIMEOUT, late, where, side.handle.log_tail)
         ready = select.select([side.handle.channel, side.handle.control], [], [], 0)[0]

@@ -28,7 +28,18 @@ from kgbench.harness.machine import processes
 from kgbench.harness.process.supervisor import folder_prefix, run_supervisor
 from kgbench.harness.sandbox import cgroup, linux
 from kgbench.harness.sandbox.probe import probe
+from kgbench.harness.wire.forks import (
+    EndSession,
+    Forked,
+    ForkReferee,
+    ForkWorker,
+    NotImported,
+    Refused,
+    ServerReady,
+    SessionEnded,
+)
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError
+from kgbench.harness.wire.typed import Typed, read_one_of
 
 PRELOADED: Final = (
     "numpy", "torch", "torch.fx.experimental.symbolic_shapes", "triton", "triton.language", "cuda.bindings.driver",
@@ -72,41 +83,42 @@ class ForkServer:
                     continue
                 try:
                     message, fds = channel.receive_with_fds(5.0)
-                    channel.send(self._answer(channel, message, fds))
+                    channel.send(self._answer(channel, message, fds).encode())
                 except (ChannelClosed, ChannelTimeout, ProtocolError):
                     channel.close()
                     del self.channels[channel]
         self._end_all()
 
-    def _answer(self, channel: Channel, message: Message, fds: list[int]) -> Message:
+    def _answer(self, channel: Channel, message: Message, fds: list[int]) -> Typed:
+        """Raises ProtocolError where nobody may ask that here."""
         if channel is not self.coordinator:
-            return self._fork(message, fds, self.channels[channel])
-        if message["op"] == "end":
-            return self._end_session(message["session"])
-        return self._fork(message, fds, message["session"])
+            return self._fork(read_one_of(message, ForkWorker), fds, self.channels[channel])
+        asked = read_one_of(message, ForkReferee, EndSession)
+        if isinstance(asked, EndSession):
+            return self._end_session(asked.session)
+        return self._fork(asked, fds, asked.session)
 
-    def _fork(self, message: Message, fds: list[int], session: str) -> Message:
+    def _fork(self, asked: ForkReferee | ForkWorker, fds: list[int], session: str) -> Forked | Refused:
         problem = unfit_to_fork()
         if problem:
-            return {"error": problem}
-        is_referee = message["op"] == "referee"
+            return Refused(problem)
         pid = os.fork()
         if pid == 0:
             for channel in self.channels:
                 channel.close()
             os.setsid()
-            if is_referee:
-                _become_referee(message, fds)
-            spec = {**message["spec"], "server": self.token}
-            run_supervisor(Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1]), spec)
-        if is_referee:
+            if isinstance(asked, ForkReferee):
+                _become_referee(asked, fds)
+            control, worker = Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1])
+            run_supervisor(control, worker, asked.spec, self.token)
+        if isinstance(asked, ForkReferee):
             self.channels[Channel(socket.socket(fileno=fds.pop(0)), accepts_fds=True)] = session
         for fd in fds:
             os.close(fd)
-        (self.referees if is_referee else self.supervisors)[pid] = session
-        return {"pid": pid}
+        (self.referees if isinstance(asked, ForkReferee) else self.supervisors)[pid] = session
+        return Forked(pid)
 
-    def _end_session(self, session: str) -> Message:
+    def _end_session(self, session: str) -> SessionEnded:
         """Like ``_end_all``, for what was forked for one session. Others wait meanwhile."""
         for channel in [each for each, token in self.channels.items() if token == session]:
             channel.close()  # what a referee still asked for is not forked any more
@@ -121,7 +133,7 @@ class ForkServer:
                     processes.signal_one(pid, signal.SIGKILL)
             time.sleep(0.002)
             self._reap()
-        return {"ended": True}
+        return SessionEnded()
 
     def _end_all(self) -> None:
         """Referees first, so that nothing new is asked for; supervisors end with their workers when those are gone."""
@@ -161,20 +173,20 @@ def _of(pids: dict[int, str], session: str) -> list[int]:
     return [pid for pid, token in pids.items() if token == session]
 
 
-def _become_referee(message: Message, fds: list[int]) -> NoReturn:
+def _become_referee(asked: ForkReferee, fds: list[int]) -> NoReturn:
     """The rest of a fork's life. ``fds``: the fork server's end (not its own), then the referee's own, then its log."""
     try:
         linux.die_with_parent()
         os.close(fds[0])
-        if message["device_uuid"]:
-            os.environ["CUDA_VISIBLE_DEVICES"] = message["device_uuid"]
-        os.environ["PYTORCH_KERNEL_CACHE_PATH"] = message["cache"]
+        if asked.device_uuid:
+            os.environ["CUDA_VISIBLE_DEVICES"] = asked.device_uuid
+        os.environ["PYTORCH_KERNEL_CACHE_PATH"] = asked.cache
         log = fds[4]
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
         # Imported in the fork alone: it knows answers, and the fork server's other children must not.
-        module, _, function = message["entry"].partition(":")
+        module, _, function = asked.entry.partition(":")
         getattr(importlib.import_module(module), function)(fds[1], fds[2], fds[3])
     except BaseException:
         # A log on a full disk takes nothing; a fork that went on from here would serve as a second fork server.
@@ -222,14 +234,14 @@ def main(fd: int) -> None:
         try:
             module = importlib.import_module(name)
         except ImportError as error:
-            channel.send({"missing": name, "reason": str(error)})
+            channel.send(NotImported(name, str(error)).encode())
             continue
         if "." not in name:
             versions[name] = str(getattr(module, "__version__", ""))
     importlib.import_module("kgbench.harness.candidate.worker")
     _prepare_to_compile()
     chosen = probe()
-    channel.send({"ready": True, "versions": versions, "plan": chosen.to_json(), "unfit": unfit_to_fork()})
+    channel.send(ServerReady(versions, chosen.to_json(), unfit_to_fork()).encode())
     ForkServer(channel, chosen.cgroup).serve()
 
 

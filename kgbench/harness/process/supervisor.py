@@ -28,7 +28,9 @@ from kgbench.harness.sandbox import surroundings
 from kgbench.harness.sandbox.cgroup import Group
 from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_supervisor, enter_worker
 from kgbench.harness.sandbox.plan import Plan
+from kgbench.harness.wire.forks import EndCause, EndWorker, WorkerEnded, WorkerSpec
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
+from kgbench.harness.wire.typed import read_one_of
 
 TICK_S: Final = 0.1
 """Seconds between two looks at the tree's memory and number of processes."""
@@ -47,16 +49,17 @@ KILL_DEADLINE_S: Final = 10.0
 class Supervisor:
     """Owns one worker process and everything that descends from it."""
 
-    def __init__(self, control: Channel, spec: dict[str, Any]) -> None:
+    def __init__(self, control: Channel, spec: WorkerSpec, server: str) -> None:
+        """``server``: the fork server's token."""
         self.control = control
-        self.limits = spec["limits"]
+        self.limits = spec.limits
         self.spec = spec
-        self.folder = Path(tempfile.mkdtemp(prefix=folder_prefix(spec["server"], os.getpid()))).resolve()
+        self.folder = Path(tempfile.mkdtemp(prefix=folder_prefix(server, os.getpid()))).resolve()
         self.group: Group | None = None
         self.tail: deque[bytes] = deque()
         self.tail_bytes = self.output_bytes = 0
         self.peak_bytes = 0
-        self.killed_for = ""
+        self.killed_for: EndCause | None = None
         self.worker_pid = 0
         self.inherited_bytes = processes.memory_bytes([os.getpid()])[0]
         """Resident bytes of the fork server, which each process of the tree begins with."""
@@ -66,7 +69,7 @@ class Supervisor:
 
     def start(self, worker_socket: socket.socket) -> None:
         """Fork the worker. Raises OSError where the sandbox cannot be entered."""
-        chosen = Plan.from_json(self.spec["plan"])
+        chosen = Plan.from_json(self.spec.plan)
         uid = FIRST_UID + os.getpid() % 50_000 if chosen.own_uid else None
         if uid is not None:
             os.chown(self.folder, uid, uid)
@@ -89,7 +92,7 @@ class Supervisor:
         if not chosen.cgroup:
             return None
         self.group = Group.create(chosen.cgroup, os.getpid())
-        self.group.limit(self.limits["memory_bytes"], self.limits["processes"] * THREADS_PER_PROCESS)
+        self.group.limit(self.limits.memory_bytes, self.limits.processes * THREADS_PER_PROCESS)
         return self.group.entrance()
 
     def watch(self) -> None:
@@ -106,32 +109,32 @@ class Supervisor:
                         self._obey(message)
                 self._check_limits()
         except ChannelClosed:
-            self.killed_for = self.killed_for or "the referee let go of it"
+            self.killed_for = self.killed_for or EndCause.REFEREE_GONE
         if self.group is not None and self.group.ran_out_of_memory():
-            self.killed_for = self.killed_for or "memory"
+            self.killed_for = self.killed_for or EndCause.MEMORY
         status = self._kill_tree()
         self._drain()
         if self.group is not None:
             self.group.remove()
         shutil.rmtree(self.folder, ignore_errors=True)
         with contextlib.suppress(ChannelClosed):
-            self.control.send(
-                {
-                    "event": "exit",
-                    "returncode": None if status is None else os.waitstatus_to_exitcode(status),
-                    "killed_for": self.killed_for,
-                    "output_bytes": self.output_bytes,
-                    "tail": b"".join(self.tail)[-TAIL_BYTES:].decode(errors="replace"),
-                    "peak_mb": round(self.peak_bytes / 1e6, 1),
-                }
-            )
+            self.control.send(self._report(status).encode())
+
+    def _report(self, status: int | None) -> WorkerEnded:
+        """``status``: the worker's wait status."""
+        return WorkerEnded(
+            self.killed_for,
+            returncode=None if status is None else os.waitstatus_to_exitcode(status),
+            output_bytes=self.output_bytes,
+            tail=b"".join(self.tail)[-TAIL_BYTES:].decode(errors="replace"),
+            peak_mb=round(self.peak_bytes / 1e6, 1),
+        )
 
     def _ended(self) -> bool:
         return bool(select.select([self.pidfd], [], [], 0)[0]) or bool(self.killed_for)
 
     def _obey(self, message: Message) -> None:
-        if message["op"] == "kill":
-            self.killed_for = message["reason"]
+        self.killed_for = read_one_of(message, EndWorker).cause
 
     def _drain(self) -> bool:
         """Keep the end of what the worker printed, so that it never blocks; False once all its writers are gone."""
@@ -151,25 +154,25 @@ class Supervisor:
         return True
 
     def _check_limits(self) -> None:
-        if self.output_bytes > self.limits["output_bytes"]:
-            self.killed_for = self.killed_for or "output"
+        if self.output_bytes > self.limits.output_bytes:
+            self.killed_for = self.killed_for or EndCause.OUTPUT
         pids = processes.descendants(os.getpid())
-        if len(pids) > self.limits["processes"]:
-            self.killed_for = self.killed_for or "processes"
+        if len(pids) > self.limits.processes:
+            self.killed_for = self.killed_for or EndCause.PROCESSES
         if not self.killed_for and self.looks % LOOKS_PER_WALK == 0:
             # A tree that forks without end is ended before each of its processes is asked.
             written = processes.written_bytes([os.getpid(), *pids])
-            self.killed_for = "written" if written > self.limits["written_bytes"] else ""
+            self.killed_for = EndCause.WRITTEN if written > self.limits.written_bytes else None
         held = [processes.memory_bytes([pid]) for pid in pids]
         self.peak_bytes = max([self.peak_bytes, *(resident for _, resident in held)])
         self.looks += 1
-        limit = self.limits["memory_bytes"]
+        limit = self.limits.memory_bytes
         if self.killed_for or sum(own for own, _ in held) <= limit:
             return
         # What all inherited counts once, until each of them has written to it.
         taken = sum(max(0, own - self.inherited_bytes) for own, _ in held)
         if (taken > limit or self.looks % LOOKS_PER_WALK == 0) and self._unshared_bytes(pids) > limit:
-            self.killed_for = "memory"
+            self.killed_for = EndCause.MEMORY
 
     def _unshared_bytes(self, pids: list[int]) -> int:
         """Bytes that these processes need together, as far as is known after a few more walks through their maps."""
@@ -210,7 +213,7 @@ def _become_worker(
     channel: socket.socket,
     log_end: int,
     folder: Path,
-    spec: dict[str, Any],
+    spec: WorkerSpec,
     chosen: Plan,
     uid: int | None,
 ) -> NoReturn:
@@ -227,17 +230,17 @@ def _become_worker(
         os.closerange(4, 65536)
         _set_environment(folder, spec)
         os.chdir(folder)
-        stub = _stub(spec["stub"])
-        chosen = replace(chosen, modules=(*chosen.modules, *surroundings.as_called(spec["modules"])))
-        enter_worker(chosen, str(folder), tuple(spec["hidden"]), uid, spec["limits"]["processes"])
+        stub = _stub(spec.stub)
+        chosen = replace(chosen, modules=(*chosen.modules, *surroundings.as_called(spec.modules)))
+        enter_worker(chosen, str(folder), tuple(spec.hidden), uid, spec.limits.processes)
         end = Channel(socket.socket(fileno=keep), accepts_fds=True)
-        worker.run(stub(end, spec["device_kind"], folder))
+        worker.run(stub(end, spec.device_kind, folder))
     except BaseException as error:
         print(f"worker could not start: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     os._exit(70)
 
 
-def _set_environment(folder: Path, spec: dict[str, Any]) -> None:
+def _set_environment(folder: Path, spec: WorkerSpec) -> None:
     """Private home and caches; what the fork server had beside that was an allow-list already."""
     for name in ("HOME", "TMPDIR"):
         os.environ[name] = str(folder)
@@ -251,21 +254,21 @@ def _set_environment(folder: Path, spec: dict[str, Any]) -> None:
     for name in caches:
         os.environ[name] = str(folder / name.lower())
     tempfile.tempdir = None
-    if spec["modules"]:
-        user_modules.offer(spec["modules"])
-    if spec["device_uuid"]:
-        os.environ["CUDA_VISIBLE_DEVICES"] = spec["device_uuid"]
+    if spec.modules:
+        user_modules.offer(spec.modules)
+    if spec.device_uuid:
+        os.environ["CUDA_VISIBLE_DEVICES"] = spec.device_uuid
 
 
-def run_supervisor(control: Channel, worker_socket: socket.socket, spec: dict[str, Any]) -> NoReturn:
-    """The whole life of a supervisor, in a fresh fork of the fork server."""
-    supervisor = Supervisor(control, spec)
+def run_supervisor(control: Channel, worker_socket: socket.socket, spec: WorkerSpec, server: str) -> NoReturn:
+    """The whole life of a supervisor, in a fresh fork of the fork server, whose token is ``server``."""
+    supervisor = Supervisor(control, spec, server)
     try:
         supervisor.start(worker_socket)
         supervisor.watch()
     except BaseException as error:
         with contextlib.suppress(ChannelClosed):
-            control.send({"event": "exit", "returncode": None, "killed_for": f"supervisor: {error!r}", "tail": ""})
+            control.send(WorkerEnded(EndCause.SUPERVISOR_FAILED, repr(error)).encode())
     finally:
         os._exit(0)
 

@@ -24,7 +24,20 @@ from kgbench.harness.referee.evaluation import Report
 from kgbench.harness.referee.referee import Referee
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.sandbox.plan import Plan
+from kgbench.harness.wire.judging import (
+    Broken,
+    Judge,
+    Judged,
+    NoRoom,
+    Progress,
+    RefereeFailed,
+    RefereeReady,
+    SickDevice,
+    StartReferee,
+    Untimed,
+)
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
+from kgbench.harness.wire.typed import read_one_of
 from kgbench.harness.workers.handle import HarnessFailed, Unmeasured, WorkerFailed
 
 REPORT_EVERY_S: Final = 0.1
@@ -43,25 +56,25 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
     server = Channel(socket.socket(fileno=server_fd))
     torch.set_num_threads(1)
     compiler.put_off()
-    message = coordinator.receive(60.0)
-    settings = RefereeSettings.from_json(message["settings"])
+    start = read_one_of(coordinator.receive(60.0), StartReferee)
+    settings = RefereeSettings.from_json(start.settings)
     user_modules.offer(settings.modules)
     turns = Turns(Page(page_fd), settings.number)
     if settings.trace:
         device = settings.device_uuid or settings.device_kind
         trace.start(Path(settings.trace), f"referee {settings.number} of {device}", lambda: turns.waited_ns)
     try:
-        referee = build(Resources(server, settings, Plan.from_json(message["plan"]), turns))
+        referee = build(Resources(server, settings, Plan.from_json(start.plan), turns))
     except (HarnessFailed, ChannelClosed, ChannelTimeout, RuntimeError, AssertionError) as error:
-        coordinator.send({"event": "failed", "reason": str(error) or repr(error)})
+        coordinator.send(RefereeFailed(str(error) or repr(error)).encode())
         return
-    coordinator.send({"event": "ready", "facts": referee.facts()})
+    coordinator.send(RefereeReady(referee.facts()).encode())
     while True:
         try:
             message = coordinator.receive()
         except ChannelClosed:
             break
-        _serve(referee, coordinator, message)
+        _serve(referee, coordinator, read_one_of(message, Judge))
     with contextlib.suppress(HarnessFailed):
         referee.close()
 
@@ -74,36 +87,35 @@ def _lacks_memory(error: BaseException | None) -> bool:
     return lacking or _lacks_memory(error.__context__)
 
 
-def _serve(referee: Referee, coordinator: Channel, message: dict[str, Any]) -> None:
+def _serve(referee: Referee, coordinator: Channel, asked: Judge) -> None:
     last = 0.0
 
     def report(phase: str, detail: str) -> None:
         nonlocal last
         if time.monotonic() > last + REPORT_EVERY_S:
             last = time.monotonic()
-            coordinator.send({"event": "phase", "phase": phase, "detail": detail})
+            coordinator.send(Progress(phase, detail).encode())
 
     try:
-        result = _judged(referee, message["job"], report)
+        result = _judged(referee, asked.job, report)
         sick = referee.sickness(result)
         if sick:
             # What was found on a device that does not compute says nothing about the candidate.
-            coordinator.send({"event": "sick", "reason": sick})
+            coordinator.send(SickDevice(sick).encode())
             raise SystemExit(0)
     except ChannelClosed:
         raise SystemExit(0) from None
     except Exception as error:
         # Whatever breaks here is ours; the coordinator records it as a harness error and starts us anew.
         if _lacks_memory(error):
-            coordinator.send({"event": "no room", "reason": str(error)[:500]})
+            coordinator.send(NoRoom(str(error)[:500]).encode())
             raise SystemExit(0) from None
         if isinstance(error, Unmeasured):
-            coordinator.send({"event": "busy", "fault": error.fault, "reason": str(error)})
+            coordinator.send(Untimed(error.fault, str(error)).encode())
             raise SystemExit(0) from None
-        coordinator.send({"event": "broken", "reason": traceback.format_exc()[-8000:]})
+        coordinator.send(Broken(traceback.format_exc()[-8000:]).encode())
         raise SystemExit(1) from None
-    library_times = referee.library_times(result)
-    coordinator.send({"event": "result", "result": _strict(result.to_json()), "library_times": library_times})
+    coordinator.send(Judged(_strict(result.to_json()), referee.library_times(result)).encode())
 
 
 def _judged(referee: Referee, job: dict[str, Any], report: Report) -> Result:

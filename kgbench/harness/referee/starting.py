@@ -22,9 +22,10 @@ from kgbench.harness.referee.evaluation import Evaluation, Report
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.reference import reference_spec
 from kgbench.harness.wire.buffers import ControlPage
+from kgbench.harness.wire.forks import WorkerLimits, WorkerSpec
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.wire.requests import Hello, LoadCandidate, LoadLibrary, LoadReference, Request
-from kgbench.harness.workers.handle import TRUSTED_STUB, HarnessFailed, Role, WorkerFailed, WorkerHandle, worker_spec
+from kgbench.harness.workers.handle import TRUSTED_STUB, HarnessFailed, Role, WorkerFailed, WorkerHandle
 from kgbench.harness.workers.started import Clock, Side, Worker
 from kgbench.problem.entry_names import entry_names
 
@@ -44,9 +45,17 @@ class Starter:
 
     def _start(self, role: Role, stub: str, confinement: Confinement) -> Worker:
         settings = self.settings
-        place = (settings.device_kind, settings.device_uuid)
-        plan, hidden = confinement.plan.to_json(), list(confinement.hidden)
-        spec = worker_spec(role, stub, *place, plan, hidden, confinement.limits, settings.modules)
+        spec = WorkerSpec(
+            role,
+            stub,
+            settings.device_kind,
+            settings.device_uuid,
+            confinement.plan.to_json(),
+            # Trusted roles see baselines and the user's own references; a candidate sees neither.
+            hidden=list(confinement.hidden) if role == Role.CANDIDATE else [],
+            modules=[] if role == Role.CANDIDATE else list(settings.modules),
+            limits=WorkerLimits(**confinement.limits),
+        )
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
         try:

@@ -22,7 +22,10 @@ from kgbench.harness.session.errors import ProcessLost
 from kgbench.harness.session.logs import Logs
 from kgbench.harness.session.pools import DevicePool, Referee, Slot
 from kgbench.harness.session.server import ForkServer
+from kgbench.harness.wire.forks import ForkReferee
+from kgbench.harness.wire.judging import RefereeFailed, RefereeReady, StartReferee
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, ProtocolError, pair
+from kgbench.harness.wire.typed import read_one_of
 
 READY_S: Final = 180.0
 """Seconds that a referee may take until it is ready: it looks at its device and imports what judges."""
@@ -100,35 +103,28 @@ class Referees:
         try:
             self._accept(self.server.plan)
             settings = self._settings_for(pool.device, number)
-            referee.channel.send({"settings": settings.to_json(), "plan": self.server.plan.to_json()})
-            answer = referee.channel.receive(READY_S)
+            referee.channel.send(StartReferee(settings.to_json(), self.server.plan.to_json()).encode())
+            answer = read_one_of(referee.channel.receive(READY_S), RefereeReady, RefereeFailed)
         except BaseException as error:
             self._end(pool, number, referee)
             if isinstance(error, ChannelClosed | ChannelTimeout | ProtocolError):
                 raise ProcessLost(f"a referee did not start: {error}{self._logs.tail('referee')}") from None
             raise
-        if answer.get("event") != "ready":
+        if isinstance(answer, RefereeFailed):
             self._end(pool, number, referee)
-            raise ProcessLost(f"a referee did not start: {answer.get('reason')}")
-        facts: dict[str, Any] = answer["facts"]
-        self._learn_peaks(pool.device, facts.get("peaks"))
-        return referee, facts
+            raise ProcessLost(f"a referee did not start: {answer.reason}")
+        self._learn_peaks(pool.device, answer.facts.get("peaks"))
+        return referee, answer.facts
 
     def _forked(self, pool: DevicePool) -> Referee:
         """Raises MachineError."""
         own_end, referee_end = pair()
         server_side, referee_side = pair()
-        message = {
-            "op": "referee",
-            "session": self.token,
-            "entry": self._entry,
-            "device_uuid": pool.device.uuid,
-            "cache": self._cache.name,
-        }
+        asked = ForkReferee(self.token, self._entry, pool.device.uuid, self._cache.name)
         with self._logs.opened("referee") as log:
             fds = [server_side.fileno(), referee_end.fileno(), referee_side.fileno(), pool.page.fd, log.fileno()]
             try:
-                pid = self.server.fork(message, fds, self._check_open)
+                pid = self.server.fork(asked, fds, self._check_open)
             except BaseException:
                 own_end.close()
                 raise

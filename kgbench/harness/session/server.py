@@ -29,7 +29,17 @@ from kgbench.harness.machine.environment import environment
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.session.errors import ProcessLost, SessionClosed
 from kgbench.harness.session.logs import Logs
-from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, Message, ProtocolError, pair
+from kgbench.harness.wire.forks import (
+    EndSession,
+    Forked,
+    ForkReferee,
+    NotImported,
+    Refused,
+    ServerReady,
+    SessionEnded,
+)
+from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, ProtocolError, pair
+from kgbench.harness.wire.typed import Typed, read_one_of
 
 START_S: Final = 180.0
 """Seconds that a fork server may take to import torch and Triton."""
@@ -123,7 +133,7 @@ class ForkServer:
                 self._stop()
                 raise
 
-    def fork(self, message: Message, fds: Sequence[int], check_open: Callable[[], None]) -> int:
+    def fork(self, asked: ForkReferee, fds: Sequence[int], check_open: Callable[[], None]) -> int:
         """The process id of a referee that was forked; a fork server that has died is replaced.
 
         ``check_open`` is called before each try. Raises what that raises, MachineError, SessionClosed after ``close``.
@@ -135,16 +145,16 @@ class ForkServer:
                     raise MachineError("KGB313", f"{MAX_SERVERS} fork servers died{self._logs.tail('forkserver')}")
                 self.start()
                 # Where this fails, its referees died with it; whoever waits for one of them finds out.
-                reply = self._ask(message, fds)
-                if reply is not None and "error" not in reply:
-                    return int(reply["pid"])
+                reply = self._ask(asked, fds, Forked, Refused)
+                if isinstance(reply, Forked):
+                    return reply.pid
                 self._stop()
             raise MachineError("KGB314", f"the fork server does not answer{self._logs.tail('forkserver')}")
 
     def end_session(self, token: str) -> None:
         """End what was forked for a session, and return once nothing of it is left."""
         with self._lock:
-            if self._channel is not None and self._ask({"op": "end", "session": token}, ()) is None:
+            if self._channel is not None and self._ask(EndSession(token), (), SessionEnded) is None:
                 self._stop()
 
     def close(self) -> None:
@@ -153,12 +163,12 @@ class ForkServer:
             self._closed = True
             self._stop()
 
-    def _ask(self, message: Message, fds: Sequence[int]) -> Message | None:
-        """Its answer; None where there is none."""
+    def _ask(self, asked: Typed, fds: Sequence[int], *answers: type[Typed]) -> Typed | None:
+        """Its answer, one of these classes; None where there is none."""
         assert self._channel is not None
         try:
-            self._channel.send(message, fds)
-            return self._channel.receive(ANSWER_S)
+            self._channel.send(asked.encode(), fds)
+            return read_one_of(self._channel.receive(ANSWER_S), *answers)
         except (ChannelClosed, ChannelTimeout, ProtocolError):
             return None
         except BaseException:
@@ -186,17 +196,20 @@ class ForkServer:
             server_end.close()
         self._channel = Channel(own_end)
         try:
-            message = self._channel.receive(START_S)
-            while not message.get("ready"):
-                self.not_imported[message["missing"]] = message["reason"]
-                message = self._channel.receive(START_S)
+            while isinstance(told := self._told(), NotImported):
+                self.not_imported[told.module] = told.reason
         except (ChannelClosed, ChannelTimeout, ProtocolError) as error:
             words = f"the fork server did not start: {error}{self._logs.tail('forkserver')}"
             raise ProcessLost(words) from None
-        if message["unfit"]:
-            raise MachineError("KGB311", f"the fork server is not fit to fork: {message['unfit']}")
-        self.plan = Plan.from_json(message["plan"])
-        self.versions = message["versions"]
+        if told.unfit:
+            raise MachineError("KGB311", f"the fork server is not fit to fork: {told.unfit}")
+        self.plan = Plan.from_json(told.plan)
+        self.versions = told.versions
+
+    def _told(self) -> NotImported | ServerReady:
+        """What it says while it starts. Raises ChannelClosed, ChannelTimeout, ProtocolError."""
+        assert self._channel is not None
+        return read_one_of(self._channel.receive(START_S), NotImported, ServerReady)
 
     def _spawned(self, fd: int) -> subprocess.Popen[bytes]:
         with self._logs.opened("forkserver") as output:

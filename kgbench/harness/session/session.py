@@ -52,7 +52,18 @@ from kgbench.harness.session.retry import (
 )
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.slots import Slots
+from kgbench.harness.wire.judging import (
+    REPORTS,
+    Broken,
+    Judge,
+    Judged,
+    NoRoom,
+    Progress,
+    SickDevice,
+    Untimed,
+)
 from kgbench.harness.wire.protocol import ChannelClosed, ChannelTimeout, ProtocolError
+from kgbench.harness.wire.typed import read_one_of
 
 GRACE_S: Final = 120.0
 """Seconds past a candidate's whole deadline that a referee itself may be silent."""
@@ -255,7 +266,7 @@ class Session:
         if job.source is not None:
             job = replace(job, library_times=slot.pool.known_times(job.problem_id))
         try:
-            slot.referee.channel.send({"job": job.to_json()})
+            slot.referee.channel.send(Judge(job.to_json()).encode())
             asked = True
             result = self._await_result(slot, on_event)
         except BaseException as error:
@@ -281,21 +292,20 @@ class Session:
     def _await_result(self, slot: Slot, on_event: OnEvent) -> Result:
         silence_s = self.deadlines.whole_s + self.deadlines.import_s + GRACE_S
         while True:
-            message = slot.referee.channel.receive(silence_s)
-            match message.get("event"):
-                case "phase":
-                    on_event(message["phase"], message["detail"])
-                case "result":
-                    slot.pool.learn(message["result"]["problem"], message["library_times"])
-                    return result_from_json(message["result"])
-                case "sick":
-                    raise DeviceSick(message["reason"])
-                case "no room":
-                    raise OutOfMemory(message["reason"])
-                case "busy":
-                    raise ProcessLost(message["reason"], fault=Fault(message["fault"]))
-                case _:
-                    raise _Broken(str(message.get("reason", message)))
+            match read_one_of(slot.referee.channel.receive(silence_s), *REPORTS):
+                case Progress(phase, detail):
+                    on_event(phase, detail)
+                case Judged(result, library_times):
+                    slot.pool.learn(result["problem"], library_times)
+                    return result_from_json(result)
+                case SickDevice(reason):
+                    raise DeviceSick(reason)
+                case NoRoom(reason):
+                    raise OutOfMemory(reason)
+                case Untimed(fault, reason):
+                    raise ProcessLost(reason, fault=Fault(fault))
+                case Broken(reason):
+                    raise _Broken(reason)
 
     # --- processes ---
 

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 from kgbench.harness.wire.protocol import Message
+from kgbench.harness.wire.typed import Typed
 
 
 @dataclass(frozen=True)
-class Request:
-    """One operation with its fields, which JSON can hold."""
+class Request(Typed):
+    """One operation of a worker."""
 
-    op: ClassVar[str]
-    """The operation's name."""
-
-    def encode(self, number: int) -> Message:
+    def numbered(self, number: int) -> Message:
         """As it travels. The reply carries the same number."""
-        return {"op": self.op, "id": number, **self.content()}
-
-    def content(self) -> dict[str, Any]:
-        """Its fields by name, JSON-ready."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: each.content() if isinstance(each, Request) else each for name, each in values.items()}
-
-    @classmethod
-    def decode(cls, message: Mapping[str, Any]) -> Self:
-        """From what ``encode`` or ``content`` made. Raises KeyError where a field is missing."""
-        return cls(**{each.name: message[each.name] for each in fields(cls)})
+        return {**self.encode(), "id": number}
 
 
 # --- any worker ---

@@ -8,7 +8,7 @@ import secrets
 import select
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from kgbench.core.text import told, told_lines
 from kgbench.core.verdicts import Verdict
 from kgbench.harness.machine import processes, trace
 from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.wire.forks import EndCause, EndWorker, Forked, ForkWorker, Refused, WorkerEnded, WorkerSpec
 from kgbench.harness.wire.protocol import (
     MOST_TOLD_BYTES,
     Channel,
@@ -33,6 +34,7 @@ from kgbench.harness.wire.protocol import (
     pair,
 )
 from kgbench.harness.wire.requests import Request
+from kgbench.harness.wire.typed import read_one_of
 
 CANDIDATE_STUB: Final = "kgbench.harness.candidate.worker:Stub"
 """Dotted path of what answers requests in a candidate's worker."""
@@ -49,12 +51,12 @@ MOST_TYPES: Final = 20
 MOST_LOG: Final = 64 << 10
 """Characters that are kept of what a worker printed, or of a traceback."""
 
-_BREACHES: Final = {
-    "processes": Breach.PROCESSES,
-    "supervisor": Breach.SUPERVISOR,
-    "written": Breach.WRITTEN,
+_BREACHES: Final[Mapping[EndCause | None, Breach]] = {
+    EndCause.PROCESSES: Breach.PROCESSES,
+    EndCause.SUPERVISOR_GONE: Breach.SUPERVISOR,
+    EndCause.WRITTEN: Breach.WRITTEN,
 }
-"""What a worker did, by the word of its supervisor's report."""
+"""What a worker did, by the cause in its supervisor's report."""
 
 
 class Role(StrEnum):
@@ -103,26 +105,27 @@ class Unmeasured(HarnessFailed):
 class WorkerHandle:
     """One worker, seen from the referee. Not usable after ``kill`` or a WorkerFailed that ended it."""
 
-    def __init__(self, server: Channel, spec: dict[str, Any], turns: Turns) -> None:
+    def __init__(self, server: Channel, spec: WorkerSpec, turns: Turns) -> None:
+        """Has the fork server start it. Raises HarnessFailed."""
         control_end, self_control = pair()
         worker_end, self_worker = pair()
         fds = [control_end.fileno(), worker_end.fileno()]
         with turns.starting():
-            server.send({"op": "spawn", "spec": spec}, fds)
-            reply = server.receive(30.0)
-            if "pid" in reply:
-                turns.add(reply["pid"])
+            server.send(ForkWorker(spec).encode(), fds)
+            reply = read_one_of(server.receive(30.0), Forked, Refused)
+            if isinstance(reply, Forked):
+                turns.add(reply.pid)
         control_end.close()
         worker_end.close()
-        if "error" in reply:
-            raise HarnessFailed(reply["error"])
+        if isinstance(reply, Refused):
+            raise HarnessFailed(reply.reason)
         self.channel = Channel(self_worker, limit_bytes=MOST_TOLD_BYTES)
         self.control = Channel(self_control)
-        self.role = Role(spec["role"])
-        self.device_kind = spec["device_kind"]
+        self.role = Role(spec.role)
+        self.device_kind = DeviceKind(spec.device_kind)
         self.turns = turns
-        self.supervisor_pid = int(reply["pid"])
-        self.exit: Message | None = None
+        self.supervisor_pid = reply.pid
+        self.exit: WorkerEnded | None = None
         self.is_frozen = False
         self._stopped: dict[tuple[int, int], processes.Task] = {}
         """Its threads as they were when it was frozen."""
@@ -137,7 +140,7 @@ class WorkerHandle:
     def post(self, request: Request, number: int, where: Where, fds: tuple[int, ...] = ()) -> None:
         """Send without waiting; replies carry the number. Raises WorkerFailed."""
         try:
-            self.channel.send(request.encode(number), fds)
+            self.channel.send(request.numbered(number), fds)
         except (ChannelClosed, ChannelTimeout):
             raise self._ended(where) from None
 
@@ -151,7 +154,7 @@ class WorkerHandle:
                     return self._accept(message, number, where)
                 remaining = deadline - self.turns.now()
                 if remaining <= 0:
-                    self.kill("deadline")
+                    self.kill(EndCause.DEADLINE)
                     late = Deadline(Limit.ANSWER, timeout_s)
                     raise WorkerFailed(self, Outcome.TIMEOUT, late, where, self.log_tail)
                 readable, _, _ = select.select([self.channel, self.control], [], [], remaining)
@@ -164,7 +167,7 @@ class WorkerHandle:
             except ChannelClosed:
                 raise self._ended(where) from None
             except ProtocolError as error:
-                self.kill("protocol")
+                self.kill(EndCause.PROTOCOL)
                 wrote = RuleBroken(Breach.CHANNEL, str(error))
                 raise WorkerFailed(self, Outcome.REJECTED, wrote, where, self.log_tail) from None
 
@@ -217,15 +220,15 @@ class WorkerHandle:
         """The failure of one that was stopped and went on: it is ended. One that was killed meanwhile ran to end."""
         self._await_news(END_NEWS_S)
         ended = self.exit
-        self.kill("rejected")
+        self.kill(EndCause.REJECTED)
         outcome, detail = (Outcome.REJECTED, RuleBroken(Breach.RESTLESS)) if ended is None else _exit_outcome(ended)
         return WorkerFailed(self, outcome, detail, None, self.log_tail)
 
-    def kill(self, reason: str = "done") -> None:
+    def kill(self, cause: EndCause = EndCause.DONE) -> None:
         """End the worker and all its descendants; ``exit`` has the supervisor's report afterwards."""
         if self.exit is None:
             with contextlib.suppress(ChannelClosed, ChannelTimeout):
-                self.control.send({"op": "kill", "reason": reason})
+                self.control.send(EndWorker(cause).encode())
             self._await_exit()
         self.turns.remove(self.supervisor_pid)
         self.channel.close()
@@ -233,15 +236,15 @@ class WorkerHandle:
 
     @property
     def log_tail(self) -> str:
-        return told_lines(str((self.exit or {}).get("tail", "")), MOST_LOG)
+        return told_lines("" if self.exit is None else self.exit.tail, MOST_LOG)
 
     @property
     def peak_mb(self) -> float:
-        return float((self.exit or {}).get("peak_mb", 0.0))
+        return 0.0 if self.exit is None else self.exit.peak_mb
 
     def _accept(self, message: Message, number: int, where: Where) -> Message:
         if message.get("id") != number:
-            self.kill("protocol")
+            self.kill(EndCause.PROTOCOL)
             raise WorkerFailed(self, Outcome.REJECTED, RuleBroken(Breach.UNASKED), where, self.log_tail)
         if "error" in message:
             raise self._raised(message["error"], where)
@@ -260,14 +263,13 @@ class WorkerHandle:
     def _read_control(self) -> None:
         self.control.fill()
         while (message := self.control.pending()) is not None:
-            if message.get("event") == "exit":
-                self.exit = message
+            self.exit = read_one_of(message, WorkerEnded)
 
     def _await_exit(self) -> bool:
         self._await_news(EXIT_NEWS_S)
         if self.exit is None:
             # The supervisor itself is gone: killed from inside. The fork server sweeps its orphans.
-            self.exit = {"event": "exit", "returncode": None, "killed_for": "supervisor", "tail": ""}
+            self.exit = WorkerEnded(EndCause.SUPERVISOR_GONE)
             return False
         return True
 
@@ -277,9 +279,7 @@ class WorkerHandle:
         with contextlib.suppress(ChannelClosed):
             while self.exit is None and (remaining := deadline - self.turns.now()) > 0:
                 with contextlib.suppress(ChannelTimeout):
-                    message = self.control.receive(remaining)
-                    if message.get("event") == "exit":
-                        self.exit = message
+                    self.exit = read_one_of(self.control.receive(remaining), WorkerEnded)
 
     def _ended(self, where: Where) -> WorkerFailed:
         """Why the worker is no more, as an outcome."""
@@ -287,23 +287,23 @@ class WorkerHandle:
             # Its channel closed before its supervisor's report came; a descendant may still hold things open.
             self._await_news(2.0)
             if self.exit is None:
-                self.kill("closed its channel")
-        return WorkerFailed(self, *_exit_outcome(self.exit or {}), where, self.log_tail)
+                self.kill(EndCause.CHANNEL_CLOSED)
+        return WorkerFailed(self, *_exit_outcome(self.exit or WorkerEnded()), where, self.log_tail)
 
 
-def _exit_outcome(report: Message) -> tuple[Outcome, Detail]:
+def _exit_outcome(ended: WorkerEnded) -> tuple[Outcome, Detail]:
     """What the supervisor's report says about the end of its worker."""
-    cause = str(report.get("killed_for", ""))
-    if cause == "memory":
+    cause, code = ended.cause, ended.returncode
+    if cause == EndCause.MEMORY:
         return Outcome.OUT_OF_MEMORY, HostMemory()
-    if cause == "output":
-        return Outcome.REJECTED, RuleBroken(Breach.PRINTED, f"more than {report.get('output_bytes', 0) >> 20} MiB")
+    if cause == EndCause.OUTPUT:
+        return Outcome.REJECTED, RuleBroken(Breach.PRINTED, f"more than {ended.output_bytes >> 20} MiB")
     if cause in _BREACHES:
         return Outcome.REJECTED, RuleBroken(_BREACHES[cause])
-    code = report.get("returncode")
-    if isinstance(code, int) and code < 0:
+    if code is not None and code < 0:
         return Outcome.CRASHED, Crash(signal=_signal_name(-code))
-    return Outcome.CRASHED, Crash(code=code if isinstance(code, int) else None, cause=cause)
+    words = ": ".join(each for each in (cause or "", ended.words) if each)
+    return Outcome.CRASHED, Crash(code=code, cause=words)
 
 
 def _signal_name(number: int) -> str:
@@ -327,33 +327,6 @@ def _outcome_of(types: list[str], interpreted: bool) -> Outcome:
     if names & compile_names or any(name.startswith("triton.compiler.errors") for name in types):
         return Outcome.COMPILE_ERROR
     return Outcome.RUNTIME_ERROR
-
-
-def worker_spec(
-    role: Role,
-    stub: str,
-    device_kind: DeviceKind,
-    device_uuid: str,
-    plan: dict[str, Any],
-    hidden: list[str],
-    limits: dict[str, int],
-    modules: Sequence[str] = (),
-) -> dict[str, Any]:
-    """What a fork server needs to start a worker. Trusted roles see baselines, so nothing is hidden from them.
-
-    ``stub`` is the dotted path of the class that answers requests there.
-    ``modules``: folders that trusted roles import from, beside kgbench.
-    """
-    return {
-        "role": role,
-        "stub": stub,
-        "device_kind": device_kind,
-        "device_uuid": device_uuid,
-        "plan": plan,
-        "hidden": hidden if role == Role.CANDIDATE else [],
-        "modules": [] if role == Role.CANDIDATE else list(modules),
-        "limits": limits,
-    }
 
 
 def default_limits() -> dict[str, int]:

@@ -1,0 +1,105 @@
+"""What the coordinator asks of a referee, and what a referee tells it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kgbench.harness.wire.typed import Typed
+
+
+@dataclass(frozen=True)
+class StartReferee(Typed):
+    """The first message: what the referee works with."""
+
+    op = "start"
+    settings: dict[str, Any]
+    """As ``RefereeSettings.to_json`` has it."""
+    plan: dict[str, Any]
+    """As ``Plan.to_json`` has it."""
+
+
+@dataclass(frozen=True)
+class Judge(Typed):
+    """Judge one candidate."""
+
+    op = "judge"
+    job: dict[str, Any]
+    """As ``Job.to_json`` has it."""
+
+
+@dataclass(frozen=True)
+class RefereeReady(Typed):
+    """The answer to ``StartReferee``."""
+
+    op = "referee ready"
+    facts: dict[str, Any]
+    """What is known of device and libraries."""
+
+
+@dataclass(frozen=True)
+class RefereeFailed(Typed):
+    """The other answer to ``StartReferee``."""
+
+    op = "referee failed"
+    reason: str
+
+
+@dataclass(frozen=True)
+class Progress(Typed):
+    """How far the judging has come."""
+
+    op = "progress"
+    phase: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Judged(Typed):
+    """The end of a ``Judge``."""
+
+    op = "judged"
+    result: dict[str, Any]
+    """As ``Result.to_json`` has it, without NaN and infinity."""
+    library_times: dict[str, Any]
+    """The library's times that others may use, by ``overload/case``."""
+
+
+@dataclass(frozen=True)
+class SickDevice(Typed):
+    """The device does not compute any more; nothing was judged."""
+
+    op = "sick device"
+    reason: str
+
+
+@dataclass(frozen=True)
+class NoRoom(Typed):
+    """Memory ran out for the referee or the library; nothing was judged."""
+
+    op = "no room"
+    reason: str
+
+
+@dataclass(frozen=True)
+class Untimed(Typed):
+    """A right candidate could not be timed, and not for anything that it did."""
+
+    op = "untimed"
+    fault: str
+    """A ``Fault``."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Broken(Typed):
+    """The referee itself failed."""
+
+    op = "broken"
+    reason: str
+    """The end of a traceback."""
+
+
+Report = Progress | Judged | SickDevice | NoRoom | Untimed | Broken
+REPORTS: Final[tuple[type[Report], ...]] = (Progress, Judged, SickDevice, NoRoom, Untimed, Broken)
+"""What may follow a ``Judge``."""
