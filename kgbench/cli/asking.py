@@ -19,7 +19,7 @@ from kgbench.llm.prices import FILE as PRICES
 
 if TYPE_CHECKING:
     from kgbench.llm.conversation import ModelClient
-    from kgbench.models.generation import ModelProvider
+    from kgbench.models.generation import Chain, ModelProvider
     from kgbench.models.provider import Provider
     from kgbench.problem.model import Problem
     from kgbench.store.writer import RunStore
@@ -207,31 +207,37 @@ class Forecast:
         )
 
 
-def forecast(provider: ModelProvider, problems: Sequence[Problem], store: RunStore | None) -> Forecast:
-    """Of the questions without a reply. A further round is counted as its prompt and the longest kernel before it."""
+def forecast(
+    provider: ModelProvider, problems: Sequence[Problem], chains: Sequence[Chain], store: RunStore | None
+) -> Forecast:
+    """Of the chains' questions without a reply. A further round is its prompt and the longest kernel before it."""
     from kgbench.llm import prices
     from kgbench.prompts.tokens import estimated_tokens
 
     asking, most = provider.asking, provider.asking.sampling.max_tokens
     requests = tokens = 0
-    for problem in problems:
-        length = estimated_tokens(provider.prompt(problem).text)
-        for sample in range(asking.samples):
-            for number in range(asking.rounds):
-                if store is None or store.read_reply(problem.id, sample, number) is None:
-                    requests += 1
-                    tokens += length + (most if number else 0)
+    lengths = {problem.id: estimated_tokens(provider.prompt(problem).text) for problem in problems}
+    for problem, sample in chains:
+        for number in range(asking.rounds):
+            if store is None or store.read_reply(problem, sample, number) is None:
+                requests += 1
+                tokens += lengths[problem] + (most if number else 0)
     usd = prices.ceiling_usd(provider.price, tokens, most, requests, asking.batch)
     return Forecast(requests, tokens, requests * most, usd)
 
 
 def before_asking(
-    provider: ModelProvider, problems: Sequence[Problem], store: RunStore | None, *, yes: bool
+    provider: ModelProvider,
+    problems: Sequence[Problem],
+    chains: Sequence[Chain],
+    store: RunStore | None,
+    *,
+    yes: bool,
 ) -> Forecast:
     """Says what will be asked; on a terminal a person may stop it where it can cost much. Raises Abort."""
     for note in provider.notes:
         click.echo(note, err=True)
-    coming = forecast(provider, problems, store)
+    coming = forecast(provider, problems, chains, store)
     click.echo(coming.words(provider), err=True)
     budget = provider.asking.budget_usd
     most = coming.usd if budget is None else min(coming.usd or 0.0, budget)

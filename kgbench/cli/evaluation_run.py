@@ -93,17 +93,17 @@ def carry_out(
         check_sources(shown.bounds, [problem.id for problem in plan.problems])
         if isinstance(plan.provider, ModelProvider):
             if asker is None:
-                before_asking(plan.provider, plan.problems, store, yes=yes or dry_run)
+                before_asking(plan.provider, plan.problems, plan.chains, store, yes=yes or dry_run)
             if dry_run:
                 return 0
         undo.pop_all()
-    if store is not None and not any(map(plan.missing, plan.problems)):
+    if store is not None and not plan.missing:
         store.close(finished=True)
         click.echo("nothing to do: every candidate of this run has a verdict", err=True)
         ending = Ending(store.path)
     else:
         ending = _run(plan, request, judged_on, store)
-    return _closed(ending, shown)
+    return closed(ending, shown)
 
 
 def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool) -> Provider | ModelClient:
@@ -121,7 +121,7 @@ def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool) 
     return provider
 
 
-def _closed(ending: Ending, shown: Shown) -> int:
+def closed(ending: Ending, shown: Shown) -> int:
     """Prints the table, and what is left to do. Returns the exit code; raises what ended the run."""
     report = print_run(ending.path, shown.thresholds, form="json" if shown.as_json else "table")
     if ending.left:
@@ -169,6 +169,7 @@ def plan_of(
 ) -> Plan:
     """Everything looked up, nothing written. Raises UsageError."""
     from kgbench.evaluation.coordinator import Plan, new_run_id
+    from kgbench.evaluation.shard import Shard
     from kgbench.harness.machine.settings import Deadlines
     from kgbench.llm.conversation import ModelClient
     from kgbench.problem.registry import load_problem
@@ -198,6 +199,7 @@ def plan_of(
         deadlines=deadlines_on(request.device, overrides) if on_device else Deadlines(),
         request=request,
         suite=suite,
+        shard=Shard.parse(request.shard) if request.shard else None,
         done={} if store is None else done_in(store, problems),
     )
 

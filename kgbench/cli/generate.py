@@ -103,7 +103,7 @@ def _generate(request: RunRequest, out: Path, store: RunStore | None, *, yes: bo
     plan = plan_of(request, selected, out, secrets.token_hex(16), store, found, on_device=False)
     if not isinstance(plan.provider, ModelProvider):
         raise TypeError("a model that is asked makes a ModelProvider")
-    coming = before_asking(plan.provider, plan.problems, store, yes=yes or dry_run)
+    coming = before_asking(plan.provider, plan.problems, plan.chains, store, yes=yes or dry_run)
     if dry_run:
         sys.exit(0)
     if not coming.requests:
@@ -125,11 +125,11 @@ def _ask_all(plan: Plan, provider: ModelProvider, reopened: RunStore | None, con
         if reopened is not None:
             store.begin({}, seed=plan.seed, started=facts["started"], command=plan.command)
         events: queue.SimpleQueue[None] = queue.SimpleQueue()
-        feed = provider.feed(plan.problems, plan.done, store)
+        feed = provider.feed(plan.problems, plan.done, store, plan.chains)
         error: KgbenchError | None = None
         interrupted = False
         try:
-            with display(console, sum(map(plan.missing, plan.problems)), plan.questions) as shown:
+            with display(console, len(plan.missing), plan.questions) as shown:
                 feed.start(lambda: events.put(None), shown, None)
                 while not feed.finished:
                     events.get()

@@ -30,6 +30,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "evaluate": "kgbench.cli.evaluate:evaluate",
         "report": "kgbench.cli.report:report",
         "compare": "kgbench.cli.compare:compare",
+        "merge": "kgbench.cli.merge:merge",
         "leaderboard": "kgbench.cli.leaderboard:leaderboard",
         "verify": "kgbench.cli.verify:verify",
         "reproduce": "kgbench.cli.reproduce:reproduce",

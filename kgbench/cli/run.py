@@ -16,6 +16,7 @@ from kgbench.cli.asking import (
     asking_words,
     resumed_words,
 )
+from kgbench.cli.cluster_options import check_shard, shard_option
 from kgbench.cli.completion import complete_model, complete_run
 from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out
 from kgbench.cli.options import (
@@ -114,6 +115,7 @@ command line, 3 this machine cannot, 130 interrupted.
 @json_option
 @fail_option
 @fail_under_option
+@shard_option
 @asking_options
 def run(
     model: str | None,
@@ -136,6 +138,7 @@ def run(
     as_json: bool,
     fail: bool,
     fail_under: str,
+    shard: str,
     **asking: Any,
 ) -> None:
     """Evaluate kernels: is each one right, and how fast is it beside the library?
@@ -148,11 +151,12 @@ def run(
     from kgbench.problem.suites import check_name
     from kgbench.scores.bounds import parse_bounds
 
+    check_shard(shard, fail=fail, fail_under=fail_under)
     overrides = deadline_overrides(deadlines, timeout_s)
     values, bounds = thresholds(fast_at), parse_bounds(fail_under)
     request = RunRequest.here(
         model, sources, globs, problem_dirs, suite=None if suite is None else check_name(suite), deadlines=overrides,
-        device=device, require_sandbox=require_sandbox, policy=policy, asking=asking_words(asking),
+        device=device, require_sandbox=require_sandbox, policy=policy, shard=shard, asking=asking_words(asking),
     )  # fmt: skip
     store = None
     if resume is not None:

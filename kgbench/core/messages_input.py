@@ -80,6 +80,18 @@ INPUT: Final[dict[str, Message]] = {
     ),
     "KGB135": Message("The suite of a stored run cannot be read.", "Start a new run."),
     "KGB140": Message("`kgbench selftest exploits`: there is no such exploit.", "Take the one named, or give no name."),
+    "KGB150": Message("`--shard` is not NUMBER/COUNT.", "Write for example `--shard 3/8`; numbers begin at 1."),
+    "KGB151": Message(
+        "An option that is about a whole run stands beside `--shard`.", "Give it to `kgbench merge`, or leave it out."
+    ),
+    "KGB152": Message("`kgbench merge` got one run.", "Give the folders of all parts."),
+    "KGB153": Message(
+        "Runs are no parts of one run: they differ in problems, model, policy, device or the like.",
+        "Merge what one command judged with different `--shard`; `kgbench compare` puts runs side by side.",
+    ),
+    "KGB154": Message(
+        "Two runs that are merged have a verdict on the same candidate.", "Leave out one of the two that are named."
+    ),
     "KGB160": Message("The run has no winner to verify.", "`kgbench report RUN` prints its table."),
     "KGB161": Message("The run was made on another kind of device.", "Give `--device`, or start a new run here."),
     "KGB170": Message("`kgbench compare` got one run.", "Give two or more."),

@@ -210,5 +210,13 @@ WORK: Final[dict[str, Message]] = {
         "An entry point of an installed package is not used: it is broken, or its name is taken.",
         "The package, the entry point and the reason are named; docs/extending.md says what an entry point has.",
     ),
+    "KGB640": Message(
+        "The run is one shard of several; what the others judge counts as missing in its table.",
+        "`kgbench merge RUN…` makes one run of all shards.",
+    ),
+    "KGB641": Message(
+        "The merged run lacks parts, or parts that did not come to their end.",
+        "`kgbench run --resume` of a part and `kgbench merge` once more, or `--resume` of the merged run.",
+    ),
 }
 """By number."""

@@ -13,10 +13,11 @@ import platform
 import queue
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -30,10 +31,11 @@ from kgbench.core.types import Key, Result
 from kgbench.evaluation.progress import Display, display
 from kgbench.evaluation.request import RunRequest
 from kgbench.evaluation.schedule import known_durations, longest_first, remember_durations
+from kgbench.evaluation.shard import Shard
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session.retry import without_evaluation
 from kgbench.models.candidate_queue import Feed, ListFeed, Work
-from kgbench.models.generation import ModelProvider
+from kgbench.models.generation import Chain, ModelProvider
 from kgbench.models.provider import Provider
 from kgbench.problem.model import Problem
 from kgbench.problem.problem_set import sha256_of
@@ -88,33 +90,41 @@ class Plan:
     """What is judged in place of the problems' own cases."""
     done: Mapping[Key, Result] = field(default_factory=dict)
     """What has a verdict already."""
+    shard: Shard | None = None
+    """The part that is judged here; None where it is all."""
 
     @property
     def rounds(self) -> int:
         """How often a model may answer in each sample; 1 where nobody is asked."""
         return self.provider.asking.rounds if isinstance(self.provider, ModelProvider) else 1
 
-    def missing(self, problem: Problem) -> int:
-        """How many of its candidates have no verdict."""
-        samples = range(self.provider.samples_of(problem.id))
-        keys = ((problem.id, self.provider.model, sample, r) for sample in samples for r in range(self.rounds))
-        return sum(key not in self.done for key in keys)
+    @cached_property
+    def chains(self) -> Sequence[Chain]:
+        """Problem and sample of all that is judged here."""
+        problems = self.problems
+        chains = [(each.id, sample) for each in problems for sample in range(self.provider.samples_of(each.id))]
+        return chains if self.shard is None else self.shard.of(chains)
+
+    @cached_property
+    def missing(self) -> frozenset[Key]:
+        """What has no verdict yet."""
+        model, rounds = self.provider.model, range(self.rounds)
+        keys = ((problem, model, sample, number) for problem, sample in self.chains for number in rounds)
+        return frozenset(key for key in keys if key not in self.done)
 
     @property
     def questions(self) -> dict[str, int]:
         """Candidates that are missing, by source; empty where nobody is asked."""
         if not isinstance(self.provider, ModelProvider):
             return {}
-        counts: Counter[str] = Counter()
-        for problem in self.problems:
-            counts[problem.source] += self.missing(problem)
-        return dict(counts)
+        sources = {problem.id: problem.source for problem in self.problems}
+        return dict(Counter(sources[problem] for problem, *_ in self.missing))
 
     def feed(self, store: RunStore, seconds: Mapping[str, float]) -> Feed:
         """The candidates without a verdict, the longest first. ``seconds``: what problems took before."""
         if isinstance(self.provider, ModelProvider):
-            return self.provider.feed(self.problems, self.done, store)
-        return ListFeed(self.provider, longest_first(self.problems, seconds), frozenset(self.done))
+            return self.provider.feed(self.problems, self.done, store, self.chains)
+        return ListFeed(self.provider, longest_first(self.problems, seconds), self.missing)
 
 
 @dataclass(frozen=True)
@@ -160,7 +170,7 @@ def run(
             with opened(open_session(store), console) as session:
                 begun = True
                 store.update({"device": dict(session.facts)})
-                with display(console, sum(map(plan.missing, plan.problems)), plan.questions) as shown:
+                with display(console, len(plan.missing), plan.questions) as shown:
                     since = time.monotonic()
                     left = _evaluate_all(plan, session, store, shown)
                 no_more_signals()

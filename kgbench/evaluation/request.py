@@ -31,6 +31,8 @@ class RunRequest:
     policy: PolicyMode = PolicyMode.STRICT
     folder: str = ""
     """Absolute path of the working directory, from which relative paths are meant."""
+    shard: str = ""
+    """As given by ``--shard``; empty means all."""
     asking: Mapping[str, Any] = field(default_factory=dict)
     """Options about asking a model, by name."""
 
@@ -47,6 +49,7 @@ class RunRequest:
         device: str = "auto",
         require_sandbox: str | None = None,
         policy: str = PolicyMode.STRICT,
+        shard: str = "",
         asking: Mapping[str, Any] | None = None,
     ) -> RunRequest:
         """The request of a command line that was typed in the working directory."""
@@ -61,6 +64,7 @@ class RunRequest:
             require_sandbox,
             PolicyMode(policy),
             str(Path.cwd()),
+            shard,
             dict(asking or {}),
         )
 

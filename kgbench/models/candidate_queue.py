@@ -5,7 +5,7 @@ The coordinator takes candidates from a ``Feed`` when somebody is free to judge 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,8 +68,9 @@ class Feed(Protocol):
 class ListFeed:
     """The candidates that a provider has at hand, opened one by one."""
 
-    def __init__(self, provider: Provider, problems: Sequence[Problem], done: frozenset[Key]) -> None:
-        self._work = self._all(provider, problems, done)
+    def __init__(self, provider: Provider, problems: Sequence[Problem], missing: Container[Key]) -> None:
+        """``missing``: the candidates to hand out; all others are passed over."""
+        self._work = self._all(provider, problems, missing)
         self._next: Work | None = None
         self._ended = False
 
@@ -101,12 +102,12 @@ class ListFeed:
         return self._next
 
     @staticmethod
-    def _all(provider: Provider, problems: Sequence[Problem], done: frozenset[Key]) -> Iterator[Work]:
+    def _all(provider: Provider, problems: Sequence[Problem], missing: Container[Key]) -> Iterator[Work]:
         for problem in problems:
             keys = ((problem.id, provider.model, sample, 0) for sample in range(provider.samples_of(problem.id)))
-            if all(key in done for key in keys):
+            if not any(key in missing for key in keys):
                 continue
             for candidate in provider.candidates(problem):
                 work = Work(problem, candidate)
-                if work.key not in done:
+                if work.key in missing:
                     yield work

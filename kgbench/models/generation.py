@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -43,6 +43,9 @@ from kgbench.prompts.tokens import estimated_tokens
 from kgbench.store.layout import RUN_FILE
 from kgbench.store.replies import StoredReply
 from kgbench.store.writer import RunStore
+
+Chain = tuple[str, int]
+"""Problem and sample: one conversation of up to ``rounds`` questions."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +102,18 @@ class ModelProvider:
     def price(self) -> prices.Price | None:
         return prices.price_of(self.asker.endpoint, self.asker.model_id)
 
-    def feed(self, problems: Sequence[Problem], done: Mapping[Key, Result], store: RunStore) -> Conversations:
-        return Conversations(self, problems, done, store)
+    def chains(self, problems: Iterable[Problem]) -> list[Chain]:
+        return [(problem.id, sample) for problem in problems for sample in range(self.asking.samples)]
 
-
-Chain = tuple[str, int]
-"""Problem and sample: one conversation of up to ``rounds`` questions."""
+    def feed(
+        self,
+        problems: Sequence[Problem],
+        done: Mapping[Key, Result],
+        store: RunStore,
+        chains: Sequence[Chain] | None = None,
+    ) -> Conversations:
+        """``chains``: what is asked of these problems; None asks for all samples."""
+        return Conversations(self, problems, done, store, self.chains(problems) if chains is None else chains)
 
 
 class Conversations:
@@ -114,9 +123,15 @@ class Conversations:
     """
 
     def __init__(
-        self, provider: ModelProvider, problems: Sequence[Problem], done: Mapping[Key, Result], store: RunStore
+        self,
+        provider: ModelProvider,
+        problems: Sequence[Problem],
+        done: Mapping[Key, Result],
+        store: RunStore,
+        chains: Sequence[Chain],
     ) -> None:
         self.provider = provider
+        self._chains = chains
         self._problems = {problem.id: problem for problem in problems}
         # The other runs beside it hold kernels, too.
         self._runs = tuple(sorted(file.parent for file in store.path.parent.glob(f"*/{RUN_FILE}")))
@@ -138,8 +153,7 @@ class Conversations:
 
     def start(self, wake: Callable[[], None], watcher: Watcher, judge: Judge | None) -> None:
         self._wake, self._watcher, self._judge = wake, watcher, judge
-        chains = [(each, sample) for each in self._problems for sample in range(self.provider.asking.samples)]
-        first = [question for chain in chains if (question := self._advance(chain, 0)) is not None]
+        first = [question for chain in self._chains if (question := self._advance(chain, 0)) is not None]
         if self.provider.asking.batch and first:
             self._threads.submit(self._guarded, self._ask_batch, first)
         else:

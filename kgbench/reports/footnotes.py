@@ -112,6 +112,8 @@ def run_lines(report: Report) -> Iterable[str]:
     if libraries:
         yield f"libraries: {', '.join(libraries)}"
     yield f"sandbox: {_sandbox(report)}"
+    if parts := info.get("parts"):
+        yield f"merged of {len(parts)} parts: {', '.join(str(part['id']) for part in parts)}"
     yield f"results: {report.where}"
 
 

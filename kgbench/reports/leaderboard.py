@@ -18,7 +18,7 @@ from kgbench.scores.rows import Row
 from kgbench.scores.score import Place
 from kgbench.scores.table import scores_in
 from kgbench.store.layout import RUN_FILE
-from kgbench.store.reader import read_run
+from kgbench.store.reader import read_run, shard_of
 
 _LIBRARY_OF: Final = {"aten": "torch", "vllm": "vllm", "cublas": "nvidia-cublas"}
 
@@ -78,6 +78,9 @@ def read_reports(folder: Path) -> tuple[tuple[Report, ...], tuple[str, ...]]:
             run = read_run(file.parent)
         except KgbenchError as error:
             notes.append(numbered("KGB626", f"left out: {error}"))
+            continue
+        if shard := shard_of(run.info):
+            notes.append(numbered("KGB626", f"left out: {run.path} is shard {shard} of a run; rank what they merge to"))
             continue
         reports.append(report_of(run))
         notes += [f"{run.path}: {note}" for note in run.notes]

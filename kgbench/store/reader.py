@@ -20,6 +20,7 @@ _NOT_FINISHED: Final = {
     "interrupted": "The run was interrupted.",
     "failed": "The run was ended by an error.",
     "incomplete": "The model left questions without a reply.",
+    "partial": "Parts of the merged run are missing, or did not come to their end.",
     "generated": "The replies are there, and nothing is judged yet.",
 }
 """By the status in run.json, the sentence for a run that has work left."""
@@ -61,7 +62,15 @@ def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
         command = "evaluate" if info["status"] == "generated" else "run --resume"
         words = f"{how_it_ended} `kgbench {command} {path}` does what is missing."
         notes = (*notes, numbered("KGB609", words))
+    if shard := shard_of(info):
+        words = f"shard {shard} of a run: what the others judge counts as missing here; `kgbench merge` makes one run"
+        notes = (*notes, numbered("KGB640", words))
     return StoredRun(path, info, results, notes)
+
+
+def shard_of(info: Mapping[str, Any]) -> str:
+    """Which part of a run this is, as in ``3/8``; empty where it is a whole one. ``info`` is run.json."""
+    return str((info.get("asked") or {}).get("shard") or "")
 
 
 def _info_or_none(path: Path) -> tuple[dict[str, Any] | None, tuple[str, ...]]:

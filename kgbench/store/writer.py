@@ -171,12 +171,12 @@ class RunStore:
         segments = self._info.get("segments")
         return str(segments[-1]["seed_sha256"]) if segments else ""
 
-    def append(self, result: Result) -> None:
-        """Appends one line and waits until it is on disk. Raises WriteError; earlier lines are then still whole."""
-        line = (json_text(result.to_json()) + "\n").encode()
+    def append(self, *results: Result) -> None:
+        """Appends a line for each and waits until it is on disk. Raises WriteError; earlier lines are then whole."""
+        lines = "".join(json_text(result.to_json()) + "\n" for result in results).encode()
         end = os.fstat(self._results_fd).st_size
         try:
-            _write_all(self._results_fd, line)
+            _write_all(self._results_fd, lines)
             os.fsync(self._results_fd)
         except OSError as error:
             with contextlib.suppress(OSError):

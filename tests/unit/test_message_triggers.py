@@ -221,6 +221,15 @@ def _several_runs(ground: Ground) -> None:
     ground.ended(run_id="20260103T000000Z-ffffff")
 
 
+def _two_of_three_shards(ground: Ground) -> None:
+    for number in (1, 2):
+        path = ground.ended(run_id=f"20260103T000000Z-fffff{number}")
+        info = json.loads((path / "run.json").read_text())
+        info["asked"]["shard"] = f"{number}/3"
+        (path / "run.json").write_text(json.dumps(info))
+    (path / "results.jsonl").write_text("")
+
+
 def _no_summary_file(ground: Ground) -> None:
     ground.ended()
     ground.bend.setenv("GITHUB_STEP_SUMMARY", str(ground.here / "none" / "summary.md"))
@@ -319,6 +328,12 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB134": (lambda ground: ground.file("t.txt", "Operator: aten.foo.default"),
                "run --model baseline --suite trace:t.txt --device cpu"),
     "KGB135": (lambda ground: (ground.ended() / "suite.json").write_text("{"), "report last"),
+    "KGB150": (_nothing, "run --model examples --shard 9/8"),
+    "KGB151": (_nothing, "run --model examples --shard 1/8 --fail"),
+    "KGB152": (lambda ground: ground.ended(), "merge last"),
+    "KGB153": (lambda ground: (ground.ended(), ground.ended(run_id="20260103T000000Z-ffffff", model="another")),
+               f"merge {RUN} last"),
+    "KGB154": (_several_runs, f"merge {RUN} last"),
     "KGB140": (_nothing, "selftest exploits replays_by_shap"),
     "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
     "KGB202": (_nothing, "list --problem-dir nowhere"),
@@ -402,6 +417,8 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB625": (lambda ground: _two_runs(ground, device={"name": "NVIDIA H200", "driver": "2"}), f"compare {RUN} last"),
     "KGB191": (lambda ground: ground.file("page"), "run --model examples --trace page/trace.json"),
     "KGB190": (Ground.ended, "report last --by kind --format junit"),
+    "KGB640": (_two_of_three_shards, "report 20260103T000000Z-fffff1"),
+    "KGB641": (_two_of_three_shards, "merge fffff1 fffff2"),
     "KGB627": (_older, "report last"),
     "KGB626": (lambda ground: (ground.ended(), ground.file("runs/x/run.json", "{")), "leaderboard runs"),
     "KGB189": (Ground.ended, "reproduce last --device cpu"),
