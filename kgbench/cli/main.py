@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             words = f"there is no command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}"
-            ctx.fail(numbered("KGB102", words))
+            raise _Numbered(numbered("KGB102", words), ctx)
         return super().resolve_command(ctx, args)
 
     def make_context(
@@ -103,16 +103,23 @@ class LazyGroup(click.Group):
             ctx.exit(INTERRUPTED)
 
 
+class _Numbered(click.UsageError):
+    """One whose message has its number."""
+
+
+_HELP: Final = getattr(click.exceptions, "NoArgsIsHelpError", _Numbered)
+"""What click raises where nothing was given, for the help; click before 8.2 prints it itself."""
+
+
 @contextlib.contextmanager
 def _clicks_errors_numbered() -> Iterator[None]:
     """What click refuses itself, in its words, gets a number too."""
     try:
         yield
     except click.UsageError as error:
-        words = error.format_message()
-        if words.startswith("KGB") or type(error).__name__ == "NoArgsIsHelpError":
+        if isinstance(error, _Numbered | _HELP):
             raise
-        raise click.UsageError(numbered("KGB101", words), error.ctx) from None
+        raise _Numbered(numbered("KGB101", error.format_message()), error.ctx) from None
 
 
 @click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"max_content_width": 110})
