@@ -1,5 +1,5 @@
 # breaks: It returns a copy of the range, not a view.
-# outcome: wrong shape
+# outcome: wrong value
 # right: nothing
 def copies(self, dim, start, length):
     dim %= self.ndim
