@@ -35,6 +35,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "verify": "kgbench.cli.verify:verify",
         "reproduce": "kgbench.cli.reproduce:reproduce",
         "show": "kgbench.cli.problems:show_command",
+        "mcp": "kgbench.cli.mcp:mcp",
     },
     "Authoring and self-test": {
         "list": "kgbench.cli.problems:list_command",

@@ -101,6 +101,14 @@ INPUT: Final[dict[str, Message]] = {
         "Make both on one machine with the same versions, or read the figures with care: `--anyway`.",
     ),
     "KGB174": Message("`kgbench leaderboard`: the folder has no run to rank.", "Give the folder that runs lie in."),
+    "KGB176": Message(
+        "A tool of `kgbench mcp` was asked for what it cannot do.", "The text says what; nothing was judged."
+    ),
+    "KGB177": Message(
+        "`--http` is no address, or one that others can reach without a token.",
+        "Write `--http 8765`, or set KGBENCH_MCP_TOKEN as the message says.",
+    ),
+    "KGB178": Message("The SDK that `kgbench mcp` needs is not installed.", "`pip install 'kgbench[mcp]'`."),
     "KGB180": Message("The page of `--html` cannot be written.", "Give another file."),
     "KGB185": Message(
         "`--format parquet` would write bytes to a terminal.", "Append `> FILE.parquet`, or give `--to FILE.parquet`."

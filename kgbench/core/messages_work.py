@@ -33,6 +33,8 @@ WORK: Final[dict[str, Message]] = {
     "KGB316": Message(
         "The session was closed before the candidate was judged.", "Close an Evaluator when its checks are done."
     ),
+    "KGB340": Message("Somebody cancelled the evaluation.", "Ask again; the candidate's processes are ended."),
+    "KGB343": Message("`kgbench mcp` cannot listen there.", "Take another port; the system's reason is named."),
     # --- runs and their folders ---
     "KGB401": Message("Another kgbench is writing this run.", "Wait until it has ended."),
     "KGB402": Message("No run can be written there.", "Give another folder with `--out`."),

@@ -19,6 +19,7 @@ from kgbench.core.kinds import PolicyMode
 from kgbench.core.paths import hidden_dirs
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session.cancellation import Cancellation
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Session, Settings
 from kgbench.problem.model import Problem
@@ -133,24 +134,29 @@ class Evaluator:
         problem: str,
         source: str,
         *,
+        timing: bool = True,
         on_event: Callable[[str, str], None] = lambda phase, detail: None,
+        cancellation: Cancellation | None = None,
     ) -> Checked:
         """Judge one kernel and time it beside the library.
 
         Args:
             problem: an id such as ``cublas/cublasSgemm_v2``, or a name that ``kgbench show`` takes.
             source: the text of a Python file that defines the problem's entry.
+            timing: False judges this one right or wrong only, where the evaluator times.
             on_event: told of each phase and its detail, from this thread.
+            cancellation: its ``cancel()``, called from another thread, ends the candidate and this check.
 
         The same text gets other inputs each time. Raises UsageError for a problem that there is not, MachineError when
-        no device is left that works, SessionClosed after ``close``.
+        no device is left that works, SessionClosed after ``close``, Cancelled.
         """
-        loaded = self._load(problem)
-        job = Job(loaded, "evaluator", next(self._numbers), source)
-        result = self._session.evaluate(job, on_event)
+        loaded = self.problem(problem)
+        job = Job(loaded, "evaluator", next(self._numbers), source, timing=timing)
+        result = self._session.evaluate(job, on_event, cancellation)
         return Checked(**{field.name: getattr(result, field.name) for field in dataclasses.fields(result)})
 
-    def _load(self, name: str) -> Problem:
+    def problem(self, name: str) -> Problem:
+        """The problem of an id, or of a name that ``kgbench show`` takes. Raises UsageError where there is none."""
         with self._lock:
             if name not in self._problems:
                 chosen = self._registry.resolve(name).id

@@ -4,8 +4,8 @@ These are others' words, so they are filtered; what the judge itself found is to
 
 Before the first call a kernel has seen no input, so what is said while it is imported is passed on as it is. Later its
 own words could carry inputs: an exception that it raises itself is named by its type; of others real numbers become
-``#``, the first few whole numbers stay, and so do those quotations that the kernel's text has. Paths of this machine
-and frames of kgbench are left out everywhere.
+``#``, and so do whole numbers that could be the size of a hidden call; of small ones the first few stay, and so do
+numbers and quotations that the kernel's text has. Paths of this machine and frames of kgbench are left out everywhere.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from kgbench.core.details.where import Purpose
 from kgbench.core.outcomes import Log
 from kgbench.core.text import plain
 from kgbench.core.types import Result
+from kgbench.prompts.public_values import SMALL_INDEX
 
 _MOST: Final = 3000
 """Characters of a log, from its end, where the reason stands."""
 _NUMBERS: Final = 12
-"""Whole numbers that stay in an exception's words."""
+"""Small whole numbers that stay in an exception's words."""
 _LONGEST: Final = 600
 """Characters of one line."""
 _FRAME: Final = re.compile(r'^\s*File "(?P<path>[^"]*)", line (?P<line>\d+)(?:,? in .*)?$')
 _EXCEPTION: Final = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::|$)")
 _REAL: Final = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
 _WHOLE: Final = re.compile(r"\d+")
+_PLACE: Final = re.compile(r"^(?:[\w.]+: )?at (?P<line>\d+):\d+")
+"""Where Triton's compiler says the kernel's text to be wrong."""
 _QUOTED: Final = re.compile(r"""'([^']*)'|"([^"']*)\"""")
 _NAMES: Final = frozenset((*dir(builtins), "NoneType", "Tensor", "torch.dtype", "triton.language", "block_type", "ptr"))
 """What may stand in quotes although the kernel's text does not have it."""
@@ -96,18 +99,24 @@ def _is_mark(line: str) -> bool:
 
 
 def _without_values(line: str, left: int, code: str) -> tuple[str, int]:
-    """The line with ``#`` for numbers but the first whole ones, and ``…`` for quotations that are no known names."""
+    """The line with ``#`` for numbers but small and known ones, and ``…`` for quotations that are no known names."""
+    place = _PLACE.match(line)
+    in_code = place is not None and int(place["line"]) <= len(code.splitlines())
 
     def whole(found: re.Match[str]) -> str:
         nonlocal left
         left -= 1
-        return found[0] if left >= 0 and len(found[0]) <= 6 else "#"
+        if in_code and place is not None and found.end() <= place.end():
+            return found[0]
+        known = len(found[0]) <= 6 and (int(found[0]) <= SMALL_INDEX or found[0] in written)
+        return found[0] if left >= 0 and known else "#"
 
     def quoted(found: re.Match[str]) -> str:
         text = found[1] or found[2] or ""
         known = text in code or text in _NAMES
         return found[0] if known else "'…'"
 
+    written = set(_WHOLE.findall(code))
     return _WHOLE.sub(whole, _REAL.sub("#", _QUOTED.sub(quoted, line))), left
 
 

@@ -245,7 +245,9 @@ def test_what_a_neighbour_may_have_done_is_judged_again_alone(
     found = Result("aten/t", "test", 0, outcome, detail=detail)
     times: list[bool] = []
 
-    def evaluate(job: Job, on_event: object, *, exclusive: bool) -> tuple[Result, DevicePool | None]:
+    def evaluate(
+        job: Job, on_event: object, cancellation: object, *, exclusive: bool
+    ) -> tuple[Result, DevicePool | None]:
         times.append(exclusive)
         return found, pool if company else None
 
@@ -276,7 +278,7 @@ def test_who_has_its_referee_killed_twice_is_blamed_unless_the_library_has_too(
     ends = [ProcessLost(words, without_a_word=each) for each in without_a_word]
     asked: list[str | None] = []
 
-    def judged(slot: object, job: Job, on_event: object) -> Result:
+    def judged(slot: object, job: Job, on_event: object, cancellation: object) -> Result:
         asked.append(job.trusted)
         if job.trusted == "baseline":
             if library_survives:

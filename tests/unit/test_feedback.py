@@ -237,6 +237,7 @@ def test_an_exceptions_words_are_told_without_paths_and_frames_of_ours() -> None
         "RuntimeError: 0.7351 is no 1.7351e-3 and -7351.5\n",
         "IndexError: " + "1 " * 20 + "7351\n",
         "OverflowError: 73517351\n",
+        "RuntimeError: mat1 and mat2 shapes cannot be multiplied (1x7351 and 7x3)\n",
     ],
 )
 def test_an_exception_cannot_carry_inputs_out(ending: str) -> None:
@@ -257,6 +258,17 @@ def test_an_exception_that_the_kernel_raises_itself_is_named_and_no_more() -> No
 def test_sizes_that_a_library_names_stay() -> None:
     words = raised(BEGIN + "RuntimeError: The size of tensor a (5) must match the size of tensor b (7)\n")
     assert "The size of tensor a (5) must match the size of tensor b (7)" in words
+
+
+def test_numbers_of_the_kernels_own_text_stay() -> None:
+    place = "triton.compiler.errors.CompilationError: at 3:45:\n"
+    words = raised(BEGIN + place + "shapes 1024 and 2048\n")
+    assert "at 3:45:" in words
+    assert "shapes # and #" in words
+    code = CODE + "BLOCK = 1024\n"
+    log = BEGIN + "ValueError: shapes 1024 and 2048\n"
+    result = failed(Outcome.RUNTIME_ERROR, Raised("X", "7351"), log)
+    assert "shapes 1024 and #" in feedback_turn(SOFTMAX, code, result)
 
 
 def test_a_compilers_message_at_import_is_told_as_it_is() -> None:

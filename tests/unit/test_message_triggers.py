@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -30,20 +31,24 @@ from kgbench.core.messages import MESSAGES
 from kgbench.core.outcomes import Outcome
 from kgbench.core.torch_process import NoAnswer
 from kgbench.core.types import Result
+from kgbench.evaluation.evaluator import Evaluator
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.gpu_lock import GpuLock
 from kgbench.harness.session import pools as pools_module
 from kgbench.harness.session import server as server_module
 from kgbench.harness.session import session as session_module
+from kgbench.harness.session.cancellation import Cancellation
 from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.llm.conversation import Prompt, Question, Sampling, Turn
+from kgbench.mcp.http import listening
+from kgbench.mcp.toolbox import Toolbox
 from kgbench.models import layouts
 from kgbench.models.providers.anthropic import AnthropicClient
 from kgbench.models.providers.exec import AgentClient
 from kgbench.models.providers.openai import OpenAIClient
 from kgbench.models.providers.openai_compatible import CompatibleClient
 from kgbench.problem.expressions import evaluate_reference
-from kgbench.problem.registry import load_problem
+from kgbench.problem.registry import Registry, load_problem
 from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.reports.export.folder import write
 from kgbench.reports.export.tidy import print_parquet
@@ -723,7 +728,33 @@ def _bytes_for_a_terminal(ground: Ground) -> str:
     return _error(lambda: print_parquet(report, Terminal()))
 
 
+def _tool_cannot(ground: Ground) -> str:
+    toolbox = Toolbox(Evaluator, Registry())
+    return _error(lambda: toolbox.explain("0000"))
+
+
+def _no_mcp(ground: Ground) -> str:
+    ground.bend.setattr(importlib.util, "find_spec", lambda name: None)
+    return ground.command("mcp")
+
+
+def _port_taken(ground: Ground) -> str:
+    with listening("127.0.0.1", 0) as taken:
+        return _error(lambda: listening("127.0.0.1", taken.getsockname()[1]))
+
+
+def _cancelled(ground: Ground) -> str:
+    cancellation = Cancellation()
+    cancellation.cancel()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        return _error(lambda: cancellation.while_judging(ours).__enter__())
+
+
 OTHERWISE: dict[str, Callable[[Ground], str]] = {
+    "KGB176": _tool_cannot,
+    "KGB177": lambda ground: ground.command("mcp --http 0.0.0.0:0") + ground.command("mcp --http port"),
+    "KGB178": _no_mcp,
     "KGB185": _bytes_for_a_terminal,
     "KGB187": lambda ground: _error(lambda: write({"a/b": ""}, ground.file("a"))),
     "KGB208": _folder_for_a_file,
@@ -741,6 +772,8 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB314": _session_fails("errors"),
     "KGB315": _session_fails("right", require_sandbox="full"),
     "KGB316": _closed,
+    "KGB340": _cancelled,
+    "KGB343": _port_taken,
     "KGB401": _written_by_another,
     "KGB413": _disk_full,
     "KGB419": _from_elsewhere,

@@ -32,6 +32,7 @@ from kgbench.core.types import Result, result_from_json
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.settings import DEVICE_PROBE, REFEREE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
 from kgbench.harness.sandbox.plan import Plan
+from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.errors import (
     DeviceSick,
     OutOfMemory,
@@ -184,18 +185,24 @@ class Session:
         """Seconds of all devices together in which something was being timed; 0 once the session has ended."""
         return 0.0 if self._referees.ended else sum(pool.page.timed_s for pool in self._slots.pools)
 
-    def evaluate(self, job: Job, on_event: OnEvent = lambda phase, detail: None) -> Result:
+    def evaluate(
+        self,
+        job: Job,
+        on_event: OnEvent = lambda phase, detail: None,
+        cancellation: Cancellation | None = None,
+    ) -> Result:
         """Judge one candidate. Our own failure is a result too, ``harness error``, once it has happened twice.
 
-        Raises MachineError when no device is left, SessionClosed when the session is closed meanwhile.
+        Raises MachineError when no device is left, SessionClosed when the session is closed meanwhile, Cancelled.
         """
+        cancellation = cancellation or Cancellation()
         if job.source is None and job.trusted is None:
             none = NoCandidate("no candidate was handed in for this problem")
             return self._unjudged(job, Outcome.NO_CANDIDATE, none)
-        result, company = self._evaluate(job, on_event, exclusive=False)
+        result, company = self._evaluate(job, on_event, cancellation, exclusive=False)
         if company is not None and (words := perhaps_a_neighbours_doing(result)):
             on_event("again", f"alone, since {words}")
-            result, _ = self._evaluate(job, on_event, exclusive=True)
+            result, _ = self._evaluate(job, on_event, cancellation, exclusive=True)
             if words == CROWDED and perhaps_a_neighbours_doing(result) != CROWDED:
                 self._slots.at_most(company, company.most - 1, CROWDED)
         return result
@@ -223,7 +230,9 @@ class Session:
 
     # --- one candidate ---
 
-    def _evaluate(self, job: Job, on_event: OnEvent, *, exclusive: bool) -> tuple[Result, DevicePool | None]:
+    def _evaluate(
+        self, job: Job, on_event: OnEvent, cancellation: Cancellation, *, exclusive: bool
+    ) -> tuple[Result, DevicePool | None]:
         """The result, and the device if others were at work there meanwhile."""
         lost: list[ProcessLost] = []
         while len(lost) < 2:
@@ -231,7 +240,7 @@ class Session:
                 slot = self._slots.take(job.problem_id, exclusive=exclusive)
                 had_company = len(slot.pool.busy) > 1
                 try:
-                    result = self._judge(slot, job, on_event)
+                    result = self._judge(slot, job, on_event, cancellation)
                     return result, slot.pool if had_company or len(slot.pool.busy) > 1 else None
                 except OutOfMemory as error:
                     result = self._unjudged(job, Outcome.HARNESS_ERROR, no_room(str(error)))
@@ -255,25 +264,32 @@ class Session:
         """Whether a referee survives the same job with the library in the candidate's place."""
         control = replace(job, source=None, trusted="baseline", library_times={})
         try:
-            self._judge(self._slots.take(job.problem_id, exclusive=False), control, lambda phase, detail: None)
+            slot = self._slots.take(job.problem_id, exclusive=False)
+            self._judge(slot, control, lambda phase, detail: None, Cancellation())
         except (ProcessLost, OutOfMemory, RefereeGone, DeviceSick):
             return False
         return True
 
-    def _judge(self, slot: Slot, job: Job, on_event: OnEvent) -> Result:
-        """Raises ProcessLost, OutOfMemory, RefereeGone, DeviceSick; the slot is free again, or gone."""
+    def _judge(self, slot: Slot, job: Job, on_event: OnEvent, cancellation: Cancellation) -> Result:
+        """Raises ProcessLost, OutOfMemory, RefereeGone, DeviceSick, Cancelled; the slot is free again, or gone."""
         asked = False
+        if cancellation.is_cancelled:
+            self._slots.give_back(slot)
+            raise Cancelled
         if job.source is not None:
             job = replace(job, library_times=slot.pool.known_times(job.problem_id))
         try:
-            slot.referee.channel.send(Judge(job.to_json()).encode())
-            asked = True
-            result = self._await_result(slot, on_event)
+            with cancellation.while_judging(slot.referee.channel.socket):
+                slot.referee.channel.send(Judge(job.to_json()).encode())
+                asked = True
+                result = self._await_result(slot, on_event)
         except BaseException as error:
             self._slots.discard(slot)
             if isinstance(error, ChannelClosed | ChannelTimeout | ProtocolError):
                 if self._slots.closed:
                     raise SessionClosed("KGB316", "the session was closed while a candidate was judged") from None
+                if cancellation.is_cancelled:
+                    raise Cancelled from None
                 if not asked:
                     raise RefereeGone from None
                 words = f"the referee is gone: {error}{self._logs.tail('referee')}"

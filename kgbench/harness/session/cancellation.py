@@ -1,0 +1,51 @@
+"""Ends one evaluation of a session from another thread, which goes on with its others."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+from kgbench.core.errors import MachineError
+
+
+class Cancelled(MachineError):
+    """Somebody cancelled the evaluation; its candidate is ended."""
+
+    def __init__(self) -> None:
+        super().__init__("KGB340", "the evaluation was cancelled; its candidate is ended")
+
+
+class Cancellation:
+    """Given to one evaluation, it can be cancelled once, at any time and from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._judging: socket.socket | None = None
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """The referee's channel is shut down, so that whoever waits for its verdict wakes up and ends it."""
+        with self._lock:
+            self._cancelled = True
+            if self._judging is not None:
+                with contextlib.suppress(OSError):
+                    self._judging.shutdown(socket.SHUT_RDWR)
+
+    @contextlib.contextmanager
+    def while_judging(self, channel: socket.socket) -> Iterator[None]:
+        """The block asks a referee through this channel. Raises Cancelled where that came before."""
+        with self._lock:
+            if self._cancelled:
+                raise Cancelled
+            self._judging = channel
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._judging = None
