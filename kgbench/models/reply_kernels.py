@@ -21,12 +21,17 @@ from kgbench.prompts.feedback import feedback_turn
 from kgbench.store.replies import StoredReply
 
 
+def code_for(problem: Problem, text: str) -> Extracted:
+    """The kernel for a problem in a reply's text."""
+    # The bare name is an entry too: kgbench/problem/entry_names.py's entry_names has when.
+    return code_of(text, [*(overload.signature.name for overload in problem.overloads), problem.name])
+
+
 def kernel_of(problem: Problem, reply: Reply, sampling: Sampling) -> Extracted:
     """The kernel in a reply: of an agent's, the file that it wrote."""
     if reply.code:
         return Extracted(reply.code, "the file that the agent wrote")
-    # The bare name is an entry too: kgbench/problem/entry_names.py's entry_names has when.
-    found = code_of(reply.text, [*(overload.signature.name for overload in problem.overloads), problem.name])
+    found = code_for(problem, reply.text)
     if found.code is None and reply.stop is Stop.MAX_TOKENS:
         words = f"the reply was cut off at {sampling.max_tokens} tokens (--max-tokens): {found.why}"
         return Extracted(None, words, CodeProblem.CUT_OFF)

@@ -17,11 +17,11 @@ from tests.conftest import chromium
 
 pytestmark = pytest.mark.torch
 ROOT = Path(__file__).parents[2]
-SHARED = {"__init__", "own_problem", "script", "summing"}
+SHARED = {"__init__", "own_problem", "script", "stand_in_policy", "summing"}
 """Modules of benchmarks/ that are no scripts."""
 SCRIPTS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in SHARED)
-IN_A_PROCESS = {"startup"}
-"""Scripts that measure their own session's processes."""
+IN_A_PROCESS = {"startup", "training_ray"}
+"""Scripts that measure their own session's processes, or start a cluster of them."""
 NO_PAGE = chromium() is None or importlib.util.find_spec("playwright") is None
 LACKING = {"page_opening": "needs Chromium and playwright"} if NO_PAGE else {}
 """Scripts that cannot run here, with what they say about it."""

@@ -1,0 +1,145 @@
+"""Rewards of replies: what each outcome earns, what is not known, and that a policy learns by them. No torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from benchmarks.stand_in_policy import StandIn, recorded_replies
+from benchmarks.training_grpo import dataset_rows, reward_function
+from kgbench.core.errors import UsageError
+from kgbench.core.outcomes import Blame, Outcome
+from kgbench.core.types import CaseResult, Library
+from kgbench.evaluation.evaluator import Checked
+from kgbench.evaluation.reward import Reward, Shaping
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import Registry
+from tests.unit.made_results import timing
+
+SHAPING = Shaping()
+
+
+def verdict(outcome: Outcome, ratio: float | None = None) -> Checked:
+    cases = () if ratio is None else (
+        CaseResult("bench-1", "", "bench", "float32", {}, Outcome.PASSED, timing=timing(ratio)),
+    )  # fmt: skip
+    return Checked("aten/silu", "m", 0, outcome, cases=cases, library=Library("PyTorch"))
+
+
+class FakeJudge:
+    """Judges by words in the kernel's text."""
+
+    jobs = 4
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self._lock = threading.Lock()
+
+    def problem(self, name: str) -> Problem:
+        return Registry().find(name)
+
+    def check(self, problem: str, source: str) -> Checked:
+        with self._lock:
+            self.asked.append((problem, source))
+        if "harness" in source:
+            return verdict(Outcome.HARNESS_ERROR)
+        if "return (" in source:
+            return verdict(Outcome.COMPILE_ERROR)
+        if "torch.ops.aten" in source:
+            return verdict(Outcome.REJECTED)
+        return verdict(Outcome.PASSED, 2.0) if "tl." in source else verdict(Outcome.WRONG_VALUE)
+
+
+def kernel(text: str) -> str:
+    return f"```python\ndef silu(self):\n    {text}\n```"
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_every_outcome_has_a_reward_or_says_nothing_of_the_kernel(outcome: Outcome) -> None:
+    given = SHAPING.reward(verdict(outcome))
+    known = outcome is Outcome.PASSED or outcome.facts.blames is Blame.CANDIDATE
+    assert (given is not None) == known
+    assert given is None or 0 <= given <= 1
+
+
+def test_nothing_that_is_not_right_earns_as_much_as_what_is() -> None:
+    others = [SHAPING.reward(verdict(each)) for each in Outcome if each is not Outcome.PASSED]
+    assert max(each for each in others if each is not None) < SHAPING.right
+    assert SHAPING.reward(verdict(Outcome.REJECTED)) == SHAPING.reward(verdict(Outcome.NO_CODE)) == 0.0
+
+
+def test_the_reward_rises_with_the_lower_end_of_the_speedup_and_ends() -> None:
+    ratios = (0.05, 0.125, 0.5, 1.0, 2.0, 5.0, 50.0)
+    rewards = [SHAPING.reward(verdict(Outcome.PASSED, each)) for each in ratios]
+    assert None not in rewards
+    assert rewards == sorted(rewards)  # type: ignore[type-var]
+    assert (rewards[0], rewards[1], rewards[-1]) == (0.5, 0.5, 1.0)
+    assert 0.5 < rewards[2] < rewards[3] < rewards[4] < 1.0  # type: ignore[operator]
+    noisy = verdict(Outcome.PASSED, 2.0)
+    case = noisy.cases[0]
+    wide = dataclasses.replace(case, timing=dataclasses.replace(case.timing, low=0.125))  # type: ignore[type-var]
+    assert SHAPING.reward(dataclasses.replace(noisy, cases=(wide,))) == 0.5
+
+
+def test_what_ran_in_the_interpreter_earns_nothing_by_speed() -> None:
+    interpreted = dataclasses.replace(verdict(Outcome.PASSED, 8.0), interpreted=True)
+    assert SHAPING.reward(interpreted) == SHAPING.right
+
+
+def test_replies_are_taken_apart_and_equal_kernels_judged_once() -> None:
+    judge = FakeJudge()
+    replies = [kernel("return tl.silu(self)"), "no code", kernel("return self"), kernel("return tl.silu(self)")]
+    found = Reward(judge).rewarded(["aten/silu"] * 4, replies)
+    assert [each.outcome for each in found] == [Outcome.PASSED, Outcome.NO_CODE, Outcome.WRONG_VALUE, Outcome.PASSED]
+    assert len(judge.asked) == 2
+    assert found[1].code is None
+
+
+def test_a_reply_of_which_nothing_is_known_gets_its_problems_mean() -> None:
+    reward = Reward(FakeJudge())
+    replies = [kernel("return tl.silu(self)"), kernel("harness"), kernel("return self")]
+    right, unknown, wrong = reward(["aten/silu"] * 3, replies)
+    assert unknown == pytest.approx((right + wrong) / 2)
+    assert reward(["aten/silu"], [kernel("harness")]) == [0.0]
+
+
+def test_each_reply_needs_its_problem() -> None:
+    with pytest.raises(ValueError, match="2 problems for 1 replies"):
+        Reward(FakeJudge())(["aten/silu"] * 2, ["x"])
+    with pytest.raises(UsageError, match="aten/silly"):
+        Reward(FakeJudge())(["aten/silly"], ["x"])
+
+
+def test_trl_gets_numbers_for_messages_and_for_text() -> None:
+    rewards_of = reward_function(Reward(FakeJudge()))
+    text = kernel("return tl.silu(self)")
+    messages = [[{"role": "assistant", "content": text}]]
+    assert rewards_of(prompts=[], completions=messages, problem=["aten/silu"], completion_ids=[]) == rewards_of(
+        completions=[text], problem=["aten/silu"]
+    )
+    (row,) = dataset_rows(["aten/silu"])
+    assert [each["role"] for each in row["prompt"]] == ["system", "user"]
+
+
+def test_a_policy_learns_to_give_the_right_kernel() -> None:
+    policy, reward = StandIn(["aten/silu"], seed=3), Reward(FakeJudge())
+    means = [policy.step(8, reward) for _ in range(60)]
+    chances = policy.probabilities("aten/silu")
+    assert chances.index(max(chances)) == len(recorded_replies("aten/silu")) - 1
+    assert max(chances) > 0.8
+    assert sum(means[-10:]) > sum(means[:10])
+
+
+def test_without_a_difference_a_policy_does_not_move() -> None:
+    policy = StandIn(["aten/silu"])
+
+    def same(problems: Sequence[str], replies: Sequence[str]) -> list[float]:
+        return [0.3 for _ in replies]
+
+    for _ in range(5):
+        policy.step(8, same)
+    assert set(itertools.chain(*policy.logits.values())) == {0.0}
