@@ -1,7 +1,8 @@
 """kgbench: is this GPU kernel right, and is it faster than the library?
 
 Importing this package costs nothing: no torch, no device query, no file read. ``Evaluator`` judges kernels from Python,
-several of them on one ``ForkServer``; ``Reward`` makes numbers of verdicts; ``load_run`` reads what was found.
+several of them on one ``ForkServer``, ``RemoteEvaluator`` asks a service; ``Reward`` makes numbers of verdicts;
+``load_run`` reads what was found.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from kgbench.harness.session.server import ForkServer as ForkServer
     from kgbench.reports.notebooks import Run as Run
     from kgbench.reports.notebooks import load_run as load_run
+    from kgbench.service.remote import RemoteEvaluator as RemoteEvaluator
 
-__all__ = ["Evaluator", "ForkServer", "Reward", "Run", "__version__", "load_run"]
+__all__ = ["Evaluator", "ForkServer", "RemoteEvaluator", "Reward", "Run", "__version__", "load_run"]
 
 __version__ = "0.1.0"
 
@@ -23,6 +25,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "Evaluator": "kgbench.evaluation.evaluator",
     "ForkServer": "kgbench.harness.session.server",
+    "RemoteEvaluator": "kgbench.service.remote",
     "Reward": "kgbench.evaluation.reward",
     "Run": "kgbench.reports.notebooks",
     "load_run": "kgbench.reports.notebooks",

@@ -36,7 +36,6 @@ from kgbench.core.text import number_of
 if TYPE_CHECKING:
     from kgbench.evaluation.coordinator import Ending, Plan
     from kgbench.evaluation.request import RunRequest
-    from kgbench.harness.session.session import Session
     from kgbench.llm.conversation import ModelClient
     from kgbench.models.generation import ModelProvider
     from kgbench.models.provider import Provider
@@ -65,6 +64,8 @@ class JudgedOn:
     jobs: int
     trace: Path | None = None
     """File for a timeline of what every process did; None where nobody wants one."""
+    server: str = ""
+    """Address of a service that judges in this machine's place; empty where this one does."""
 
 
 def carry_out(
@@ -88,8 +89,9 @@ def carry_out(
         if store is not None:
             undo.callback(store.close)
         selected = selection(request, store)
-        provider = _provider(request, asker, dry_run=dry_run)
-        plan = plan_of(request, selected, out, seed, store, provider, on_device=not dry_run)
+        provider = _provider(request, asker, dry_run=dry_run, here=not judged_on.server)
+        on_device = not dry_run and not judged_on.server
+        plan = plan_of(request, selected, out, seed, store, provider, on_device=on_device)
         check_sources(shown.bounds, [problem.id for problem in plan.problems])
         if isinstance(plan.provider, ModelProvider):
             if asker is None:
@@ -106,8 +108,13 @@ def carry_out(
     return closed(ending, shown)
 
 
-def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool) -> Provider | ModelClient:
-    """Whose kernels are judged, once this machine can judge or ask. Raises UsageError, ModelError, MachineError."""
+def _provider(
+    request: RunRequest, asker: ModelClient | None, *, dry_run: bool, here: bool
+) -> Provider | ModelClient:
+    """Whose kernels are judged, once this machine can ask, and judge where that is done ``here``.
+
+    Raises UsageError, ModelError, MachineError.
+    """
     from kgbench.llm.conversation import ModelClient
 
     provider = asker or model_of(request.model, request.asking)
@@ -116,7 +123,8 @@ def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool) 
     if not dry_run:
         if isinstance(provider, ModelClient):
             provider.ready()
-        check_machine()
+        if here:
+            check_machine()
         user_modules.offer(request.problem_dirs)
     return provider
 
@@ -219,12 +227,15 @@ def _suite(request: RunRequest, problems: Sequence[Problem], store: RunStore | N
 def _run(plan: Plan, request: RunRequest, judged_on: JudgedOn, reopened: RunStore | None) -> Ending:
     from rich.console import Console
 
+    from kgbench.cli.remote import remote_session
     from kgbench.evaluation import coordinator
     from kgbench.harness.session.session import Session, Settings
 
     console = Console(stderr=True, highlight=False)
 
-    def open_session(store: RunStore, trace_dir: Path | None) -> Session:
+    def open_session(store: RunStore, trace_dir: Path | None) -> contextlib.AbstractContextManager[coordinator.Judge]:
+        if judged_on.server:
+            return remote_session(judged_on.server, store.path.name)
         settings = Settings(
             device=request.device,
             gpus=judged_on.gpus,

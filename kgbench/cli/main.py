@@ -37,6 +37,10 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "show": "kgbench.cli.problems:show_command",
         "mcp": "kgbench.cli.mcp:mcp",
     },
+    "For others": {
+        "serve": "kgbench.cli.serve:serve",
+        "token": "kgbench.cli.token:token",
+    },
     "Authoring and self-test": {
         "list": "kgbench.cli.problems:list_command",
         "validate": "kgbench.cli.validate:validate",

@@ -39,6 +39,7 @@ from kgbench.cli.options import (
     timeout_option,
     trace_option,
 )
+from kgbench.cli.remote import check_server, server_option
 from kgbench.cli.resume import reopened
 from kgbench.core.errors import UsageError
 from kgbench.evaluation.request import RunRequest
@@ -60,6 +61,8 @@ Examples:
     kgbench run --model claude --source cublas --budget-usd 5
     kgbench run --model openai-compatible:http://localhost:8000/v1#my-model --samples 4 --rounds 3
     kgbench run --model 'exec:my_agent --quiet' --problems aten/softmax
+  on a machine that runs kgbench serve; KGBENCH_TOKEN has the token
+    kgbench run --server https://judge.example:8650 --model dir:my_kernels
 
 Every result is kept under --out as soon as it is known; `kgbench report RUN` prints the table of a run again.
 
@@ -116,6 +119,7 @@ command line, 3 this machine cannot, 130 interrupted.
 @fail_option
 @fail_under_option
 @shard_option
+@server_option
 @asking_options
 def run(
     model: str | None,
@@ -139,6 +143,7 @@ def run(
     fail: bool,
     fail_under: str,
     shard: str,
+    server: str,
     **asking: Any,
 ) -> None:
     """Evaluate kernels: is each one right, and how fast is it beside the library?
@@ -165,7 +170,8 @@ def run(
     elif model is None:
         raise UsageError("KGB501", _which_model())
     shown = Shown(values, bounds, as_json=as_json, fail=fail)
-    judged_on = JudgedOn(gpus or 0, jobs or 0, trace)
+    check_server(server, request, trace)
+    judged_on = JudgedOn(gpus or 0, jobs or 0, trace, server)
     sys.exit(carry_out(request, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
 
 

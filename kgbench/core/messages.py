@@ -1,6 +1,6 @@
 """The numbers of all messages: what each means and what to do about it. ``docs/errors.md`` is printed from here.
 
-The entries stand in ``messages_input.py`` and ``messages_work.py``.
+The entries stand in ``messages_input.py``, ``messages_work.py`` and ``messages_service.py``.
 
 A number is written where its message is raised; the words of the message stand there too, with what is wrong in this
 one case. Numbers do not move: one that is not needed any more is not given to something else.
@@ -14,6 +14,7 @@ from typing import Final
 
 from kgbench.core.message import Message
 from kgbench.core.messages_input import INPUT
+from kgbench.core.messages_service import SERVICE
 from kgbench.core.messages_work import WORK
 
 GROUPS: Final[dict[str, str]] = {
@@ -23,9 +24,10 @@ GROUPS: Final[dict[str, str]] = {
     "KGB4": "Runs and their folders",
     "KGB5": "Models and providers",
     "KGB6": "Warnings",
+    "KGB7": "A service",
 }
 
-MESSAGES: Final[dict[str, Message]] = {**INPUT, **WORK}
+MESSAGES: Final[dict[str, Message]] = {**INPUT, **WORK, **SERVICE}
 """By number."""
 
 _HEAD: Final = """\

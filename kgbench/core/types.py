@@ -195,6 +195,8 @@ class Result:
     """Which attempt at the sample, from 0; a later one was written knowing the verdict of the one before."""
     generation: Generation | None = None
     """None where no model was asked in this run."""
+    told: str = ""
+    """All that its author may know of it, in words; empty where it was judged on this machine and not by a service."""
     without: tuple[str, ...] = ()
     """Layers of defence that were left out, in a test of the harness; empty in every result that means something."""
 

@@ -254,8 +254,10 @@ def _begin(work: Work, store: RunStore, shown: Display) -> None:
 
 def _store(work: Work, future: Future[Result], feed: Feed, store: RunStore, shown: Display) -> Result:
     """Keeps one verdict. Raises what its evaluation raised."""
-    # What only the run knows; all else is in it already.
-    result = replace(future.result(), generation=work.candidate.generation, seed=store.seed_sha256)
+    # What only the run knows; all else is in it already. A service draws from a seed of its own.
+    found = future.result()
+    seed = found.seed if found.told else store.seed_sha256
+    result = replace(found, generation=work.candidate.generation, seed=seed)
     store.append(result)
     shown.finished(result)
     feed.judged(work, result)

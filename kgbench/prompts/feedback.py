@@ -53,7 +53,10 @@ def verdict_words(problem: Problem, result: Result, *, code: str = "", peaks: Ma
     """The verdict in some lines: what is wrong and how wrong, or how fast each timed call is.
 
     ``code``: the kernel's text, of which a compiler may quote lines. ``peaks``: the device's, as sessions measure them.
+    What a service has judged is told in the words that it gave.
     """
+    if result.told:
+        return result.told
     if result.outcome is Outcome.PASSED:
         return "\n".join(_speed(problem, result, peaks))
     return "\n".join(_failure(problem, result, code))

@@ -1,0 +1,39 @@
+"""Answers in JSON: a submission as its owner may see it, and an error with its number."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from kgbench.core.errors import KgbenchError
+from kgbench.service.errors import ServiceError
+from kgbench.service.queue import Submission
+
+
+def refused(error: KgbenchError) -> JSONResponse:
+    """Any error of ours; what is not the service's own is a request that cannot be done."""
+    if not isinstance(error, ServiceError):
+        error = ServiceError(error.number, error.text, 400)
+    return JSONResponse(error.to_json(), error.status, {**error.headers, "X-Kgbench-Error": error.number})
+
+
+def status_json(submission: Submission, *, new: bool = True) -> dict[str, Any]:
+    """In the form of ``models.Status``."""
+    verdict = json.loads(submission.verdict) if submission.verdict else None
+    return {
+        "id": submission.id,
+        "batch": submission.batch,
+        "problem": submission.problem,
+        "model": submission.model,
+        "sample": submission.sample,
+        "round": submission.round,
+        "state": submission.state,
+        "submitted": submission.submitted,
+        "finished": submission.finished,
+        "new": new,
+        "outcome": submission.outcome,
+        "words": verdict["told"] if verdict else None,
+        "verdict": verdict,
+    }

@@ -1,0 +1,162 @@
+"""Requests to a service, with patience: a server that is restarted, or says when to come again, costs time only.
+
+Standard library alone, so that a plain install of kgbench can ask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import threading
+import time
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from kgbench.core.errors import MachineError, UsageError
+from kgbench.core.text import told
+from kgbench.harness.session.errors import SessionClosed
+from kgbench.service.errors import ServiceError, TokenRefused
+
+TOKEN_VARIABLE: Final = "KGBENCH_TOKEN"
+PATIENCE_S: Final = 120.0
+"""Seconds for which a service may be gone, as while it is restarted."""
+_TIMEOUT_S: Final = 60.0
+"""Seconds without a byte of an answer; longer than any poll waits."""
+_LATER: Final = frozenset({429, 502, 503, 504})
+_LONGEST_PAUSE_S: Final = 60.0
+_MOST_BYTES: Final = 256 << 20
+"""Bytes of an answer: more is none of kgbench's."""
+_GONE = (OSError, http.client.HTTPException)
+
+
+class Client:
+    """One service. May be used from many threads; each has a connection of its own."""
+
+    def __init__(self, url: str, token: str | None = None, *, patience_s: float = PATIENCE_S) -> None:
+        """``token``: None takes KGBENCH_TOKEN; empty sends none. Raises UsageError for what is no address."""
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        try:
+            port = parts.port
+        except ValueError:
+            port = -1
+        wrong = parts.scheme not in ("http", "https") or not parts.hostname or port == -1
+        if wrong or parts.username or parts.password or parts.query or parts.fragment:
+            words = f"--server {_without_secret(url)}: expected http://HOST:PORT or https://HOST:PORT"
+            raise UsageError("KGB730", f"{words}; the token goes into the variable {TOKEN_VARIABLE}")
+        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        self._address = (parts.scheme, parts.hostname or "", port, parts.path.rstrip("/"))
+        self._token = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        self._patience_s = patience_s
+        self._mine = threading.local()
+        self._lock = threading.Lock()
+        self._open: set[http.client.HTTPConnection] = set()
+        self._closed = threading.Event()
+
+    def close(self) -> None:
+        """Requests of other threads raise SessionClosed."""
+        self._closed.set()
+        with self._lock:
+            for connection in self._open:
+                if connection.sock is not None:
+                    with contextlib.suppress(OSError):
+                        connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def pause(self, seconds: float) -> None:
+        """Raises SessionClosed where ``close`` was called, also meanwhile."""
+        if self._closed.wait(seconds):
+            raise SessionClosed("KGB316", "the evaluator was closed before the service had answered")
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON of an answer. What it asks may be asked twice: every submission has a key.
+
+        Raises TokenRefused, ServiceError with the service's number and words, MachineError where it cannot be reached.
+        """
+        gone_since: float | None = None
+        pause_s = 0.2
+        while True:
+            self.pause(0)
+            try:
+                status, headers, text = self._once(method, path, body)
+            except _GONE as error:
+                self.pause(0)
+                now = time.monotonic()
+                gone_since = now if gone_since is None else gone_since
+                if now - gone_since > self._patience_s:
+                    raise self._unreachable(error) from None
+                self.pause(pause_s)
+                pause_s = min(2 * pause_s, 5.0)
+                continue
+            gone_since, answer = None, self._read(status, text)
+            if status < 400:
+                return answer
+            if status in _LATER:
+                self.pause(_pause_of(headers.get("Retry-After", "")))
+                continue
+            said = answer["error"]
+            kind = TokenRefused if status == 401 else ServiceError
+            raise kind(str(said["number"]), str(said["message"]), status)
+
+    def _once(self, method: str, path: str, body: Any) -> tuple[int, http.client.HTTPMessage, bytes]:
+        connection = self._connection()
+        try:
+            headers = {"Accept": "application/json", "User-Agent": "kgbench"}
+            if self._token:
+                headers["Authorization"] = f"Bearer {self._token}"
+            data = None
+            if body is not None:
+                data = json.dumps(body).encode()
+                headers["Content-Type"] = "application/json"
+            connection.request(method, self._address[3] + path, data, headers)
+            with connection.getresponse() as response:
+                text = response.read(_MOST_BYTES)
+                return response.status, response.headers, text
+        except BaseException:
+            self._forget(connection)
+            raise
+
+    def _connection(self) -> http.client.HTTPConnection:
+        found: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)
+        if found is None:
+            scheme, host, port, _ = self._address
+            kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+            found = self._mine.connection = kind(host, port, timeout=_TIMEOUT_S)
+            with self._lock:
+                self._open.add(found)
+        return found
+
+    def _forget(self, connection: http.client.HTTPConnection) -> None:
+        connection.close()
+        self._mine.connection = None
+        with self._lock:
+            self._open.discard(connection)
+
+    def _read(self, status: int, text: bytes) -> Any:
+        try:
+            answer = json.loads(text)
+            if status >= 400 and status not in _LATER:
+                answer["error"]["number"], answer["error"]["message"]
+        except (ValueError, TypeError, KeyError):
+            if status in _LATER:
+                return None
+            words = f"{self.url}: what answers there is no kgbench service: status {status}, {told(text[:200])}"
+            raise MachineError("KGB731", words) from None
+        return answer
+
+    def _unreachable(self, error: Exception) -> MachineError:
+        return MachineError(
+            "KGB731",
+            f"{self.url}: no answer for {self._patience_s:g} s: {told(error) or type(error).__name__}; is the address "
+            "right, and does kgbench serve run there? What was finished is kept: kgbench run --resume last goes on",
+        )
+
+
+def _pause_of(retry_after: str) -> float:
+    return min(float(retry_after), _LONGEST_PAUSE_S) if retry_after.isdigit() else 2.0
+
+
+def _without_secret(url: str) -> str:
+    """A password in an address is not printed."""
+    return "***@" + url.rpartition("@")[2] if "@" in url else url

@@ -1,0 +1,189 @@
+"""Threads that take submissions from the queue and have them judged; a verdict is kept before anybody hears of it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from kgbench.core.details.absence import Fault, HarnessTrouble
+from kgbench.core.errors import KgbenchError
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
+from kgbench.harness.machine.settings import Job
+from kgbench.harness.session.errors import SessionClosed
+from kgbench.harness.session.retry import without_evaluation
+from kgbench.problem.model import Problem
+from kgbench.service.changes import Changes
+from kgbench.service.errors import ServiceError
+from kgbench.service.problems import Problems
+from kgbench.service.queue import MOST_ATTEMPTS, Queue, Submission
+from kgbench.service.verdicts import public_result, verdict_json
+from kgbench.store.encoding import json_text, sha256
+
+PHASES: Final = frozenset(("library", "start", "import", "check", "bench", "observe"))
+"""Phases of judging that a submitter is told of. What is judged in them is not told."""
+_IDLE_S: Final = 1.0
+"""Seconds after which a thread without work looks again: another process may have made a token good."""
+_AGAIN_S: Final = 5.0
+"""Seconds between two tries to keep a verdict that cannot be written, on a full disk for example."""
+
+
+class Backend(Protocol):
+    """What judges: a session of this machine, or anything that has this much of one."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+
+    @property
+    def jobs(self) -> int:
+        """How many candidates may be at work at once."""
+
+    def close(self) -> None:
+        """Ends what is at work; ``evaluate`` in other threads raises SessionClosed."""
+
+    def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result: ...
+
+
+OpenBackend = Callable[[], AbstractContextManager[Backend]]
+
+
+class Judging:
+    """The threads, from opening the backend to its end."""
+
+    def __init__(self, queue: Queue, problems: Problems, changes: Changes, open_backend: OpenBackend) -> None:
+        self._queue = queue
+        self._problems = problems
+        self._changes = changes
+        self._open_backend = open_backend
+        self._stop = threading.Event()
+        self._work = threading.Condition()
+        self._main = threading.Thread(target=self._run, name="kgbench-judging", daemon=True)
+        self.state = "starting"
+        """``starting``, ``ready``, ``failed`` or ``ended``."""
+        self.facts: Mapping[str, Any] = {}
+        self.jobs = 0
+        self.error: BaseException | None = None
+        """What ended it before its time."""
+        self.judged = 0
+        """Verdicts since the server began."""
+        self.judging_s = 0.0
+        """Seconds that these took, each from being taken to being kept."""
+        self.on_failure: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        self._main.start()
+
+    def wake(self) -> None:
+        """There is work; from any thread."""
+        with self._work:
+            self._work.notify_all()
+
+    def close(self) -> None:
+        """Ends what is being judged, which is queued again; returns when all threads are gone."""
+        self._stop.set()
+        self.wake()
+        if self._main.is_alive():
+            self._main.join()
+
+    def _run(self) -> None:
+        try:
+            with self._open_backend() as backend:
+                self.facts, self.jobs = dict(backend.facts), backend.jobs
+                self.state = "ready"
+                self._judge_all(backend)
+            self.state = "ended"
+        except Exception as error:
+            self.error, self.state = error, "failed"
+            self.on_failure()
+
+    def _judge_all(self, backend: Backend) -> None:
+        threads = [
+            threading.Thread(target=self._judge_some, args=(backend,), name=f"kgbench-judge-{number}", daemon=True)
+            for number in range(max(1, backend.jobs))
+        ]
+        for thread in threads:
+            thread.start()
+        self._stop.wait()
+        backend.close()
+        for thread in threads:
+            thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def _judge_some(self, backend: Backend) -> None:
+        while not self._stop.is_set():
+            try:
+                submission = self._queue.claim()
+            except ServiceError as error:
+                print(f"kgbench: {error.printed}", file=sys.stderr, flush=True)
+                self._stop.wait(_AGAIN_S)
+                continue
+            if submission is None:
+                with self._work:
+                    self._work.wait(_IDLE_S)
+                continue
+            try:
+                self._judge(backend, submission)
+            except SessionClosed:
+                self._put_back(submission)
+            except Exception as error:
+                # No device works any more, or a bug of ours: nothing is judged until somebody has looked.
+                self._put_back(submission)
+                self.error = self.error or error
+                self._stop.set()
+
+    def _put_back(self, submission: Submission) -> None:
+        with contextlib.suppress(ServiceError):
+            self._queue.put_back(submission)
+
+    def _judge(self, backend: Backend, submission: Submission) -> None:
+        begun = time.monotonic()
+        result = self._result(backend, submission)
+        verdict = json_text(verdict_json(result))
+        while True:
+            try:
+                kept = self._queue.finish(submission, str(result.outcome), verdict)
+                break
+            except ServiceError as error:
+                print(f"kgbench: {error.printed}", file=sys.stderr, flush=True)
+                if self._stop.wait(_AGAIN_S):
+                    return
+        if kept:
+            self.judged += 1
+            self.judging_s += time.monotonic() - begun
+            self._changes.tell(submission.id, submission.batch, "done")
+
+    def _result(self, backend: Backend, submission: Submission) -> Result:
+        """What its author may have. Raises SessionClosed, MachineError."""
+
+        def on_event(phase: str, detail: str) -> None:
+            if phase in PHASES:
+                self._changes.tell(submission.id, submission.batch, phase)
+
+        problem = self._problems.load(submission.problem)
+        job = _job(submission, problem)
+        if submission.attempts > MOST_ATTEMPTS:
+            words = f"the service ended {submission.attempts - 1} times while it judged this, and tries no more"
+            trouble = HarnessTrouble(Fault.LOST, words)
+            found = without_evaluation(job, Outcome.HARNESS_ERROR, trouble, str(backend.facts.get("kind", "")))
+        else:
+            found = backend.evaluate(job, on_event)
+        named = replace(found, model=submission.model, sample=submission.sample, round=submission.round)
+        named = replace(named, seed=sha256(str(getattr(backend, "seed", ""))))
+        return public_result(problem, submission.source, named, peaks=backend.facts.get("peaks"))
+
+
+def _job(submission: Submission, problem: Problem) -> Job:
+    """Every submission draws inputs of its own, whatever its author calls it."""
+    return Job(problem, model=f"service:{submission.id}", source=submission.source, practice=submission.practice)
+
+
+def told_error(error: BaseException) -> str:
+    """For the log of the server."""
+    return error.printed if isinstance(error, KgbenchError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,43 @@
+"""Everything that a server's routes share."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fastapi import Request
+
+from kgbench.service.changes import Changes
+from kgbench.service.judging import Judging
+from kgbench.service.metrics import Metrics
+from kgbench.service.problems import Problems
+from kgbench.service.queue import Queue
+from kgbench.service.runs import Runs
+from kgbench.service.tokens import Caller, Tokens
+
+
+@dataclass
+class Service:
+    """One server's parts."""
+
+    queue: Queue
+    tokens: Tokens
+    problems: Problems
+    changes: Changes
+    judging: Judging
+    runs: Runs
+    metrics: Metrics
+    folder: Path
+    begun: float = field(default_factory=time.time)
+
+
+def service_of(request: Request) -> Service:
+    found: Service = request.app.state.service
+    return found
+
+
+def caller_of(request: Request) -> Caller:
+    """Whom the guard has let in."""
+    found: Caller = request.state.caller
+    return found
