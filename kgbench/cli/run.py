@@ -150,27 +150,25 @@ def run(
 
     A model is asked for a kernel for each problem; each kernel is judged as soon as it is there, in a process of its
     own, by another one that it cannot reach, and is timed in turns with the library. Progress goes to stderr, the
-    table (or JSON) to stdout. More about asking, such as --thinking, --shots, --batch and --agent-sees, stands in
-    kgbench generate --help; all of it may be given here.
+    table (or JSON) to stdout. Options about asking, such as --thinking, are told in kgbench generate --help.
     """
     from kgbench.problem.suites import check_name
     from kgbench.scores.bounds import parse_bounds
 
     check_shard(shard, fail=fail, fail_under=fail_under)
     overrides = deadline_overrides(deadlines, timeout_s)
-    values, bounds = thresholds(fast_at), parse_bounds(fail_under)
+    shown = Shown(thresholds(fast_at), parse_bounds(fail_under), as_json=as_json, fail=fail)
     request = RunRequest.here(
         model, sources, globs, problem_dirs, suite=None if suite is None else check_name(suite), deadlines=overrides,
         device=device, require_sandbox=require_sandbox, policy=policy, shard=shard, asking=asking_words(asking),
     )  # fmt: skip
+    check_server(server, request, trace)
     store = None
     if resume is not None:
         store, begun = reopened(resume, out, request, seed)
         request = replace(begun, asking=resumed_words(begun.asking, request.asking))
     elif model is None:
         raise UsageError("KGB501", _which_model())
-    shown = Shown(values, bounds, as_json=as_json, fail=fail)
-    check_server(server, request, trace)
     judged_on = JudgedOn(gpus or 0, jobs or 0, trace, server)
     sys.exit(carry_out(request, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
 

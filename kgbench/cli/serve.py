@@ -24,6 +24,7 @@ from kgbench.cli.options import (
 from kgbench.core import user_modules
 from kgbench.core.errors import MachineError, UsageError
 from kgbench.core.kinds import PolicyMode
+from kgbench.core.paths import hidden_dirs
 from kgbench.service.settings import DEFAULT_PORT, MAX_BODY_BYTES, Listening
 
 NEEDED: Final = ("fastapi", "uvicorn", "prometheus_client")
@@ -106,14 +107,12 @@ def serve(
         raise UsageError("KGB101", "--tls-certificate and --tls-key belong together; give both or none")
     overrides = deadline_overrides(deadlines, timeout_s)
     check_machine()
-    from kgbench.core.paths import hidden_dirs
     from kgbench.harness.session.session import Settings
     from kgbench.service import server
     from kgbench.service.local import local_backend
     from kgbench.service.problems import Problems
 
     user_modules.offer(problem_dirs)
-    problems = Problems(problem_dirs)
     settings = Settings(
         device=device,
         gpus=gpus or 0,
@@ -126,9 +125,8 @@ def serve(
         say=server.to_stderr,
     )
     listening = Listening(host, port, max_body, tls_certificate=tls_certificate, tls_key=tls_key)
-    server.serve(
-        listening, data, lambda: local_backend(settings), problems, runs=runs, keep_days=keep_days, say=server.to_stderr
-    )
+    shows = server.Shows(Problems(problem_dirs), runs, keep_days)
+    server.serve(listening, data, lambda: local_backend(settings), shows)
 
 
 def check_extra() -> None:

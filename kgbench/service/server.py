@@ -7,6 +7,7 @@ import functools
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,15 +32,27 @@ _END_S: Final = 5
 """Seconds that answers under way have when the server ends."""
 
 
+@dataclass(frozen=True)
+class Shows:
+    """What a server has to show."""
+
+    problems: Problems
+    runs: Path | None = None
+    """Folder of stored runs; None shows none."""
+    keep_days: float = 90.0
+    """Days for which verdicts are kept."""
+
+
+def to_stderr(words: str) -> None:
+    print(f"kgbench: {words}", file=sys.stderr, flush=True)
+
+
 def serve(
     listening: Listening,
     folder: Path,
     open_backend: OpenBackend,
-    problems: Problems,
-    *,
-    runs: Path | None,
-    keep_days: float,
-    say: Callable[[str], None],
+    shows: Shows,
+    say: Callable[[str], None] = to_stderr,
 ) -> None:
     """Answers until SIGINT or SIGTERM. Raises UsageError where it cannot begin, and what ended judging."""
     database = Database(folder)
@@ -52,12 +65,13 @@ def serve(
             )
             raise UsageError("KGB702", words)
         queue = Queue(database)
-        queue.forget(keep_days)
+        queue.forget(shows.keep_days)
         again = queue.recover()
         changes = Changes()
+        problems = shows.problems
         judging = Judging(queue, problems, changes, open_backend)
         service = Service(
-            queue, tokens, problems, changes, judging, Runs(runs, problems), Metrics(queue, judging), folder
+            queue, tokens, problems, changes, judging, Runs(shows.runs, problems), Metrics(queue, judging), folder
         )
         with _bound(listening) as bound, ended_by_signals():
             waiting = queue.counts()["queued"]
@@ -133,7 +147,3 @@ def _address(listening: Listening, bound: socket.socket) -> str:
     host = f"[{listening.host}]" if ":" in listening.host else listening.host
     scheme = "https" if listening.tls_certificate else "http"
     return f"{scheme}://{host}:{bound.getsockname()[1]}"
-
-
-def to_stderr(words: str) -> None:
-    print(f"kgbench: {words}", file=sys.stderr, flush=True)
