@@ -48,8 +48,8 @@ KERNELS: Final = {
 """What is handed in, with the outcome that each must get."""
 _MIX: Final = ("no Python", "no entry", "no Python", "right", "no Python", "no entry", "wrong", "no Python")
 """In turn: most are cheap, so that many are judged between two kills."""
-_READY_S: Final = 180.0
-"""Seconds within which a server has to answer."""
+_IN_FLIGHT: Final = 5
+"""Submissions that a client has without a verdict, at most."""
 _PATIENCE_S: Final = 600.0
 
 
@@ -102,7 +102,6 @@ class Seen:
     """Kind of kernel by the id that was acknowledged."""
     first: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Outcome and time of the verdict, as a client first saw them."""
-    sent: int = 0
     resent: int = 0
     """Submissions whose key was known: the answer to an earlier request was lost."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -165,23 +164,28 @@ def _kill_trial(server: Server, tokens: list[str], submissions: int, kills: int)
 
 
 def _client(client: Client, share: range, seen: Seen) -> None:
-    """Hands in all of its share, polling in between; ends when each has its verdict."""
+    """Hands in its share with a few in flight, so that some are always being handed in; ends with the last verdict."""
     mine: list[str] = []
     for number in share:
+        if len(mine) == _IN_FLIGHT:
+            _await(client, mine.pop(0), seen)
         kind = _MIX[number % len(_MIX)]
         body = {"problem": PROBLEM, "source": f"# {number}\n{KERNELS[kind][0]}", "key": f"k{number}"}
         status = client.ask("POST", "/v1/submissions", body)
         with seen.lock:
             seen.kinds[status["id"]] = kind
-            seen.sent += 1
             seen.resent += not status["new"]
         mine.append(status["id"])
     for name in mine:
-        status = client.ask("GET", f"/v1/submissions/{name}")
-        while status["state"] != "done":
-            status = client.ask("GET", f"/v1/submissions/{name}?wait=20")
-        with seen.lock:
-            seen.first[name] = status["outcome"], status["finished"]
+        _await(client, name, seen)
+
+
+def _await(client: Client, name: str, seen: Seen) -> None:
+    status = client.ask("GET", f"/v1/submissions/{name}")
+    while status["state"] != "done":
+        status = client.ask("GET", f"/v1/submissions/{name}?wait=20")
+    with seen.lock:
+        seen.first[name] = status["outcome"], status["finished"]
 
 
 def _kill(server: Server, number: int, kills: int, submissions: int) -> dict[str, Any]:

@@ -53,13 +53,17 @@ class Client:
         self._mine = threading.local()
         self._lock = threading.Lock()
         self._open: set[http.client.HTTPConnection] = set()
+        self._asking: set[http.client.HTTPConnection] = set()
         self._closed = threading.Event()
 
     def close(self) -> None:
         """Requests of other threads raise SessionClosed."""
         self._closed.set()
         with self._lock:
-            for connection in self._open:
+            for connection in self._open - self._asking:
+                connection.close()
+            for connection in self._asking:
+                # Its thread wakes up, and closes it.
                 if connection.sock is not None:
                     with contextlib.suppress(OSError):
                         connection.sock.shutdown(socket.SHUT_RDWR)
@@ -101,6 +105,8 @@ class Client:
 
     def _once(self, method: str, path: str, body: Any) -> tuple[int, http.client.HTTPMessage, bytes]:
         connection = self._connection()
+        with self._lock:
+            self._asking.add(connection)
         try:
             headers = {"Accept": "application/json", "User-Agent": "kgbench"}
             if self._token:
@@ -116,6 +122,11 @@ class Client:
         except BaseException:
             self._forget(connection)
             raise
+        finally:
+            with self._lock:
+                self._asking.discard(connection)
+                if self._closed.is_set():
+                    connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
         found: http.client.HTTPConnection | None = getattr(self._mine, "connection", None)

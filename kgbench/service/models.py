@@ -13,9 +13,11 @@ MAX_BATCH: Final = 200
 _KERNEL: Final = "def t(self):\n    return self.transpose(0, 1)\n"
 _ID: Final = "3f2a9c5e8b7d41f0a6c2e9d8b1f4a7c3"
 _SUBMISSION: Final[dict[str, Any]] = {"problem": "aten/t", "source": _KERNEL, "model": "mine", "key": "try-1"}
-_QUEUED: Final[dict[str, Any]] = {
-    "id": _ID, "batch": None, "problem": "aten/t", "model": "mine", "sample": 0, "round": 0, "state": "queued",
-    "submitted": 1767225600.0, "finished": None, "new": True, "outcome": None, "words": None, "verdict": None,
+_DONE: Final[dict[str, Any]] = {
+    "id": _ID, "batch": "c0ffee00c0ffee00c0ffee00c0ffee00", "problem": "aten/t", "model": "mine", "sample": 0,
+    "round": 0, "state": "done", "submitted": 1767225600.0, "finished": 1767225602.5, "new": False,
+    "outcome": "passed", "words": "Verdict: right in all 19 calls.",
+    "verdict": {"problem": "aten/t", "outcome": "passed", "device": "cuda", "cases": []},
 }  # fmt: skip
 
 
@@ -70,7 +72,7 @@ class SubmitBatch(BaseModel):
 class Status(BaseModel):
     """A submission, and its verdict once there is one."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_QUEUED]})
+    model_config = ConfigDict(json_schema_extra={"examples": [_DONE]})
 
     id: str
     batch: str | None

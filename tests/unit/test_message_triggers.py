@@ -7,6 +7,7 @@ ones; a small program stands in for the fork server.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import io
 import json
@@ -56,6 +57,7 @@ from kgbench.reports.export.tidy import print_parquet
 from kgbench.reports.model import report_of
 from kgbench.store.reader import read_run
 from kgbench.store.writer import RunStore
+from tests.unit import service_triggers
 from tests.unit.made_results import result
 from tests.unit.test_cli_run import FakeSession
 from tests.unit.test_cli_verify import winning_run
@@ -328,6 +330,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB129": (_kernel, "check k.py"),
     "KGB130": (_nothing, "new aten aten::scale"),
     "KGB131": (_nothing, "run --model baseline --suite nosuch"),
+    "KGB732": (_nothing, "run --model examples --server http://127.0.0.1:9 --device cpu"),
     "KGB132": (_nothing, "run --model baseline --suite trace:none.txt --device cpu"),
     "KGB133": (lambda ground: ground.bend.setattr("kgbench.problem.suites.ask", _no_answer),
                "run --model baseline --suite opinfo --problems aten/t --device cpu"),
@@ -757,6 +760,10 @@ def _cancelled(ground: Ground) -> str:
         return _error(lambda: cancellation.while_judging(ours).__enter__())
 
 
+def _of_service(number: str, ground: Ground) -> str:
+    return service_triggers.said(number, ground.here, ground.bend)
+
+
 OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB176": _tool_cannot,
     "KGB177": lambda ground: ground.command("mcp --http 0.0.0.0:0") + ground.command("mcp --http port"),
@@ -799,6 +806,7 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB605": _gpus_taken(2),
     "KGB606": _gpus_taken(1),
     "KGB628": _gpus_taken(0, wanted=0),
+    **{number: functools.partial(_of_service, number) for number in service_triggers.TRIGGERS},
 }
 """What does not come of one command on one file."""
 
