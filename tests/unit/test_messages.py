@@ -63,7 +63,7 @@ def calls_that_say(tree: ast.AST) -> Iterator[tuple[str, ast.Call, ast.expr | No
             if name == "partial" and arguments:
                 name, arguments = ast.unparse(arguments[0]), arguments[1:]
             owner, _, last = name.rpartition(".")
-            if last in takes_number and owner not in ("click", "ctx"):
+            if last in takes_number and owner not in ("click", "ctx", "request"):
                 yield function.name, call, arguments[0] if arguments else None
 
 
