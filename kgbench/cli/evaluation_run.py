@@ -23,7 +23,7 @@ from kgbench.cli.asking import (
 from kgbench.cli.options import (
     check_machine,
     deadline_overrides,
-    deadlines_on,
+    deadlines_of,
 )
 from kgbench.cli.report_output import breaks, print_run
 from kgbench.cli.resume import done_in, selected_by
@@ -34,6 +34,8 @@ from kgbench.core.paths import hidden_dirs
 from kgbench.core.text import number_of
 
 if TYPE_CHECKING:
+    from kgbench.cluster.connection import Cluster
+    from kgbench.core.kinds import DeviceKind
     from kgbench.evaluation.coordinator import Ending, Plan
     from kgbench.evaluation.request import RunRequest
     from kgbench.llm.conversation import ModelClient
@@ -66,6 +68,10 @@ class JudgedOn:
     """File for a timeline of what every process did; None where nobody wants one."""
     server: str = ""
     """Address of a service that judges in this machine's place; empty where this one does."""
+    ray: str = ""
+    """Address of a Ray cluster that judges; empty where this machine does."""
+    mixed_devices: bool = False
+    """The cluster's devices may be of several models."""
 
 
 def carry_out(
@@ -85,13 +91,15 @@ def carry_out(
     from kgbench.models.generation import ModelProvider
     from kgbench.scores.bounds import check_sources
 
-    with contextlib.ExitStack() as undo:
+    with contextlib.ExitStack() as whole, contextlib.ExitStack() as undo:
         if store is not None:
             undo.callback(store.close)
         selected = selection(request, store)
-        provider = _provider(request, asker, dry_run=dry_run, here=not judged_on.server)
-        on_device = not dry_run and not judged_on.server
-        plan = plan_of(request, selected, out, seed, store, provider, on_device=on_device)
+        here = not judged_on.server and not judged_on.ray
+        provider = _provider(request, asker, dry_run=dry_run, here=here)
+        cluster = whole.enter_context(_cluster(judged_on, dry_run=dry_run))
+        kind = None if dry_run or judged_on.server else _kind(request, cluster)
+        plan = plan_of(request, selected, out, seed, store, provider, kind=kind)
         check_sources(shown.bounds, [problem.id for problem in plan.problems])
         if isinstance(plan.provider, ModelProvider):
             if asker is None:
@@ -99,18 +107,35 @@ def carry_out(
             if dry_run:
                 return 0
         undo.pop_all()
-    if store is not None and not plan.missing:
-        store.close(finished=True)
-        click.echo("nothing to do: every candidate of this run has a verdict", err=True)
-        ending = Ending(store.path)
-    else:
-        ending = _run(plan, request, judged_on, store)
+        if store is not None and not plan.missing:
+            store.close(finished=True)
+            click.echo("nothing to do: every candidate of this run has a verdict", err=True)
+            ending = Ending(store.path)
+        else:
+            ending = _run(plan, request, judged_on, store, cluster)
     return closed(ending, shown)
 
 
-def _provider(
-    request: RunRequest, asker: ModelClient | None, *, dry_run: bool, here: bool
-) -> Provider | ModelClient:
+@contextlib.contextmanager
+def _cluster(judged_on: JudgedOn, *, dry_run: bool) -> Iterator[Cluster | None]:
+    """The Ray cluster that judges; None where this machine does, or nobody. Raises MachineError, UsageError."""
+    from kgbench.cluster.connection import connected
+
+    if not judged_on.ray or dry_run:
+        yield None
+        return
+    with connected(judged_on.ray) as cluster:
+        yield cluster
+
+
+def _kind(request: RunRequest, cluster: Cluster | None) -> DeviceKind:
+    """What it is judged on. Raises MachineError, UsageError."""
+    from kgbench.harness.machine.devices import find_devices
+
+    return find_devices(request.device)[0].kind if cluster is None else cluster.kind(request.device)
+
+
+def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool, here: bool) -> Provider | ModelClient:
     """Whose kernels are judged, once this machine can ask, and judge where that is done ``here``.
 
     Raises UsageError, ModelError, MachineError.
@@ -173,9 +198,9 @@ def plan_of(
     store: RunStore | None,
     found: Provider | ModelClient,
     *,
-    on_device: bool = True,
+    kind: DeviceKind | None,
 ) -> Plan:
-    """Everything looked up, nothing written. Raises UsageError."""
+    """Everything looked up, nothing written. ``kind`` of device; None where nothing is judged. Raises UsageError."""
     from kgbench.evaluation.coordinator import Plan, new_run_id
     from kgbench.evaluation.shard import Shard
     from kgbench.harness.machine.settings import Deadlines
@@ -190,7 +215,7 @@ def plan_of(
         provider = found
         for note in found.notes:
             click.echo(note, err=True)
-    suite = _suite(request, problems, store)
+    suite = _suite(request, problems, store, kind)
     if suite is not None and suite.shares:
         problems = tuple(problem for problem in problems if problem.id in suite.judged())
     now = datetime.now(UTC)
@@ -204,7 +229,7 @@ def plan_of(
         out=out if store is None else store.path.parent,
         run_id=new_run_id(now, secrets.token_hex(3)) if store is None else store.path.name,
         started=now,
-        deadlines=deadlines_on(request.device, overrides) if on_device else Deadlines(),
+        deadlines=Deadlines() if kind is None else deadlines_of(kind, overrides),
         request=request,
         suite=suite,
         shard=Shard.parse(request.shard) if request.shard else None,
@@ -212,7 +237,9 @@ def plan_of(
     )
 
 
-def _suite(request: RunRequest, problems: Sequence[Problem], store: RunStore | None) -> Suite | None:
+def _suite(
+    request: RunRequest, problems: Sequence[Problem], store: RunStore | None, kind: DeviceKind | None
+) -> Suite | None:
     """The suite that was asked for; that of a run which is gone on with stays as it is. Raises UsageError."""
     from kgbench.harness.machine.devices import find_devices
     from kgbench.problem.suites import make_suite, read_suite
@@ -221,13 +248,16 @@ def _suite(request: RunRequest, problems: Sequence[Problem], store: RunStore | N
         return None
     if store is not None:
         return read_suite(store.path)
-    return make_suite(request.suite, problems, find_devices(request.device)[0].kind)
+    return make_suite(request.suite, problems, kind or find_devices(request.device)[0].kind)
 
 
-def _run(plan: Plan, request: RunRequest, judged_on: JudgedOn, reopened: RunStore | None) -> Ending:
+def _run(
+    plan: Plan, request: RunRequest, judged_on: JudgedOn, reopened: RunStore | None, cluster: Cluster | None
+) -> Ending:
     from rich.console import Console
 
     from kgbench.cli.remote import remote_session
+    from kgbench.cluster.session import RaySession
     from kgbench.evaluation import coordinator
     from kgbench.harness.session.session import Session, Settings
 
@@ -250,7 +280,10 @@ def _run(plan: Plan, request: RunRequest, judged_on: JudgedOn, reopened: RunStor
             say=lambda words: console.print(words, soft_wrap=True, markup=False),
             trace_dir=trace_dir,
         )
-        return Session(settings)
+        if cluster is None:
+            return Session(settings)
+        mixed, like = judged_on.mixed_devices, None if reopened is None else reopened.info.get("device")
+        return RaySession(cluster, settings, folders=request.problem_dirs, mixed=mixed, like=like)
 
     with timeline_to(judged_on.trace) as trace_dir:
         return coordinator.run(plan, lambda store: open_session(store, trace_dir), console, reopened)

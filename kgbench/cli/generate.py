@@ -100,7 +100,7 @@ def _generate(request: RunRequest, out: Path, store: RunStore | None, *, yes: bo
         raise UsageError("KGB568", "--rounds need the verdict on each kernel: ask and judge together, with kgbench run")
     if not dry_run:
         found.ready()
-    plan = plan_of(request, selected, out, secrets.token_hex(16), store, found, on_device=False)
+    plan = plan_of(request, selected, out, secrets.token_hex(16), store, found, kind=None)
     if not isinstance(plan.provider, ModelProvider):
         raise TypeError("a model that is asked makes a ModelProvider")
     coming = before_asking(plan.provider, plan.problems, plan.chains, store, yes=yes or dry_run)

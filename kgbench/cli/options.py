@@ -18,6 +18,7 @@ from kgbench.core.kinds import PolicyMode
 from kgbench.harness.machine.settings import SANDBOX_LEVELS
 
 if TYPE_CHECKING:
+    from kgbench.core.kinds import DeviceKind
     from kgbench.harness.machine.settings import Deadlines
 
 PHASES: Final = ("import", "compile", "extension", "case", "window", "whole")
@@ -223,10 +224,16 @@ def check_machine() -> None:
 def deadlines_on(device: str, overrides: dict[str, float]) -> Deadlines:
     """The device's defaults and what the command line says. Raises MachineError when there is no such device."""
     from kgbench.harness.machine.devices import find_devices
+
+    return deadlines_of(find_devices(device)[0].kind, overrides)
+
+
+def deadlines_of(kind: DeviceKind, overrides: dict[str, float]) -> Deadlines:
+    """The defaults of a kind of device and what the command line says."""
     from kgbench.harness.machine.settings import Deadlines
 
     seconds = {f"{phase}_s": value for phase, value in overrides.items()}
-    return dataclasses.replace(Deadlines.for_device(find_devices(device)[0].kind), **seconds)
+    return dataclasses.replace(Deadlines.for_device(kind), **seconds)
 
 
 def one_report(asked: Mapping[str, object]) -> str:

@@ -16,7 +16,7 @@ from kgbench.cli.asking import (
     asking_words,
     resumed_words,
 )
-from kgbench.cli.cluster_options import check_shard, shard_option
+from kgbench.cli.cluster_options import Spread, cluster_options
 from kgbench.cli.completion import complete_model, complete_run
 from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out
 from kgbench.cli.options import (
@@ -118,9 +118,9 @@ command line, 3 this machine cannot, 130 interrupted.
 @json_option
 @fail_option
 @fail_under_option
-@shard_option
 @server_option
 @asking_options
+@cluster_options
 def run(
     model: str | None,
     sources: tuple[str, ...],
@@ -142,8 +142,8 @@ def run(
     as_json: bool,
     fail: bool,
     fail_under: str,
-    shard: str,
     server: str,
+    spread: Spread,
     **asking: Any,
 ) -> None:
     """Evaluate kernels: is each one right, and how fast is it beside the library?
@@ -155,12 +155,12 @@ def run(
     from kgbench.problem.suites import check_name
     from kgbench.scores.bounds import parse_bounds
 
-    check_shard(shard, fail=fail, fail_under=fail_under)
+    spread.check(trace, server, fail=fail, fail_under=fail_under)
     overrides = deadline_overrides(deadlines, timeout_s)
     shown = Shown(thresholds(fast_at), parse_bounds(fail_under), as_json=as_json, fail=fail)
     request = RunRequest.here(
         model, sources, globs, problem_dirs, suite=None if suite is None else check_name(suite), deadlines=overrides,
-        device=device, require_sandbox=require_sandbox, policy=policy, shard=shard, asking=asking_words(asking),
+        device=device, require_sandbox=require_sandbox, policy=policy, shard=spread.shard, asking=asking_words(asking),
     )  # fmt: skip
     check_server(server, request, trace)
     store = None
@@ -169,7 +169,7 @@ def run(
         request = replace(begun, asking=resumed_words(begun.asking, request.asking))
     elif model is None:
         raise UsageError("KGB501", _which_model())
-    judged_on = JudgedOn(gpus or 0, jobs or 0, trace, server)
+    judged_on = JudgedOn(gpus or 0, jobs or 0, trace, server, spread.ray, spread.mixed_devices)
     sys.exit(carry_out(request, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
 
 

@@ -92,6 +92,10 @@ INPUT: Final[dict[str, Message]] = {
     "KGB154": Message(
         "Two runs that are merged have a verdict on the same candidate.", "Leave out one of the two that are named."
     ),
+    "KGB155": Message(
+        "An option does not go with `--ray`, or only with it, or the cluster's address is none.",
+        "`--ray auto` for the cluster that is here, else HOST:PORT as `ray start --head` prints it.",
+    ),
     "KGB160": Message("The run has no winner to verify.", "`kgbench report RUN` prints its table."),
     "KGB161": Message("The run was made on another kind of device.", "Give `--device`, or start a new run here."),
     "KGB170": Message("`kgbench compare` got one run.", "Give two or more."),

@@ -33,6 +33,19 @@ WORK: Final[dict[str, Message]] = {
     "KGB316": Message(
         "The session was closed before the candidate was judged.", "Close an Evaluator when its checks are done."
     ),
+    "KGB330": Message("Ray is not installed.", "`pip install 'kgbench[ray]'`, on the driver and on every node."),
+    "KGB331": Message(
+        "No Ray cluster can be reached at the address.",
+        "`ray start --head` starts one and prints its address; `ray status` looks at it.",
+    ),
+    "KGB332": Message(
+        "No node of the Ray cluster can judge, or none is left that can.",
+        "The reason of each is named; what was finished is kept, and `kgbench run --resume RUN --ray …` goes on.",
+    ),
+    "KGB333": Message(
+        "The Ray cluster does not answer any more.",
+        "Look at its head node; what was finished is kept, and `kgbench run --resume RUN --ray …` goes on.",
+    ),
     "KGB340": Message("Somebody cancelled the evaluation.", "Ask again; the candidate's processes are ended."),
     "KGB343": Message("`kgbench mcp` cannot listen there.", "Take another port; the system's reason is named."),
     # --- runs and their folders ---
@@ -219,6 +232,19 @@ WORK: Final[dict[str, Message]] = {
     "KGB641": Message(
         "The merged run lacks parts, or parts that did not come to their end.",
         "`kgbench run --resume` of a part and `kgbench merge` once more, or `--resume` of the merged run.",
+    ),
+    "KGB642": Message(
+        "A device of the Ray cluster is not used: its node is gone, lacks something or is not like the others.",
+        "The node and what differs are named; the others judge on. `--mixed-devices` takes GPUs of several models.",
+    ),
+    "KGB643": Message(
+        "What judged on a device of the Ray cluster was lost, and is started anew.",
+        "Nothing; its candidates are judged again. Where it happens often, look at the node's memory.",
+    ),
+    "KGB644": Message("A node has no GPU for Ray.", "It judges nothing; with `--device cpu` it does."),
+    "KGB645": Message(
+        "An actor has not started yet: perhaps Ray has given the GPU or the cores of its node to somebody else.",
+        "It is waited for; `ray status` shows what is taken, and `--jobs` asks for fewer cores.",
     ),
 }
 """By number."""

@@ -170,6 +170,9 @@ class Result:
     source: str = ""
     kind: Kind = Kind.COMPUTE
     device: str = ""
+    """Kind of the device."""
+    device_name: str = ""
+    """Its model, in a run that several machines judged; run.json has that of all others."""
     interpreted: bool = False
     """The candidate ran in Triton's interpreter, so its speed means nothing."""
     deterministic: bool | None = None

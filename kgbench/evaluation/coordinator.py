@@ -50,6 +50,8 @@ _OF_THE_LAST_SEGMENT: Final = (
     "kgbench", "deadlines", "machine", "packages", "declared", "problem_set_sha256", "problems",
 )  # fmt: skip
 """What run.json says about a run that was gone on with as it is now, not as it was when it was begun."""
+MOST_AT_ONCE: Final = 4096
+"""Threads that wait for verdicts, each begun when it is needed: a cluster's jobs can grow while a run goes on."""
 _Events = queue.SimpleQueue[tuple[Work, Future[Result]] | None]
 """A verdict; or None, where the feed may have something new."""
 
@@ -175,7 +177,8 @@ def run(
                     left = _evaluate_all(plan, session, store, shown)
                 no_more_signals()
                 spent = {"timed_s": session.timed_s, "wall_s": time.monotonic() - since}
-                store.update({name: round(store.info.get(name, 0.0) + value, 3) for name, value in spent.items()})
+                spent = {name: round(store.info.get(name, 0.0) + value, 3) for name, value in spent.items()}
+                store.update({"device": dict(session.facts), **spent})  # devices may have joined meanwhile
             status = "incomplete" if left else "finished"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -213,7 +216,7 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
     feed = plan.feed(store, known_durations(session.facts))
     judged: list[Result] = []
     at_work = 0
-    with ThreadPoolExecutor(max_workers=session.jobs) as pool:
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
         try:
             feed.start(lambda: events.put(None), shown, lambda *asked: _practise(session, *asked))
             while True:

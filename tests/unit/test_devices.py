@@ -29,7 +29,7 @@ def test_gpus_that_are_named_are_used(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(pools, "GpuLock", lambda uuid: GpuLock(uuid, tmp_path))
     said: list[str] = []
-    held = pools.take_devices(find_devices(device), device, gpus, 0, said.append)
+    held = pools.take_devices(find_devices(device), device, gpus, 0, 0, said.append)
     assert len(held) == taken
     for pool in held:
         assert pool.lock is not None

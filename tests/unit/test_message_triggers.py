@@ -20,12 +20,17 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from kgbench.cli.main import main
+from kgbench.cluster import connection
+from kgbench.cluster import device as device_module
+from kgbench.cluster.actor import Refusal
+from kgbench.cluster.connection import Cluster
 from kgbench.core import plugins
 from kgbench.core.errors import KgbenchError, MachineError
 from kgbench.core.messages import MESSAGES
@@ -61,6 +66,8 @@ from tests.unit import service_triggers
 from tests.unit.made_results import result
 from tests.unit.test_cli_run import FakeSession
 from tests.unit.test_cli_verify import winning_run
+from tests.unit.test_cluster import Field, Node
+from tests.unit.test_cluster import job as cluster_job
 from tests.unit.test_loader import COMPLAINTS, GOOD, ROOT
 from tests.wire import Said, WireServer
 
@@ -343,6 +350,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB153": (lambda ground: (ground.ended(), ground.ended(run_id="20260103T000000Z-ffffff", model="another")),
                f"merge {RUN} last"),
     "KGB154": (_several_runs, f"merge {RUN} last"),
+    "KGB155": (_nothing, "run --model examples --mixed-devices"),
     "KGB140": (_nothing, "selftest exploits replays_by_shap"),
     "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
     "KGB202": (_nothing, "list --problem-dir nowhere"),
@@ -526,7 +534,7 @@ def _gpus_taken(busy: int, wanted: int = 2) -> Callable[[Ground], str]:
             for other in others:
                 other.release()
 
-        for pool in pools_module.take_devices(find_devices("cuda"), "cuda", wanted, 0, say):
+        for pool in pools_module.take_devices(find_devices("cuda"), "cuda", wanted, 0, 0, say):
             assert pool.lock is not None
             pool.lock.release()
             pool.page.close()
@@ -764,6 +772,52 @@ def _of_service(number: str, ground: Ground) -> str:
     return service_triggers.said(number, ground.here, ground.bend)
 
 
+def _without_ray(ground: Ground) -> str:
+    ground.bend.setitem(sys.modules, "ray", None)
+    return ground.command("run --model examples --ray auto")
+
+
+def _no_cluster(ground: Ground) -> str:
+    ground.bend.setattr(connection, "_imported", lambda: SimpleNamespace(is_initialized=lambda: False))
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # nobody listens
+        return ground.command(f"run --model examples --ray 127.0.0.1:{unused.getsockname()[1]}")
+
+
+def _cluster_gone(ground: Ground) -> str:
+    return _error(lambda: Cluster(SimpleNamespace(nodes=lambda: 1 / 0), "10.0.0.1:6379").nodes())
+
+
+def _on_a_cluster(prepare: Callable[[Field, Node], None], *nodes: str, **resources: int) -> Callable[[Ground], str]:
+    """What a session on it says, and what ends it, once it judged or could not."""
+
+    def trigger(ground: Ground) -> str:
+        ground.bend.setattr(device_module, "POLL_S", 0.01)
+        ground.bend.setattr(device_module, "PENDING_S", 0.02)
+        field = Field(*nodes, **resources)
+        field.prepare = lambda node: prepare(field, node)
+        if resources:
+            field.ray.join("with a GPU", CPU=1, GPU=1)
+        ended = ""
+        try:
+            with field.session(device="auto") as session:
+                session.evaluate(cluster_job())
+        except KgbenchError as error:
+            ended = error.printed
+        return f"{field.words()}\n{ended}"
+
+    return trigger
+
+
+def _dies_once(field: Field, node: Node) -> None:
+    if len(field.made) == 0:
+        node.judging = lambda job: field.ray.actors[0].die("killed")
+
+
+def _refuses(field: Field, node: Node) -> None:
+    node.opening = lambda: Refusal("KGB315: no sandbox")
+
+
 OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB176": _tool_cannot,
     "KGB177": lambda ground: ground.command("mcp --http 0.0.0.0:0") + ground.command("mcp --http port"),
@@ -788,6 +842,14 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB316": _closed,
     "KGB340": _cancelled,
     "KGB343": _port_taken,
+    "KGB330": _without_ray,
+    "KGB331": _no_cluster,
+    "KGB332": _on_a_cluster(_refuses, "a"),
+    "KGB333": _cluster_gone,
+    "KGB642": _on_a_cluster(_refuses, "a"),
+    "KGB643": _on_a_cluster(_dies_once, "a"),
+    "KGB644": _on_a_cluster(lambda field, node: None, "a", CPU=1),
+    "KGB645": _on_a_cluster(lambda field, node: setattr(node, "greets_after_s", 0.2), "a"),
     "KGB401": _written_by_another,
     "KGB413": _disk_full,
     "KGB419": _from_elsewhere,

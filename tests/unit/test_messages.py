@@ -53,7 +53,10 @@ def error_classes() -> set[str]:
 
 
 def calls_that_say(tree: ast.AST) -> Iterator[tuple[str, ast.Call, ast.expr | None]]:
-    """(function it stands in, call, its first argument) of what makes a message, click's own ``fail`` excepted."""
+    """(function it stands in, call, its first argument) of what makes a message.
+
+    Not click's own ``fail``, and not the number of a worker's request.
+    """
     takes_number = {"numbered", "fail", "complaint", *error_classes()} - {"ProblemFileErrors", "KgbenchError"}
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):

@@ -78,14 +78,15 @@ class DevicePool:
 
 
 def take_devices(
-    found: Sequence[Device], wanted: str, gpus: int, jobs: int, say: Callable[[str], None]
+    found: Sequence[Device], wanted: str, gpus: int, jobs: int, cores: int, say: Callable[[str], None]
 ) -> list[DevicePool]:
     """Lock as many GPUs as are wanted and free; when none is, wait for the first.
 
-    ``wanted``, ``gpus`` and ``jobs`` as in ``Settings``. Raises MachineError where a lock's file cannot be used.
+    ``wanted``, ``gpus``, ``jobs``, ``cores``: see ``Settings``. Raises MachineError where a lock's file cannot be used.
     """
+    cores = cores or len(os.sched_getaffinity(0))
     if found[0].kind == DeviceKind.CPU:
-        return [DevicePool(found[0], Page.create(), _most_slots(found[0], 1, jobs))]
+        return [DevicePool(found[0], Page.create(), _most_slots(found[0], cores, jobs))]
     limit = gpus or (len(found) if ":" in wanted else 1)
     locks = [(device, GpuLock(device.uuid)) for device in found]
     taken: list[tuple[Device, GpuLock]] = []
@@ -100,12 +101,12 @@ def take_devices(
         say(numbered("KGB606", f"{len(taken)} of {min(limit, len(locks))} GPUs are free; going on with these"))
     elif len(taken) < len(locks) and not gpus:
         say(numbered("KGB628", f"1 of {len(locks)} GPUs is used; --gpus all or --device cuda:0,1 uses more"))
-    return [DevicePool(device, Page.create(), _most_slots(device, len(taken), jobs), lock) for device, lock in taken]
+    cores //= len(taken)
+    return [DevicePool(device, Page.create(), _most_slots(device, cores, jobs), lock) for device, lock in taken]
 
 
-def _most_slots(device: Device, devices: int, jobs: int) -> int:
+def _most_slots(device: Device, cores: int, jobs: int) -> int:
     if jobs:
         return min(jobs, MAX_REFEREES)
-    cores = len(os.sched_getaffinity(0)) // devices
     memory = cores if device.memory_gb is None else int(device.memory_gb / GB_PER_SLOT)
     return max(1, min(cores, memory, MAX_SLOTS))

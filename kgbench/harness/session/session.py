@@ -89,6 +89,8 @@ class Settings:
     """How many of these GPUs to use, at most; 0 takes all that ``device`` numbers, and one where it numbers none."""
     jobs: int = 0
     """How many candidates may be at work on a device at once; 0 takes what cores and memory allow."""
+    cores: int = 0
+    """Cores to count on where others use the machine as well; 0 for all that this process may run on."""
     seed: str = ""
     """Secret; empty draws one."""
     deadlines: Deadlines | None = None
@@ -328,7 +330,7 @@ class Session:
     def _open(self) -> None:
         """Take devices, have a fork server, and start the first referee. Raises MachineError."""
         settings, pools = self.settings, self._slots.pools
-        pools += take_devices(self._found, settings.device, settings.gpus, settings.jobs, settings.say)
+        pools += take_devices(self._found, settings.device, settings.gpus, settings.jobs, settings.cores, settings.say)
         self._referees.know(pool.device for pool in pools)
         self._server.start()
         self._check_sandbox(self._server.plan)
