@@ -34,6 +34,8 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "leaderboard": "kgbench.cli.leaderboard:leaderboard",
         "verify": "kgbench.cli.verify:verify",
         "reproduce": "kgbench.cli.reproduce:reproduce",
+        "export": "kgbench.cli.export:export",
+        "try-backend": "kgbench.cli.try_backend:try_backend",
         "show": "kgbench.cli.problems:show_command",
         "mcp": "kgbench.cli.mcp:mcp",
     },

@@ -132,6 +132,16 @@ INPUT: Final[dict[str, Message]] = {
         "Leave out what is named, or call it once for each.",
     ),
     "KGB191": Message("`kgbench run --trace`: the file cannot be written.", "Name a file in a folder of yours."),
+    "KGB195": Message(
+        "`kgbench export`: no kernel of the run can go into a package.",
+        "The reasons are named; `--all-correct` takes kernels that are right and not known to be faster.",
+    ),
+    "KGB196": Message("`kgbench export --backend`: the folder cannot be written.", "Name a new folder, my_backend."),
+    "KGB197": Message("The folder holds no exported package.", "`kgbench export RUN --backend DIR` writes one."),
+    "KGB198": Message(
+        "`kgbench try-backend`: the model cannot be built, or an option says nothing.",
+        "Take gpt2 or llama-small, or give a model of your own as `MODULE:FUNCTION`.",
+    ),
     # --- problem files and expressions ---
     "KGB201": Message("Two folders define the same problem.", "Rename one of the two files."),
     "KGB202": Message("A problem folder does not exist.", "Give a folder that holds `<source>/<name>.yaml`."),

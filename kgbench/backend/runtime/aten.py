@@ -1,0 +1,188 @@
+"""ATen's overloads: kernels registered below autograd, so that ATen's formulas of gradients still apply.
+
+An operator with a kernel per device gets one more at the key CPU or CUDA. An operator that ATen composes of others
+(CompositeImplicitAutograd) takes its gradient from its parts: with a kernel at CPU alone it would lose it. So it gets a
+second one at AutogradCPU or AutogradCUDA, which runs the parts wherever a gradient, a transform or a mode may need
+them.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from .caller import Answer, Caller, inside, is_inside, tensors_of
+from .table import Device, Operator
+
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+class AtenOperator:
+    """One overload while it has a kernel of ours."""
+
+    def __init__(self, operator: Operator, device: Device) -> None:
+        self.caller = Caller(operator, device, self._as_library)
+        namespace, _, self._name = operator.name.partition("::")
+        name, _, overload = self._name.partition(".")
+        self._op = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
+        self._key = device.kind.upper()
+        self._original: Any = None
+
+    @property
+    def is_composite(self) -> bool:
+        return torch._C._dispatch_has_kernel_for_dispatch_key(self._op.name(), "CompositeImplicitAutograd")
+
+    def register(self, library: torch.library.Library) -> str:
+        """Puts the kernel in place until the library is destroyed; why it cannot, where the result may be a view."""
+        if any(each.alias_info is not None and not each.alias_info.is_write for each in self._op._schema.returns):
+            return f"{self._op.name()}: it may return a view of its argument, which autograd must know of"
+        self.caller.kernel  # noqa: B018 - imported now, since an import error inside a call names nobody
+        self._original = torch.library.get_kernel(self._op, self._key)
+        with warnings.catch_warnings():
+            # That kernels are overridden is what is asked for here.
+            warnings.filterwarnings("ignore", message=r"[\s\S]*[Oo]verrid")
+            library.impl(self._name, self._below_autograd, self._key, with_keyset=True)
+            if self.is_composite:
+                library.impl(self._name, self._at_autograd, f"Autograd{self._key}", with_keyset=True)
+        return ""
+
+    # --- calls ---
+
+    def _below_autograd(self, keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_inside():
+            return self._library(keys, args, kwargs)
+        values = self._values(args, kwargs)
+        answer = self.caller.answer(values)
+        if answer.why:
+            self.caller.left(values, answer.why)
+            return self._library(keys, args, kwargs)
+        return self._run(values, answer)
+
+    def _library(self, keys: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """ATen's own kernel. A number that came as a tensor, as the 2 of ``x + 2``, is made one again."""
+        tensors = list(tensors_of((*args, *kwargs.values())))
+        numbered = {each.name for each in self._op._schema.arguments if str(each.type) == "Tensor"}
+        names = [each.name for each in self._op._schema.arguments]
+        given = (as_tensor(value, tensors) if name in numbered else value
+                 for name, value in zip(names, args, strict=False))  # fmt: skip
+        named = {name: as_tensor(value, tensors) if name in numbered else value for name, value in kwargs.items()}
+        return self._original.call_boxed(keys, *given, **named)
+
+    def _at_autograd(self, keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_inside():
+            return self._op._op_dk(_COMPOSITE, *args, **kwargs)
+        values = self._values(args, kwargs)
+        parts = _must_see_parts(values)
+        answer = Answer(parts) if parts else self.caller.answer(values)
+        if answer.why:
+            self.caller.left(values, answer.why)
+            return self._op._op_dk(_COMPOSITE, *args, **kwargs)
+        with torch._C._AutoDispatchBelowAutograd():
+            result = self._run(values, answer)
+        for each, value in zip(self.caller.operator.parameters, values, strict=True):
+            if each.written:
+                torch.autograd.graph.increment_version(value)
+        return result
+
+    def _run(self, values: Sequence[Any], answer: Answer) -> Any:
+        result = self.caller.run(values)
+        names = [each.name for each in self.caller.operator.parameters]
+        if self.caller.operator.returned:
+            return values[names.index(self.caller.operator.returned)]
+        return self._as_aten(values, result, answer.expected)
+
+    def _values(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """One per parameter: the dispatcher leaves out what equals its default."""
+        given = {**dict(zip((each.name for each in self._op._schema.arguments), args, strict=False)), **kwargs}
+        return [given.get(each.name, each.default_value) for each in self._op._schema.arguments]
+
+    # --- what ATen would give ---
+
+    def _as_library(self, values: Sequence[Any]) -> Answer:
+        """What ATen makes of the shapes, found out without memory: its results, or why it refuses the call."""
+        stand_ins = [_stand_in(value) for value in values]
+        schema = self._op._schema.arguments
+        positional = [value for each, value in zip(schema, stand_ins, strict=True) if not each.kwarg_only]
+        named = {each.name: value for each, value in zip(schema, stand_ins, strict=True) if each.kwarg_only}
+        try:
+            with inside(), torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # ATen itself says it again
+                result = self._op(*positional, **named)
+        except (RuntimeError, NotImplementedError, IndexError, TypeError, ValueError):
+            return Answer("ATen refuses these shapes, or knows its result only from values")
+        before, after = tensors_of(values), tensors_of(stand_ins)
+        if any(one.shape != other.shape for one, other in zip(before, after, strict=True)):
+            return Answer("ATen would change the size of an argument")
+        return Answer("", tuple(tensors_of((result,))))
+
+    def _as_aten(self, values: Sequence[Any], result: Any, expected: Sequence[torch.Tensor]) -> Any:
+        """Results in ATen's strides, on which views in compiled graphs rely. RuntimeError on other shapes or dtypes."""
+        found = list(tensors_of((result,)))
+        wrong = [have.shape != want.shape or have.dtype != want.dtype
+                 for have, want in zip(found, expected, strict=False)]  # fmt: skip
+        if any(wrong) or len(found) != len(expected):
+            raise RuntimeError(
+                f"{self._op.name()}: the kernel returned {_words(found)} where ATen returns {_words(expected)}"
+            )
+        laid = [_relaid(have, want) for have, want in zip(found, expected, strict=True)]
+        if any(have is not new for have, new in zip(found, laid, strict=True)):
+            self.caller.refuse(values, "the kernel lays its result out otherwise than ATen")
+        return laid[0] if isinstance(result, torch.Tensor) else laid
+
+
+def _must_see_parts(values: Sequence[Any]) -> str:
+    """Why a composed operator has to run as its parts; empty where it need not."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "a transform of torch.func is under way"
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "forward-mode differentiation is under way"
+    if torch._C._len_torch_dispatch_stack() > 0:
+        return "a dispatch mode is active"
+    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors_of(values)):
+        return "a gradient is needed, which ATen takes from the operator's parts"
+    return ""
+
+
+def as_tensor(value: Any, tensors: Sequence[torch.Tensor]) -> Any:
+    """A number as a tensor without dimensions that promotes beside ``tensors`` as the number does; others unchanged.
+
+    PyTorch marks tensors that it makes of Python's numbers, and Python cannot. Beside tensors with dimensions the mark
+    only means that a real or complex number has the default dtype where nothing else is floating; its value is
+    otherwise read in full. Beside tensors without dimensions the dtype is what both have in common.
+    """
+    if isinstance(value, torch.Tensor) or not isinstance(value, (bool, int, float, complex)):
+        return value
+    with_dims = [each.dtype for each in tensors if each.dim()]
+    if not with_dims:
+        dtype = functools.reduce(torch.promote_types, (torch.result_type(each, value) for each in tensors))
+    elif isinstance(value, (bool, int)):
+        dtype = torch.bool if isinstance(value, bool) else torch.int64
+    else:
+        full = torch.complex128 if isinstance(value, complex) else torch.float64
+        is_floating = any(each.is_floating_point or each.is_complex for each in with_dims)
+        dtype = full if is_floating else torch.result_type(torch.empty(1, dtype=torch.int64), value)
+    with inside():
+        return torch.tensor(value, dtype=dtype)
+
+
+def _stand_in(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    return [_stand_in(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _relaid(have: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
+    """The same values in the wanted strides; itself where it has them, but for dimensions of one element."""
+    strides = zip(have.shape, have.stride(), want.stride(), strict=True)
+    if have.numel() == 0 or all(size == 1 or one == other for size, one, other in strides):
+        return have
+    with inside():
+        return torch.empty_strided(want.shape, want.stride(), dtype=want.dtype, device=have.device).copy_(have)
+
+
+def _words(tensors: Sequence[torch.Tensor]) -> str:
+    return ", ".join(f"{str(each.dtype).removeprefix('torch.')}{list(each.shape)}" for each in tensors) or "nothing"
