@@ -58,14 +58,15 @@ def try_backend(folder: Path, settings: tuple[str, ...], compiler: str, refused:
     """
     from kgbench.core.torch_process import NoAnswer, ask
 
-    check_machine()
-    request = {
-        **asked, "folder": str(folder), "settings": dict(map(_setting, settings)), "compile": compiler,
-        "refused": refused is not None, "device": _device(asked["device"]),
-    }  # fmt: skip
+    given = dict(map(_setting, settings))
     if not list(folder.glob("*/table.json")):
         words = f"{shown_path(folder)} holds no package that `kgbench export RUN --backend DIR` wrote; name its folder"
         raise UsageError("KGB197", words)
+    check_machine()
+    request = {
+        **asked, "folder": str(folder), "settings": given, "compile": compiler,
+        "refused": refused is not None, "device": _device(asked["device"]),
+    }  # fmt: skip
     try:
         answer = ask("kgbench.torchtools.try_backend", request, _TIMEOUT_S)[-1]
     except NoAnswer as error:

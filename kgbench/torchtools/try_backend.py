@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import importlib
 import json
 import os
@@ -23,6 +24,7 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
+from kgbench.backend.runtime.guard import NOT_JUDGED
 from kgbench.core.text import plain
 from kgbench.harness.candidate.interpreter.mend import INTERPRETER, mend
 from kgbench.harness.machine.processes import own_lines
@@ -70,7 +72,7 @@ def run(request: Request) -> dict[str, Any]:
     built = (model.eval().to(device, dtype), *_moved((arguments, keywords), device, dtype))
     calls = Counter[tuple[str, str]]()
     if request.refused:
-        backend.watch(lambda operator, values, why: why.startswith("not judged") and _noted(calls, operator, values))
+        backend.watch(functools.partial(_noted, calls))
     without = _values(built, request)
     with backend.enabled():
         compiled = (torch.compile(model, backend=request.compile), *built[1:]) if request.compile else built
@@ -127,7 +129,7 @@ def _values(built: Built, request: Request) -> Values:
         leaves = [each for each in tree_leaves(_plain(result)) if isinstance(each, torch.Tensor)]
         floating = [each for each in leaves if each.is_floating_point()]
         if request.gradients:
-            torch.stack([each.float().square().mean() for each in floating if each.requires_grad]).sum().backward()
+            torch.stack([each.float().square().mean() for each in floating if each.requires_grad]).sum().backward()  # type: ignore[no-untyped-call]
     found = {f"output {number}": each.detach().clone() for number, each in enumerate(leaves)}
     if request.gradients:
         named = ((name.removeprefix("_orig_mod."), each.grad) for name, each in model.named_parameters())
@@ -194,7 +196,7 @@ def _speed(built: Built, compiled: Built, backend: Any, request: Request) -> dic
 
 
 def _milliseconds(call: Callable[[], Any], device: str) -> float:
-    wait = torch.cuda.synchronize if device.startswith("cuda") else (lambda: None)
+    wait: Callable[[], Any] = torch.cuda.synchronize if device.startswith("cuda") else (lambda: None)
     wait()
     begun = time.perf_counter()
     call()
@@ -217,12 +219,16 @@ def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]
 # --- calls that were left to the library ---
 
 
-def _noted(calls: Counter[tuple[str, str]], operator: Any, values: Sequence[Any]) -> None:
-    """Counts an ATen call that a problem's suite can hold; numbers in a tensor's place are none."""
+def _noted(calls: Counter[tuple[str, str]], operator: Any, values: Sequence[Any], why: str) -> None:
+    """Counts an ATen call that a guard refused and a suite can hold; numbers in a tensor's place are none."""
     parameters = operator.parameters
-    if operator.source != "aten" or any(
-        each.type.startswith("Tensor") and not isinstance(value, torch.Tensor | None)
-        for each, value in zip(parameters, values, strict=True)
+    if (
+        operator.source != "aten"
+        or not why.startswith(NOT_JUDGED)
+        or any(
+            each.type.startswith("Tensor") and not isinstance(value, torch.Tensor | None)
+            for each, value in zip(parameters, values, strict=True)
+        )
     ):
         return
     pairs = [(each, _written(value)) for each, value in zip(parameters, values, strict=True)]

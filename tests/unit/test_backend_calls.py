@@ -157,6 +157,7 @@ def test_a_kernel_that_calls_its_own_operator_gets_pytorchs(backend: ModuleType)
     assert backend.calls()["aten::mul.Tensor"]["kernel"] == 1
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 @pytest.mark.parametrize("number", [2, 2.1, True, 1j, -3, 10**10])
 def test_a_number_promotes_as_always(backend: ModuleType, number: Any) -> None:
     dtypes = (torch.uint8, torch.int32, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float32,
@@ -235,6 +236,7 @@ def test_what_pytorch_refuses_it_still_refuses_in_its_words(backend: ModuleType)
     assert not seen(backend, "aten_mm")
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # which PyTorch itself calls
 def test_functional_transforms_and_forward_mode_are_right(backend: ModuleType) -> None:
     def loss(x: Any) -> Any:
         return torch.softmax(x * x, -1).square().sum()
@@ -375,6 +377,10 @@ def rms_norm(out, input, weight, epsilon):
 """
 
 
+def _sevens(result: Any, input: Any, weight: Any, epsilon: float) -> None:
+    result.fill_(7)
+
+
 def test_vllms_table_has_the_kernel_while_it_is_enabled(tmp_path: Path) -> None:
     with imported(written(tmp_path, {"vllm/rms_norm": RMS_NORM})) as backend:
         with backend.enabled():
@@ -382,7 +388,7 @@ def test_vllms_table_has_the_kernel_while_it_is_enabled(tmp_path: Path) -> None:
             assert "vLLM is not loaded" in absent
         library = torch.library.Library("_C", "FRAGMENT")
         library.define("rms_norm(Tensor! result, Tensor input, Tensor weight, float epsilon) -> ()")
-        library.impl("rms_norm", lambda result, *rest: result.fill_(7) and None, "CPU")
+        library.impl("rms_norm", _sevens, "CPU")
         try:
             original = torch.ops._C.rms_norm
             out, x, weight = torch.empty(7, 97), torch.randn(7, 97), torch.ones(97)
@@ -397,7 +403,7 @@ def test_vllms_table_has_the_kernel_while_it_is_enabled(tmp_path: Path) -> None:
             assert (counts["kernel"], counts["vllm"]) == (1, 1)
         finally:
             library._destroy()
-            del torch.ops._C.rms_norm
+            vars(torch.ops._C).pop("rms_norm", None)
 
 
 def test_a_routine_of_cublas_is_a_function_that_refuses_what_was_not_judged(tmp_path: Path) -> None:
@@ -409,7 +415,7 @@ def test_a_routine_of_cublas_is_a_function_that_refuses_what_was_not_judged(tmp_
         x = torch.ones(200)
         routine(200, x, 1, x, 1, result)
         assert result.item() == 200
-        with pytest.raises(backend.NotJudged, match="cublasSdot_v2: not judged: form x: float64"):
+        with pytest.raises(backend.NotJudged, match=r"cublasSdot_v2: not judged: form .* x: float64"):
             routine(200, x.double(), 1, x, 1, result)
         with pytest.raises(backend.NotJudged, match="number -9"):
             routine(200, x, -9, x, 1, result)
@@ -468,10 +474,22 @@ def test_wrong_kernels_and_missing_models_are_told(tmp_path: Path, model: None) 
     assert "differs: output 0" in done.output
     assert "aten::silu: kernel 1, aten 0" in done.output
     assert tried(str(tmp_path), "--model", "gpt2").exit_code == 2
-    for name, words in {"resnet50": "pip install torchvision", "own_models:nothing": "AttributeError"}.items():
-        done = tried(str(wrong), "--model", name)
-        assert done.exit_code == 2, done.output
-        assert words in done.output
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("resnet50", "pip install torchvision"),
+        ("own_models:nothing", "AttributeError"),
+        ("no_such_models:build", "ModuleNotFoundError"),
+        ("gpt3", "gpt2, llama-small, resnet50 and MODULE:FUNCTION"),
+    ],
+)
+def test_a_model_that_cannot_be_built_is_told_with_the_next_step(model: None, name: str, words: str) -> None:
+    from kgbench.torchtools.backend_models import NoModel, build  # which needs torch
+
+    with pytest.raises(NoModel, match=words):
+        build(name, {}, 1, 8)
 
 
 def test_models_of_transformers_run_without_a_download(tmp_path: Path) -> None:

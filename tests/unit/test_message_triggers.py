@@ -138,7 +138,7 @@ def _of_command(number: str, ground: Ground) -> str:
     prepare, command = COMMANDS[number]
     prepare(ground)
     if number not in ("KGB301", "KGB302"):
-        for name in ("evaluation_run", "check", "verify", "reproduce"):
+        for name in ("evaluation_run", "check", "verify", "reproduce", "try_backend"):
             ground.bend.setattr(f"kgbench.cli.{name}.check_machine", lambda: None)
     shown = ground.command(command)
     if number[:4] != "KGB6":
@@ -263,6 +263,11 @@ def _no_charts(ground: Ground) -> None:
 def _judged(ground: Ground) -> None:
     """Commands judge without processes: everything is right and 0.83 times as fast."""
     ground.bend.setattr(session_module, "Session", FakeSession)
+
+
+def _package_without_an_answer(ground: Ground) -> None:
+    ground.file("b/b/table.json")
+    ground.bend.setattr("kgbench.core.torch_process.ask", _no_answer)
 
 
 def _winner(ground: Ground, **changes: Any) -> None:
@@ -432,6 +437,11 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB172": (lambda ground: _two_runs(ground, device={"name": "another"}), f"compare {RUN} last"),
     "KGB174": (lambda ground: ground.file("runs/a.txt"), "leaderboard runs"),
     "KGB625": (lambda ground: _two_runs(ground, device={"name": "NVIDIA H200", "driver": "2"}), f"compare {RUN} last"),
+    "KGB195": (Ground.ended, "export last --backend own_backend"),
+    "KGB196": (Ground.ended, "export last --backend 1st"),
+    "KGB197": (_nothing, "try-backend . --model gpt2"),
+    "KGB198": (lambda ground: ground.file("b/b/table.json"), "try-backend b --model gpt2 --set layers"),
+    "KGB317": (_package_without_an_answer, "try-backend b --model gpt2 --device cpu"),
     "KGB191": (lambda ground: ground.file("page"), "run --model examples --trace page/trace.json"),
     "KGB190": (Ground.ended, "report last --by kind --format junit"),
     "KGB640": (_two_of_three_shards, "report 20260103T000000Z-fffff1"),

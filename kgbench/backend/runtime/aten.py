@@ -45,9 +45,10 @@ class AtenOperator:
         with warnings.catch_warnings():
             # That kernels are overridden is what is asked for here.
             warnings.filterwarnings("ignore", message=r"[\s\S]*[Oo]verrid")
-            library.impl(self._name, self._below_autograd, self._key, with_keyset=True)
+            library.impl(self._name, self._below_autograd, self._key, with_keyset=True)  # type: ignore[no-untyped-call]
             if self.is_composite:
-                library.impl(self._name, self._at_autograd, f"Autograd{self._key}", with_keyset=True)
+                key = f"Autograd{self._key}"
+                library.impl(self._name, self._at_autograd, key, with_keyset=True)  # type: ignore[no-untyped-call]
         return ""
 
     # --- calls ---
@@ -157,16 +158,15 @@ def as_tensor(value: Any, tensors: Sequence[torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor) or not isinstance(value, (bool, int, float, complex)):
         return value
     with_dims = [each.dtype for each in tensors if each.dim()]
+    widest = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}[type(value)]
     if not with_dims:
         dtype = functools.reduce(torch.promote_types, (torch.result_type(each, value) for each in tensors))
-    elif isinstance(value, (bool, int)):
-        dtype = torch.bool if isinstance(value, bool) else torch.int64
+    elif isinstance(value, (bool, int)) or any(each.is_floating_point or each.is_complex for each in with_dims):
+        dtype = widest
     else:
-        full = torch.complex128 if isinstance(value, complex) else torch.float64
-        is_floating = any(each.is_floating_point or each.is_complex for each in with_dims)
-        dtype = full if is_floating else torch.result_type(torch.empty(1, dtype=torch.int64), value)
+        dtype = torch.result_type(torch.empty(1, dtype=torch.int64), value)
     with inside():
-        return torch.tensor(value, dtype=dtype)
+        return torch.tensor(value, dtype=widest).to(dtype)
 
 
 def _stand_in(value: Any) -> Any:

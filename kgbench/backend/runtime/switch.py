@@ -36,7 +36,8 @@ class Switch:
 
     @property
     def callers(self) -> list[Caller]:
-        return [each.caller for each in (*self.aten, *self.vllm, *self.cublas.values())]
+        found = [each.caller for each in self.aten] + [each.caller for each in self.vllm]
+        return found + [each.caller for each in self.cublas.values()]
 
     @contextlib.contextmanager
     def enabled(self) -> Iterator[None]:
@@ -56,7 +57,7 @@ class Switch:
         with self._lock:
             if self._depth == 0:
                 self.table.device.check_interpreter()
-                self._library = torch.library.Library("aten", "IMPL")
+                self._library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
                 try:
                     reasons = [each.register(self._library) for each in self.aten]
                     self.absent = [why for why in (*reasons, *(each.register() for each in self.vllm)) if why]
