@@ -177,11 +177,12 @@ def test_gradients_come_from_pytorchs_own_formulas(backend: ModuleType) -> None:
         y += y.detach()
         return (y * y).sum()
 
+    torch.manual_seed(0)
     x, w = (torch.randn(32, 32, dtype=torch.float32, requires_grad=True) for _ in range(2))
     expected = torch.autograd.grad(loss(x, w), (x, w))
     with backend.enabled():
         found = torch.autograd.grad(loss(x, w), (x, w))
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
     counts = backend.calls()
     assert all(counts[name]["kernel"] for name in ("aten::mul.Tensor", "aten::mm", "aten::add_.Tensor"))
     # ATen composes softmax of others and takes its gradient from them.
@@ -467,7 +468,16 @@ def test_a_model_is_tried_with_its_gradients_and_refused_calls_can_be_judged(tmp
     )
 
 
-def test_wrong_kernels_and_missing_models_are_told(tmp_path: Path, model: None) -> None:
+def test_wrong_kernels_and_missing_packages_are_told(
+    tmp_path: Path, model: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kgbench.torchtools.try_backend import Request, run  # which needs torch
+
+    def answered_here(module: str, request: dict[str, Any], timeout_s: float) -> list[dict[str, Any]]:
+        return [json.loads(json.dumps(run(Request(**request))))]
+
+    monkeypatch.setattr("kgbench.core.torch_process.ask", answered_here)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     wrong = written(tmp_path, {"aten/silu": "def silu(self):\n    return self * self.sigmoid() * 1.001\n"})
     done = tried(str(wrong), "--model", "own_models:build", "--set", "scale=2")
     assert done.exit_code == 1
