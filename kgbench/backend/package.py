@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench import __version__
 from kgbench.backend.choose import Chosen, LeftOut, entries_of, left_out_lines, parameters_of
 from kgbench.backend.runtime.table import FILE
 from kgbench.core.errors import UsageError, shown_path
@@ -80,7 +79,7 @@ def table(runs: Sequence[StoredRun], chosen: Sequence[Chosen]) -> dict[str, Any]
     """What ``runtime/table.py`` reads, and beside it where each kernel comes from."""
     facts = _device(runs)
     return {
-        "kgbench": __version__,
+        "kgbench": _judge(runs),
         "device": {
             "kind": facts["kind"],
             "name": facts["name"],
@@ -126,6 +125,11 @@ def _device(runs: Sequence[StoredRun]) -> Mapping[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
+def _judge(runs: Sequence[StoredRun]) -> str:
+    """kgbench's version in the runs."""
+    return ", ".join(sorted({str(run.info.get("kgbench") or "of unknown version") for run in runs}))
+
+
 def _version(runs: Sequence[StoredRun]) -> str:
     """The day on which the newest run was begun: 2026.1.31."""
     days = [str(run.info.get("started") or "")[:10] for run in runs]
@@ -140,7 +144,7 @@ def readme(name: str, runs: Sequence[StoredRun], chosen: Sequence[Chosen], left:
     lines = [
         f"# {name}",
         "",
-        f"{number_of(len(chosen), 'kernel')} that kgbench {__version__} judged as right on {facts['name']}"
+        f"{number_of(len(chosen), 'kernel')} that kgbench {_judge(runs)} judged as right on {facts['name']}"
         + (f" ({versions})" if versions else "")
         + ", in place of PyTorch's own.",
         "",
