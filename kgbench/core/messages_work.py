@@ -33,6 +33,7 @@ WORK: Final[dict[str, Message]] = {
     "KGB316": Message(
         "The session was closed before the candidate was judged.", "Close an Evaluator when its checks are done."
     ),
+    "KGB317": Message("`kgbench try-backend`: the model could not be run.", "Its last words are named."),
     "KGB330": Message("Ray is not installed.", "`pip install 'kgbench[ray]'`, on the driver and on every node."),
     "KGB331": Message(
         "No Ray cluster can be reached at the address.",
@@ -48,7 +49,6 @@ WORK: Final[dict[str, Message]] = {
     ),
     "KGB340": Message("Somebody cancelled the evaluation.", "Ask again; the candidate's processes are ended."),
     "KGB343": Message("`kgbench mcp` cannot listen there.", "Take another port; the system's reason is named."),
-    "KGB317": Message("`kgbench try-backend`: the model could not be run.", "Its last words are named."),
     # --- runs and their folders ---
     "KGB401": Message("Another kgbench is writing this run.", "Wait until it has ended."),
     "KGB402": Message("No run can be written there.", "Give another folder with `--out`."),
