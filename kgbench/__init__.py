@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgbench.evaluation.evaluator import Evaluator as Evaluator
+    from kgbench.evaluation.ray_evaluator import RayEvaluator as RayEvaluator
     from kgbench.evaluation.reward import Reward as Reward
     from kgbench.harness.session.server import ForkServer as ForkServer
     from kgbench.reports.notebooks import Run as Run
     from kgbench.reports.notebooks import load_run as load_run
     from kgbench.service.remote import RemoteEvaluator as RemoteEvaluator
 
-__all__ = ["Evaluator", "ForkServer", "RemoteEvaluator", "Reward", "Run", "__version__", "load_run"]
+__all__ = ["Evaluator", "ForkServer", "RayEvaluator", "RemoteEvaluator", "Reward", "Run", "__version__", "load_run"]
 
 __version__ = "0.1.0"
 
 
 _LAZY = {
     "Evaluator": "kgbench.evaluation.evaluator",
+    "RayEvaluator": "kgbench.evaluation.ray_evaluator",
     "ForkServer": "kgbench.harness.session.server",
     "RemoteEvaluator": "kgbench.service.remote",
     "Reward": "kgbench.evaluation.reward",

@@ -1,0 +1,260 @@
+"""Judging from Python on a Ray cluster: ``RayEvaluator``, with the interface of ``Evaluator``. Never imports torch.
+
+The queue and what starts devices live in an actor, so that every process of a trainer can use one evaluator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from kgbench.cluster.connection import connected
+from kgbench.cluster.session import RaySession
+from kgbench.core import user_modules
+from kgbench.core.errors import KgbenchError, MachineError
+from kgbench.core.kinds import PolicyMode
+from kgbench.core.types import Result
+from kgbench.evaluation.evaluator import Checked
+from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session.session import Settings
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import Registry, problem_folders
+
+MOST_AT_ONCE: Final = 1 << 16
+"""Calls that the actor takes at once, of all processes together; a call that waits for its verdict has no thread."""
+
+
+class Front:
+    """The actor: a ``RaySession`` for whoever has a handle. An error of kgbench is returned, and raised there."""
+
+    def __init__(self, settings: Settings, folders: Sequence[str], mixed: bool) -> None:
+        self._settings, self._folders, self._mixed = settings, folders, mixed
+        self._numbers = itertools.count()
+        self._said: asyncio.Queue[str] = asyncio.Queue()
+        self._session: RaySession | None = None
+
+    async def open(self) -> KgbenchError | None:
+        """Returns once the first device is ready."""
+        loop = asyncio.get_running_loop()
+
+        def say(words: str) -> None:
+            loop.call_soon_threadsafe(self._said.put_nowait, words)
+
+        with connected("auto") as cluster:  # an actor is connected; nothing ends with this block
+            try:
+                settings = replace(self._settings, say=say)
+                session = RaySession(cluster, settings, folders=self._folders, mixed=self._mixed)
+                self._session = await asyncio.to_thread(session.__enter__)
+            except KgbenchError as error:
+                return error
+        return None
+
+    async def check(self, job: Job) -> Result | KgbenchError:
+        assert self._session is not None  # open() came before
+        try:
+            future = self._session.submit(replace(job, sample=next(self._numbers)))
+            return await asyncio.wrap_future(future)
+        except KgbenchError as error:
+            return error
+
+    async def said(self) -> str:
+        """The next thing to tell the user."""
+        return await self._said.get()
+
+    async def facts(self) -> dict[str, Any]:
+        return {} if self._session is None else dict(self._session.facts)
+
+    async def jobs(self) -> int:
+        return 1 if self._session is None else self._session.jobs
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await asyncio.to_thread(self._session.close)
+
+
+class RayEvaluator:
+    """Judges kernels on the devices of a Ray cluster until it is closed. May be used from many threads at once.
+
+    It may be passed to tasks and actors of the same Ray job: all of them use one queue and the same devices. Only the
+    process that made it closes it. What a node that dies was judging is judged elsewhere.
+
+    Args:
+        address: ``auto`` or ``HOST:PORT``; a connection that the process has already is used, and stays.
+        device: ``auto`` (the cluster's GPUs where it has any), ``cpu`` or ``cuda``.
+        gpus: how many devices to use, at most; 0 takes all that Ray has free, now or later.
+        most_in_flight: checks of one process that may be under way; ``submit`` waits where there are more.
+        mixed_devices: GPUs may be of several models; ``Checked.device_name`` says which one judged.
+        say: told what takes long or went wrong without ending anything; None prints it on stderr.
+
+    The other arguments are those of ``Evaluator``; ``problem_dirs`` have to lie where every node sees them. Raises
+    MachineError where no node can judge, at once and not at the first check, UsageError for an address that is none.
+    """
+
+    def __init__(
+        self,
+        address: str = "auto",
+        *,
+        device: str = "auto",
+        gpus: int = 0,
+        jobs: int = 0,
+        timing: bool = True,
+        problem_dirs: Sequence[Path | str] = (),
+        deadlines: Deadlines | None = None,
+        require_sandbox: str = "",
+        policy: str = PolicyMode.STRICT,
+        mixed_devices: bool = False,
+        most_in_flight: int = 4096,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        folders = tuple(str(Path(each).resolve()) for each in problem_dirs)
+        settings = Settings(
+            device=device, gpus=gpus, jobs=jobs, timing=timing, deadlines=deadlines, require_sandbox=require_sandbox,
+            policy=PolicyMode(policy), say=print,
+        )  # fmt: skip
+        user_modules.offer(folders)
+        self._connection: contextlib.ExitStack | None = contextlib.ExitStack()
+        """None in a process that did not make the evaluator."""
+        cluster = self._connection.enter_context(connected(address))
+        try:
+            ray = cluster.ray
+            here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+                ray.get_runtime_context().get_node_id(), soft=True
+            )
+            options = {"num_cpus": 0, "max_concurrency": MOST_AT_ONCE, "scheduling_strategy": here}
+            front = ray.remote(Front).options(**options).remote(settings, folders, mixed_devices)
+            self._use(ray, front, folders, most_in_flight)
+            say = say or (lambda words: print(f"kgbench: {words}", file=sys.stderr))
+            threading.Thread(target=self._pass_on, args=(say,), name="said", daemon=True).start()
+            self._raised(ray.get(front.open.remote()))
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _use(self, ray: Any, front: Any, folders: Sequence[str], most_in_flight: int) -> None:
+        self._ray, self._front, self._folders = ray, front, tuple(folders)
+        self._most_in_flight = most_in_flight
+        self._room = threading.BoundedSemaphore(most_in_flight)
+        self._registry = Registry(problem_folders(map(Path, folders)))
+        self._problems: dict[str, Problem] = {}
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _handle, (self._front, self._folders, self._most_in_flight)
+
+    def __enter__(self) -> RayEvaluator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends what judges, for every process that uses it; in another process than the one that made it, nothing."""
+        if self._connection is None:
+            return
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            self._ray.get(self._front.close.remote(), timeout=60)
+        with contextlib.suppress(Exception):
+            self._ray.kill(self._front)
+        self._connection.close()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The device, its software and the sandbox, as in run.json."""
+        found: dict[str, Any] = self._ray.get(self._front.facts.remote())
+        return found
+
+    @property
+    def jobs(self) -> int:
+        """How many checks run at once, on all devices together; it grows with nodes that join."""
+        found: int = self._ray.get(self._front.jobs.remote())
+        return found
+
+    def check(
+        self,
+        problem: str,
+        source: str,
+        *,
+        timing: bool = True,
+        on_event: Callable[[str, str], None] = lambda phase, detail: None,
+    ) -> Checked:
+        """As ``Evaluator.check``. ``on_event`` is told only that the kernel was handed to the cluster.
+
+        An interrupted check frees its slot when the candidate has its verdict, which nobody gets. Raises UsageError for
+        a problem that there is not, MachineError when no device is left, SessionClosed after ``close``.
+        """
+        future = self.submit(problem, source, timing=timing)
+        on_event("cluster", "")
+        return future.result()
+
+    def submit(self, problem: str, source: str, *, timing: bool = True) -> Future[Checked]:
+        """The verdict once it is there, without a thread that waits for it; thousands may be under way.
+
+        Waits while ``most_in_flight`` are. The future raises what ``check`` raises.
+        """
+        job = Job(self.problem(problem), "evaluator", 0, source, timing=timing)
+        self._room.acquire()
+        verdict: Future[Checked] = Future()
+        verdict.set_running_or_notify_cancel()
+        try:
+            answer = self._front.check.remote(job).future()
+        except BaseException:
+            self._room.release()
+            raise
+        answer.add_done_callback(functools.partial(self._answer, verdict))
+        return verdict
+
+    def problem(self, name: str) -> Problem:
+        """The problem of an id, or of a name that ``kgbench show`` takes. Raises UsageError where there is none."""
+        with self._lock:
+            if name not in self._problems:
+                self._problems[name] = self._registry.find(name)
+            return self._problems[name]
+
+    def _answer(self, verdict: Future[Checked], answer: Future[Any]) -> None:
+        """In a thread of Ray's."""
+        self._room.release()
+        try:
+            result = self._raised(answer.result())
+        except self._ray.exceptions.RayError as error:
+            words = f"the actor that holds the queue is gone: {str(error).partition(chr(10))[0]}; make a new evaluator"
+            verdict.set_exception(MachineError("KGB333", words))
+        except BaseException as error:
+            verdict.set_exception(error)
+        else:
+            verdict.set_result(Checked(**{field.name: getattr(result, field.name) for field in fields(result)}))
+
+    @staticmethod
+    def _raised(answer: Any) -> Any:
+        """The answer; raises it where it is an error."""
+        if isinstance(answer, KgbenchError):
+            raise answer
+        return answer
+
+    def _pass_on(self, say: Callable[[str], None]) -> None:
+        """In a thread: what the session says, until its actor is gone."""
+        with contextlib.suppress(Exception):
+            while True:
+                say(self._ray.get(self._front.said.remote()))
+
+
+def _handle(front: Any, folders: Sequence[str], most_in_flight: int) -> RayEvaluator:
+    """An evaluator as another process of the Ray job gets it."""
+    import ray
+
+    found = RayEvaluator.__new__(RayEvaluator)
+    found._connection = None
+    user_modules.offer(folders)
+    found._use(ray, front, folders, most_in_flight)
+    return found
