@@ -21,20 +21,24 @@ class Access:
     """Lets a request in, or refuses it."""
 
     def __init__(self, tokens: Tokens, *, without_token: bool) -> None:
-        """``without_token``: the server listens on loopback only, so that it may be asked without one."""
+        """``without_token``: the server listens on loopback only, and may be asked without one until one is made.
+
+        A proxy on the same machine asks from loopback for anybody, so who puts one in front makes tokens first.
+        """
         self._tokens = tokens
         self._without_token = without_token
 
     def caller(self, method: str, headers: Mapping[str, str]) -> Caller:
         """``headers`` by their name in lower case. Raises TokenRefused, ServiceError."""
-        if self._without_token:
+        open_to_all = self._without_token and not self._tokens.all()
+        if open_to_all:
             _check_browser(headers)
         kind, _, value = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and value.strip():
             return self._tokens.caller(value.strip())
         if kind.lower() == "basic" and method in ("GET", "HEAD"):
             return self._tokens.caller(_password(value))
-        if self._without_token and not kind:
+        if open_to_all and not kind:
             return Caller(LOCAL)
         raise TokenRefused("KGB710", f"this service answers nobody without a token: {_HOW}", 401)
 

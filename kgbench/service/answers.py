@@ -16,7 +16,12 @@ def refused(error: KgbenchError) -> JSONResponse:
     """Any error of ours; what is not the service's own is a request that cannot be done."""
     if not isinstance(error, ServiceError):
         error = ServiceError(error.number, error.text, 400)
-    return JSONResponse(error.to_json(), error.status, {**error.headers, "X-Kgbench-Error": error.number})
+    answer = JSONResponse(error.to_json(), error.status, {**error.headers, "X-Kgbench-Error": error.number})
+    if error.status == 401:
+        # A browser asks for a password on Basic, and the token is the password. It reads one challenge a header.
+        for challenge in ('Basic realm="kgbench: the password is your token", charset="UTF-8"', "Bearer"):
+            answer.headers.append("WWW-Authenticate", challenge)
+    return answer
 
 
 def status_json(submission: Submission, *, new: bool = True) -> dict[str, Any]:

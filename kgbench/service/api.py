@@ -64,7 +64,8 @@ def _wanted(service: Service, each: models.Submit) -> Wanted:
             "use the same kgbench as the service, which GET /v1/service names"
         )
         raise ServiceError("KGB719", words, 409)
-    return Wanted(problem.id, problem.sha256, each.source, each.key, each.model, each.sample, each.round, each.practice)
+    more = {name: getattr(each, name) for name in ("key", "model", "sample", "round", "practice", "timing")}
+    return Wanted(problem.id, problem.sha256, each.source, **more)
 
 
 @router.get("/v1/submissions", response_model=list[models.Status])

@@ -32,7 +32,8 @@ CREATE TABLE tokens (
 CREATE TABLE submissions (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, key TEXT NOT NULL,
   batch TEXT, problem TEXT NOT NULL, problem_sha256 TEXT NOT NULL, model TEXT NOT NULL, sample INTEGER NOT NULL,
-  round INTEGER NOT NULL, practice INTEGER NOT NULL, source TEXT NOT NULL, sha256 TEXT NOT NULL,
+  round INTEGER NOT NULL, practice INTEGER NOT NULL, timing INTEGER NOT NULL, source TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('queued', 'judging', 'done')), attempts INTEGER NOT NULL DEFAULT 0,
   submitted REAL NOT NULL, started REAL, finished REAL, ended INTEGER UNIQUE, outcome TEXT, verdict TEXT,
   UNIQUE (owner, key)

@@ -25,9 +25,6 @@ class ServiceError(KgbenchError):
         found = {"Cache-Control": "no-store"}
         if self.retry_after_s is not None:
             found["Retry-After"] = str(self.retry_after_s)
-        if self.status == 401:
-            # A browser asks for a password on Basic, and the token is the password.
-            found["WWW-Authenticate"] = 'Bearer, Basic realm="kgbench: the password is your token", charset="UTF-8"'
         return found
 
 

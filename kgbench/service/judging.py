@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from kgbench.core.details.absence import Fault, HarnessTrouble
-from kgbench.core.errors import KgbenchError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
@@ -70,11 +69,9 @@ class Judging:
         self.jobs = 0
         self.error: BaseException | None = None
         """What ended it before its time."""
-        self.judged = 0
-        """Verdicts since the server began."""
-        self.judging_s = 0.0
-        """Seconds that these took, each from being taken to being kept."""
         self.on_failure: Callable[[], None] = lambda: None
+        self.on_verdict: Callable[[float], None] = lambda seconds: None
+        """Told how long a submission waited for its verdict."""
 
     def start(self) -> None:
         self._main.start()
@@ -143,7 +140,6 @@ class Judging:
             self._queue.put_back(submission)
 
     def _judge(self, backend: Backend, submission: Submission) -> None:
-        begun = time.monotonic()
         result = self._result(backend, submission)
         verdict = json_text(verdict_json(result))
         while True:
@@ -155,8 +151,7 @@ class Judging:
                 if self._stop.wait(_AGAIN_S):
                     return
         if kept:
-            self.judged += 1
-            self.judging_s += time.monotonic() - begun
+            self.on_verdict(max(0.0, time.time() - submission.submitted))
             self._changes.tell(submission.id, submission.batch, "done")
 
     def _result(self, backend: Backend, submission: Submission) -> Result:
@@ -181,9 +176,10 @@ class Judging:
 
 def _job(submission: Submission, problem: Problem) -> Job:
     """Every submission draws inputs of its own, whatever its author calls it."""
-    return Job(problem, model=f"service:{submission.id}", source=submission.source, practice=submission.practice)
-
-
-def told_error(error: BaseException) -> str:
-    """For the log of the server."""
-    return error.printed if isinstance(error, KgbenchError) else f"{type(error).__name__}: {error}"
+    return Job(
+        problem,
+        model=f"service:{submission.id}",
+        source=submission.source,
+        practice=submission.practice,
+        timing=submission.timing,
+    )

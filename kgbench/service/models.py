@@ -53,6 +53,7 @@ class Submit(BaseModel):
     sample: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     round: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     practice: Annotated[bool, Field(description="Other shapes and values than any verdict's: a try before it.")] = False
+    timing: Annotated[bool, Field(description="False judges right or wrong only, where the service times.")] = True
     problem_sha256: Annotated[
         Text, Field(max_length=64, description="Of the problem's file that you know; another one is refused.")
     ] = ""

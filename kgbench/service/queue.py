@@ -11,7 +11,7 @@ import math
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -47,6 +47,7 @@ class Wanted:
     sample: int = 0
     round: int = 0
     practice: bool = False
+    timing: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Submission:
     sample: int
     round: int
     practice: bool
+    timing: bool
     source: str
     sha256: str
     state: str
@@ -240,15 +242,14 @@ def _check_rate(cursor: sqlite3.Cursor, caller: Caller, count: int, now: float) 
 
 
 def _insert(cursor: sqlite3.Cursor, name: str, caller: Caller, each: Wanted, batch: str | None, now: float) -> None:
-    values: Iterable[Any] = (
-        name, caller.name, each.key or name, batch, each.problem, each.problem_sha256, each.model, each.sample,
-        each.round, each.practice, each.source, _sha256(each.source), now,
-    )  # fmt: skip
-    cursor.execute(
-        "INSERT INTO submissions (id, owner, key, batch, problem, problem_sha256, model, sample, round, practice, "
-        "source, sha256, submitted, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued')",
-        tuple(values),
-    )
+    values = {
+        "id": name, "owner": caller.name, "key": each.key or name, "batch": batch, "problem": each.problem,
+        "problem_sha256": each.problem_sha256, "model": each.model, "sample": each.sample, "round": each.round,
+        "practice": each.practice, "timing": each.timing, "source": each.source, "sha256": _sha256(each.source),
+        "submitted": now, "state": "queued",
+    }  # fmt: skip
+    places = ", ".join("?" * len(values))
+    cursor.execute(f"INSERT INTO submissions ({', '.join(values)}) VALUES ({places})", tuple(values.values()))
 
 
 def _sha256(source: str) -> str:
@@ -257,4 +258,5 @@ def _sha256(source: str) -> str:
 
 def _submission(row: sqlite3.Row) -> Submission:
     values: dict[str, Any] = {each.name: row[each.name] for each in fields(Submission)}
-    return Submission(**{**values, "practice": bool(values["practice"])})
+    flags = {name: bool(values[name]) for name in ("practice", "timing")}
+    return Submission(**{**values, **flags})

@@ -14,12 +14,17 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result, result_from_json
 from kgbench.evaluation.evaluator import Checked
 from kgbench.harness.machine.settings import Job
+from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.retry import without_evaluation
+from kgbench.problem.model import Problem
+from kgbench.problem.registry import Registry
 from kgbench.service.client import Client
 from kgbench.store.encoding import sha256, with_floats
 
 _WAIT_S: Final = 25
 """Seconds that one poll waits for a verdict."""
+_CANCELLED_S: Final = 1
+"""The same where it may be cancelled meanwhile."""
 _STARTING_S: Final = 0.5
 """Seconds between two questions whether a service has begun."""
 _MOST_JOBS: Final = 64
@@ -91,19 +96,27 @@ class RemoteSession:
             "sample": job.sample,
             "round": job.round,
             "practice": job.practice,
+            "timing": job.timing,
         }
         found = self.judged(wanted, on_event)
         return dataclasses.replace(found, model=job.model, sample=job.sample, round=job.round)
 
-    def judged(self, wanted: Mapping[str, Any], on_event: Callable[[str, str], None]) -> Result:
-        """Submits and waits. ``wanted`` is in the form of ``models.Submit`` without a key."""
+    def judged(
+        self,
+        wanted: Mapping[str, Any],
+        on_event: Callable[[str, str], None],
+        cancellation: Cancellation | None = None,
+    ) -> Result:
+        """Submits and waits. ``wanted`` is in the form of ``models.Submit`` without a key. Raises Cancelled."""
         status = self._submitted(wanted)
-        said = ""
+        said, wait_s = "", _WAIT_S if cancellation is None else _CANCELLED_S
         while status["state"] != "done":
+            if cancellation is not None and cancellation.is_cancelled:
+                raise Cancelled
             if status["state"] != said:
                 said = status["state"]
                 on_event(said, "")
-            status = self._client.ask("GET", f"/v1/submissions/{status['id']}?wait={_WAIT_S}")
+            status = self._client.ask("GET", f"/v1/submissions/{status['id']}?wait={wait_s}")
         return _result(status["verdict"])
 
     def _submitted(self, wanted: Mapping[str, Any]) -> Any:
@@ -158,22 +171,33 @@ class RemoteEvaluator:
         problem: str,
         source: str,
         *,
+        timing: bool = True,
         on_event: Callable[[str, str], None] = lambda phase, detail: None,
+        cancellation: Cancellation | None = None,
     ) -> Checked:
         """Judge one kernel there. The same text gets other inputs each time.
 
         Args:
             problem: an id such as ``cublas/cublasSgemm_v2``, or a name that ``kgbench show`` takes.
             source: the text of a Python file that defines the problem's entry.
+            timing: False judges this one right or wrong only, where the service times.
             on_event: told ``queued`` and ``judging``, from this thread.
+            cancellation: its ``cancel()``, called from another thread, ends this check within a second; the service
+                judges the kernel all the same.
 
         Raises ServiceError with the service's number and words, also for a problem that there is not; TokenRefused
-        when the token was withdrawn, MachineError when nobody answers for two minutes, SessionClosed after ``close``.
+        when the token was withdrawn, MachineError when nobody answers for two minutes, SessionClosed after ``close``,
+        Cancelled.
         """
         # The model's name is drawn, so that each check is a submission of its own.
-        wanted = {"problem": problem, "source": source, "model": f"evaluator {secrets.token_hex(8)}"}
-        result = self._session.judged(wanted, on_event)
+        name = f"evaluator {secrets.token_hex(8)}"
+        wanted = {"problem": problem, "source": source, "model": name, "timing": timing}
+        result = self._session.judged(wanted, on_event, cancellation)
         return Checked(**{each.name: getattr(result, each.name) for each in dataclasses.fields(result)})
+
+    def problem(self, name: str) -> Problem:
+        """As this machine's kgbench has it. Raises UsageError where there is none."""
+        return Registry().find(name)
 
 
 def _result(verdict: dict[str, Any]) -> Result:

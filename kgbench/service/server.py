@@ -70,9 +70,9 @@ def serve(
         changes = Changes()
         problems = shows.problems
         judging = Judging(queue, problems, changes, open_backend)
-        service = Service(
-            queue, tokens, problems, changes, judging, Runs(shows.runs, problems), Metrics(queue, judging), folder
-        )
+        metrics = Metrics(queue, judging)
+        judging.on_verdict = metrics.waited.observe
+        service = Service(queue, tokens, problems, changes, judging, Runs(shows.runs, problems), metrics)
         with _bound(listening) as bound, ended_by_signals():
             waiting = queue.counts()["queued"]
             say(f"{_address(listening, bound)} answers; {waiting} submissions wait, {again} of them begun before")

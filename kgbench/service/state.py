@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from fastapi import Request
 
@@ -28,8 +26,6 @@ class Service:
     judging: Judging
     runs: Runs
     metrics: Metrics
-    folder: Path
-    begun: float = field(default_factory=time.time)
 
 
 def service_of(request: Request) -> Service:

@@ -70,8 +70,8 @@ def browser() -> Iterator[Any]:
 def new_tab(browser: Any) -> Iterator[Open]:
     contexts = []
 
-    def make(width: int = 1280, height: int = 900, scheme: str = "light") -> Opened:
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    def make(width: int = 1280, height: int = 900, scheme: str = "light", **more: Any) -> Opened:
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **more)
         contexts.append(context)
         opened = Opened(context.new_page())
         opened.tab.on("console", lambda message: opened.said.append(message.text))

@@ -51,6 +51,8 @@ class StandIn:
         waits = re.search(r"waits ([0-9.]+)", source)
         if waits and self._closed.wait(float(waits[1])):
             raise SessionClosed("KGB316", "closed")
+        if "does not compile" in source:
+            return self._compile_error(job, source)
         outcome = Outcome.PASSED if "passes" in source else Outcome.WRONG_VALUE
         wrong = Mismatch("return", (7351,), SECRET, SECRET, SECRET, 0.7351, (7351,), SECRET)
         where = Where(Purpose.CALL, "", SECRET, sizes={"n": SECRET})
@@ -72,6 +74,14 @@ class StandIn:
             sandbox={"files": SECRET},
             memory_mb={SECRET: 1.0},
             log_tail=SECRET,
+        )
+
+
+    def _compile_error(self, job: Job, source: str) -> Result:
+        """Its log is the kernel's own text."""
+        where = Where(Purpose.IMPORT)
+        return Result(
+            job.problem_id, job.model, job.sample, Outcome.COMPILE_ERROR, where=where, device="cpu", log_tail=source
         )
 
 

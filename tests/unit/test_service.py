@@ -48,6 +48,13 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
+def open_access(tmp_path: Path) -> Iterator[Access]:
+    """A service on loopback for which no token was made."""
+    with contextlib.closing(Database(tmp_path / "open")) as opened:
+        yield Access(Tokens(opened), without_token=True)
+
+
+@pytest.fixture
 def queue(database: Database) -> Queue:
     return Queue(database)
 
@@ -137,6 +144,19 @@ def test_a_rate_counts_submissions_of_the_last_minute(queue: Queue, database: Da
     put(queue, slow, "c")
 
 
+def test_old_verdicts_are_dropped_and_what_waits_is_not(queue: Queue, database: Database) -> None:
+    old, new, waiting = put(queue, ALICE, "a", "b", "c")
+    for _ in range(2):
+        claimed = queue.claim()
+        assert claimed is not None
+        queue.finish(claimed, "passed", "{}")
+    with database.transaction() as cursor:
+        cursor.execute("UPDATE submissions SET finished = finished - 864000 WHERE id = ?", (old,))
+        cursor.execute("UPDATE submissions SET submitted = submitted - 864000 WHERE id = ?", (waiting,))
+    assert queue.forget(9) == 1
+    assert {each.id for each in queue.newest("alice", 9)} == {new, waiting}
+
+
 def test_only_one_server_works_on_a_folder(tmp_path: Path) -> None:
     with serving(tmp_path), pytest.raises(UsageError, match="another kgbench serve"), serving(tmp_path):
         pass
@@ -173,17 +193,22 @@ def test_a_withdrawn_token_opens_nothing_and_says_what_to_do(database: Database)
     {"host": "a.example"}, {"host": "127.0.0.1.a.example"}, {}, {"host": "localhost", "origin": "http://a.example"},
     {"host": "localhost", "sec-fetch-site": "cross-site"}, {"host": "localhost:8650", "origin": "null"},
 ])  # fmt: skip
-def test_a_foreign_page_cannot_ask_what_listens_on_loopback(database: Database, headers: dict[str, str]) -> None:
+def test_a_foreign_page_cannot_ask_what_listens_on_loopback(open_access: Access, headers: dict[str, str]) -> None:
     with pytest.raises(ServiceError, match="requests of this machine alone"):
-        Access(Tokens(database), without_token=True).caller("GET", headers)
+        open_access.caller("GET", headers)
 
 
-def test_this_machine_asks_without_a_token(database: Database) -> None:
-    access = Access(Tokens(database), without_token=True)
+def test_this_machine_asks_without_a_token(open_access: Access) -> None:
     for host in ("localhost:8650", "127.0.0.1", "[::1]:8650"):
-        assert access.caller("POST", {"host": host, "origin": f"http://{host}"}).name == "local"
+        assert open_access.caller("POST", {"host": host, "origin": f"http://{host}"}).name == "local"
     with pytest.raises(TokenRefused):
-        access.caller("GET", {"host": "localhost", "authorization": "Bearer kgb_wrong"})
+        open_access.caller("GET", {"host": "localhost", "authorization": "Bearer kgb_wrong"})
+
+
+def test_nobody_asks_without_one_where_a_token_was_made(database: Database) -> None:
+    """A proxy on the same machine asks from loopback, for anybody."""
+    with pytest.raises(TokenRefused):
+        Access(Tokens(database), without_token=True).caller("GET", {"host": "localhost"})
 
 
 def test_names_that_may_lead_anywhere_are_no_loopback() -> None:
