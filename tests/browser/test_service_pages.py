@@ -74,14 +74,11 @@ def test_shown_runs_stay_text_and_pages_lead_on(
         page.tab.click(f"nav >> text={name}")
         assert words in page.tab.inner_text("main")
         assert page.overflow() <= 0
-    page.tab.click("main a:has-text('made')")
-    page.wait()
-    assert len(page.problems()) == 12
-    page.follow(page.tab.locator("table.wide tbody a").first)
+    assert page.tab.get_attribute("main a:has-text('made')", "href") == "/runs/made"
     page.tab.goto(server.url + "/leaderboard")
     assert HOSTILE[:40] in page.tab.inner_text("main")
     page.tab.goto(server.url + "/problems/cublas/cublasSscal_v2")
-    assert "def cublasSscal_v2" in page.tab.inner_text("main") or "cublasSscal_v2(" in page.tab.inner_text("main")
+    assert "cublasSscal_v2(" in page.tab.inner_text("main")
     assert page.tab.title() != "owned"
     assert page.said == []
     assert {address.partition("/")[0] + "//" + address.split("/")[2] for address in page.asked} == {server.url}

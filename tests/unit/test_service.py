@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import json
+import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +23,7 @@ from kgbench.core.types import CaseResult, Library, Result, Window, result_from_
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry
 from kgbench.prompts.feedback import verdict_words
+from kgbench.reports.page import document
 from kgbench.service.access import Access
 from kgbench.service.database import Database, serving
 from kgbench.service.errors import ServiceError, TokenRefused
@@ -273,7 +277,9 @@ def test_every_field_of_a_result_is_passed_on_or_withheld_on_purpose(problem: Pr
     assert all(getattr(public, name) == getattr(defaults, name) for name in withheld)
 
 
-def test_a_shown_run_hides_what_a_verdict_hides(tmp_path: Path, problem: Problem) -> None:
+def test_a_shown_run_hides_what_a_verdict_hides(
+    tmp_path: Path, problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     info = {"started": "2026-01-02T03:04:05+00:00", "model": "m", "machine": {"name": SECRET}, "command": [SECRET],
             "device": {"name": "H200", "kind": "cuda", "sandbox": {"files": SECRET}}, "asked": {"folder": SECRET},
             "problems": [{"id": problem.id, "kind": problem.kind, "sha256": problem.sha256}]}  # fmt: skip
@@ -287,6 +293,11 @@ def test_a_shown_run_hides_what_a_verdict_hides(tmp_path: Path, problem: Problem
     assert SECRET not in shown
     assert str(tmp_path) not in shown
     assert b"H200" in runs.leaderboard()
+    monkeypatch.setattr(document, "_vega", str)  # 33 MB that say nothing of the run
+    packed = re.findall(rb'<script type="text/plain" id="[^"]*">([^<]*)</script>', runs.page(runs.ids()[0]))
+    page = "".join(zlib.decompress(base64.b64decode(each)).decode() for each in packed)
+    assert "wrong value" in page
+    assert SECRET not in page
     with pytest.raises(ServiceError, match="there is no run"):
         runs.page("../service")
 

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from kgbench.cli.main import main
 from kgbench.core.outcomes import Outcome
+from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.service.client import Client
 from kgbench.service.database import Database
 from kgbench.service.errors import ServiceError, TokenRefused
@@ -274,6 +275,16 @@ def test_problems_and_prompts_are_what_a_model_is_told(client: Client) -> None:
     assert found["entries"][0].startswith("cublasSscal_v2(")
     prompt = client.ask("GET", "/v1/problems/cublas/cublasSscal_v2/prompt")
     assert "cublasSscal_v2" in prompt["turns"][-1]["text"]
+
+
+def test_a_check_can_be_cancelled_and_the_next_one_works(server: Server, token: str) -> None:
+    cancellation = Cancellation()
+    with RemoteEvaluator(server.url, token) as evaluator:
+        threading.Timer(0.1, cancellation.cancel).start()
+        with pytest.raises(Cancelled):
+            evaluator.check("aten/t", "waits 3", cancellation=cancellation)
+        assert evaluator.check("aten/t", RIGHT, timing=False).outcome is Outcome.PASSED
+        assert evaluator.problem("t").id == "aten/t"
 
 
 # --- tokens that are withdrawn ---
