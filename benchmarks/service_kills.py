@@ -59,8 +59,11 @@ class Server:
 
     folder: Path
     device: str
+    jobs: int
     port: int = 0
     process: subprocess.Popen[str] | None = None
+    said: threading.Thread = field(default_factory=threading.Thread)
+    """Reads what the process prints."""
 
     @property
     def url(self) -> str:
@@ -70,7 +73,7 @@ class Server:
         """Seconds until it listens."""
         begun = time.monotonic()
         command = [sys.executable, "-m", "kgbench", "serve", "--port", str(self.port), "--data", str(self.folder)]
-        command += ["--device", self.device, "--jobs", "2", "--no-timing"]
+        command += ["--device", self.device, "--jobs", str(self.jobs), "--no-timing"]
         log = (self.folder / "log").open("a")
         with log:
             self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=log, text=True)
@@ -80,18 +83,26 @@ class Server:
         if found is None:
             raise click.ClickException(f"the server did not begin: {line}{self.process.stderr.read()}")
         self.port = int(found[1])
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self.said = threading.Thread(target=self.process.stderr.read, daemon=True)
+        self.said.start()
         return time.monotonic() - begun
 
     def kill(self) -> None:
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self._wait()
 
     def end(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(30)
+            self._wait()
+
+    def _wait(self) -> None:
+        assert self.process is not None
+        assert self.process.stderr is not None
+        self.process.wait(30)
+        self.said.join()
+        self.process.stderr.close()
 
 
 @dataclass
@@ -113,18 +124,20 @@ class Seen:
 @click.option("--kills", default=5, show_default=True, type=click.IntRange(min=0), help="How often SIGKILL is sent.")
 @click.option("--pairs", default=30, show_default=True, type=click.IntRange(min=1),
               help="Candidates that are judged both ways for the overhead.")  # fmt: skip
+@click.option("--jobs", default=2, show_default=True, type=click.IntRange(min=1), help="Judged there at once.")
 @device_option
 @json_option
-@smoke_option(submissions=4, clients=2, kills=1, pairs=1, device="cpu")
-def main(submissions: int, clients: int, kills: int, pairs: int, device: str, json_path: Path | None) -> None:
+@smoke_option(submissions=4, clients=2, kills=1, pairs=1, jobs=1, device="cpu")
+def main(submissions: int, clients: int, kills: int, pairs: int, jobs: int, device: str, json_path: Path | None) -> None:
     """What becomes of submissions when the server is killed, and milliseconds that the service adds to a candidate.
 
     Ends with 1 where a submission was lost, has a verdict that is not its own, or a verdict that changed.
     """
     with tempfile.TemporaryDirectory(prefix="kgbench-service-") as folder:
-        server = Server(Path(folder), device)
-        tokens = Tokens(Database(server.folder))
-        made = [tokens.new(f"client-{number}", Rate(1_000_000, 60)) for number in range(clients)]
+        server = Server(Path(folder), device, jobs)
+        with contextlib.closing(Database(server.folder)) as database:
+            tokens = Tokens(database)
+            made = [tokens.new(f"client-{number}", Rate(1_000_000, 60)) for number in range(clients)]
         with _ending(server):
             found = _kill_trial(server, made, submissions, kills)
             found["overhead"] = _overhead(server, made[0], pairs, device)
@@ -152,6 +165,8 @@ def _kill_trial(server: Server, tokens: list[str], submissions: int, kills: int)
         ended = [_kill(server, number, kills, submissions) for number in range(kills)]
         for each in work:
             each.result()
+    for client in clients:
+        client.close()
     wall_s = time.monotonic() - begun
     faults = _faults(server, seen, submissions)
     table = {
