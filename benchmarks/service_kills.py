@@ -128,7 +128,9 @@ class Seen:
 @device_option
 @json_option
 @smoke_option(submissions=4, clients=2, kills=1, pairs=1, jobs=1, device="cpu")
-def main(submissions: int, clients: int, kills: int, pairs: int, jobs: int, device: str, json_path: Path | None) -> None:
+def main(
+    submissions: int, clients: int, kills: int, pairs: int, jobs: int, device: str, json_path: Path | None
+) -> None:
     """What becomes of submissions when the server is killed, and milliseconds that the service adds to a candidate.
 
     Ends with 1 where a submission was lost, has a verdict that is not its own, or a verdict that changed.
