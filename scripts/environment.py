@@ -140,7 +140,7 @@ def install_all(pyproject: dict[str, Any], dev: bool) -> None:
     project, groups = pyproject["project"], pyproject["dependency-groups"]
     needed = [text for text in project["dependencies"] if "openblas" not in text] + (groups["test"] if dev else [])
     wished = [text for text in project["dependencies"] if text not in needed] + (groups["dev"] if dev else [])
-    for name in (*EXTRAS, "mcp", "models", "ray", "serve") if dev else EXTRAS:
+    for name in (*EXTRAS, "mcp", "models", "ray", "serve", "transformers") if dev else EXTRAS:
         wished += project["optional-dependencies"][name]
     try:
         install(*needed, *wished)

@@ -21,14 +21,14 @@ Built = tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]
 
 def gpt2(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
     """GPT-2's small model: 12 layers, 768 wide."""
-    transformers = _library("transformers")
+    transformers = _library("transformers", "kgbench[transformers]")
     config = _config(transformers.GPT2Config, settings)
     return _language_model(transformers.GPT2LMHeadModel, config, batch, tokens)
 
 
 def llama_small(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
     """Llama's layers in the size of GPT-2's small model: 12 of them, 768 wide, 32000 words."""
-    transformers = _library("transformers")
+    transformers = _library("transformers", "kgbench[transformers]")
     sizes = {"hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 12}
     config = _config(transformers.LlamaConfig, {**sizes, "vocab_size": 32000, **settings})
     return _language_model(transformers.LlamaForCausalLM, config, batch, tokens)
@@ -36,7 +36,7 @@ def llama_small(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
 
 def resnet50(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
     """ResNet-50 on images of 224 by 224; ``tokens`` means nothing."""
-    torchvision = _library("torchvision")
+    torchvision = _library("torchvision", "torchvision")
     model = torchvision.models.resnet50(weights=None, **settings)
     return model, (torch.randn(batch, 3, 224, 224),), {}
 
@@ -70,11 +70,11 @@ def build(name: str, settings: Mapping[str, Any], batch: int, tokens: int) -> Bu
     return found[0], tuple(found[1]), dict(found[2]) if len(found) > 2 else {}
 
 
-def _library(name: str) -> Any:
+def _library(name: str, install: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        words = f"{name} cannot be imported ({error}); pip install {name}, or give a model of yours as MODULE:FUNCTION"
+        words = f"{name} cannot be imported ({error}); pip install '{install}', or give --model MODULE:FUNCTION"
         raise NoModel(words) from error
 
 
