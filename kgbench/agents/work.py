@@ -26,6 +26,7 @@ from kgbench.agents import folder
 from kgbench.agents.checks import MAX_KERNEL_BYTES, CheckServer
 from kgbench.core.paths import IMPORT_ROOT
 from kgbench.core.types import Result
+from kgbench.harness.machine import visible
 from kgbench.llm.conversation import Question
 
 OUTPUT_BYTES: Final = 10 << 20
@@ -38,7 +39,7 @@ Confine = Literal["best", "by landlock", "not"]
 _PART: Final = 1 << 16
 _OURS: Final = ("KGBENCH_",)
 """How variables begin that no agent sees."""
-_NO_GPU: Final = {"CUDA_VISIBLE_DEVICES": ""}
+_NO_GPU: Final = visible.NONE
 """An agent that tries its kernel on a GPU would disturb what the clock sees there; ``./check`` runs on it."""
 
 

@@ -21,6 +21,7 @@ from kgbench.cli.options import check_machine, device_option, json_option, probl
 from kgbench.core.errors import MachineError
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.paths import IMPORT_ROOT
+from kgbench.harness.machine import visible
 
 if TYPE_CHECKING:
     from kgbench.problem.model import Problem
@@ -266,7 +267,7 @@ def _ask_libraries(problems: Sequence[Problem], facts: Mapping[str, Any]) -> dic
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "CUDA_VISIBLE_DEVICES": str(facts.get("uuid", "")),
+        **visible.only(str(facts.get("uuid", ""))),
         "OMP_NUM_THREADS": "1",
     }
     command = [sys.executable, "-P", "-m", "kgbench.torchtools.library_check"]

@@ -15,6 +15,7 @@ from typing import Final
 from kgbench.core import user_modules
 from kgbench.core.errors import MachineError, numbered, shown_path
 from kgbench.core.paths import IMPORT_ROOT
+from kgbench.harness.machine import visible
 
 START_S: Final = 120.0
 PER_FILE_S: Final = 20.0
@@ -53,7 +54,7 @@ def _run(files: Sequence[Path]) -> dict[Path, Checked]:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(paths),
-        "CUDA_VISIBLE_DEVICES": "",
+        **visible.NONE,
         user_modules.VARIABLE: user_modules.as_text(dict.fromkeys(file.resolve().parents[1] for file in files)),
         "OMP_NUM_THREADS": "1",
     }

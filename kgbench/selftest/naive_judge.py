@@ -14,6 +14,7 @@ from kgbench.baselines.registry import load_baseline
 from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.harness.candidate.source import load_source
 from kgbench.harness.verdict.inputs import make_inputs
+from kgbench.harness.wire.device import GPU
 from kgbench.problem.cases import bind, expand_cases
 from kgbench.problem.registry import load_problem
 
@@ -43,12 +44,12 @@ def elapsed_us(call: Any, arguments: list[Any], device_kind: DeviceKind) -> floa
     times = []
     for _ in range(REPETITIONS):
         if device_kind == DeviceKind.CUDA:
-            torch.cuda.synchronize()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            GPU.wait()
+            begin, end = GPU.events()
             begin.record()
             call(*arguments)
             end.record()
-            torch.cuda.synchronize()
+            GPU.wait()
             times.append(float(begin.elapsed_time(end)) * 1e3)
         else:
             begun = time.perf_counter()

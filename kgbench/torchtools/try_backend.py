@@ -28,6 +28,7 @@ from kgbench.backend.runtime.guard import NOT_JUDGED
 from kgbench.core.text import plain
 from kgbench.harness.candidate.interpreter.mend import INTERPRETER, mend
 from kgbench.harness.machine.processes import own_lines
+from kgbench.harness.wire.device import GPU
 from kgbench.problem.calls import Call, TensorLike, TorchName, format_call
 from kgbench.torchtools.backend_models import Built, NoModel, build
 
@@ -196,7 +197,7 @@ def _speed(built: Built, compiled: Built, backend: Any, request: Request) -> dic
 
 
 def _milliseconds(call: Callable[[], Any], device: str) -> float:
-    wait: Callable[[], Any] = torch.cuda.synchronize if device.startswith("cuda") else (lambda: None)
+    wait: Callable[[], Any] = GPU.wait if device.startswith("cuda") else (lambda: None)
     wait()
     begun = time.perf_counter()
     call()

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final
 import torch
 
 from kgbench.harness.candidate.source import MODULE
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.protocol import Message
 
 MOST_NAMES: Final = 150
@@ -57,7 +58,7 @@ class Observer:
         self.activities = {_profiler.ProfilerActivity.CPU}
         self.device = torch.zeros(1, device=device_kind) if kernels else None
         if kernels:
-            self.activities.add(_profiler.ProfilerActivity.CUDA)
+            self.activities.add(GPU.activity())
         self.calls = self.wall_ns = self.cpu_ns = self.busy_ns = self.records = 0
         self.lost = False
         self.placing: dict[str, int] | None = {} if places else None
@@ -169,9 +170,9 @@ class Observer:
 
     def _touch(self) -> None:
         if self.device is not None:
-            torch.cuda.synchronize()
+            GPU.wait()
             self.device.fill_(1)
-            torch.cuda.synchronize()
+            GPU.wait()
 
     def _between_marks(self, events: list[Any]) -> list[Any] | None:
         """Events of the host between the marks, and the device's without the marks' own; None where a mark is gone."""

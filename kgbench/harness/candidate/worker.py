@@ -30,6 +30,7 @@ from kgbench.harness.wire.buffers import (
     round_up,
     tensor_at,
 )
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
 from kgbench.harness.wire.requests import (
     CallOnce,
@@ -110,7 +111,7 @@ class Stub:
         if self.device_kind == "cuda":
             torch.zeros(1, device="cuda")
             self.page.device_address()
-            torch.cuda.synchronize()
+            GPU.wait()
         return {"pid": os.getpid()}
 
     def load(self, request: LoadCandidate, fds: list[int]) -> Message:
@@ -171,9 +172,9 @@ class Stub:
 
     def _late_call(self, call: Call) -> Message:
         """The call on a stream of its own, on which its tensors are still to be written."""
-        with torch.cuda.stream(torch.cuda.Stream()):  # type: ignore[no-untyped-call]
+        with GPU.another_stream():
             held = [torch.zeros_like(value) if isinstance(value, torch.Tensor) else value for value in call.args]
-            torch.cuda._sleep(LATE_CYCLES)  # type: ignore[no-untyped-call]
+            GPU.idle(LATE_CYCLES)
             for copy, value in zip(held, call.args, strict=True):
                 if isinstance(value, torch.Tensor):
                     copy.copy_(value)
@@ -212,7 +213,7 @@ class Stub:
 
     def _queued_window(self, calls: list[Call], epoch: int) -> None:
         page = self._page()
-        stream = torch.cuda.current_stream().cuda_stream
+        stream = GPU.stream()
         page.stream_wait(stream, page.RELEASE, epoch)
         outputs = [entry(*args, **kwargs) for entry, args, kwargs, _, _ in calls]
         page.stream_write(stream, page.DONE, epoch)
@@ -220,7 +221,7 @@ class Stub:
             self._place_outputs(output, call.offset, call.capacity)
         page.stream_write(stream, page.SECURED, epoch)
         self.channel.send({"id": epoch, "queued": True})
-        torch.cuda.synchronize()
+        GPU.wait()
 
     def _direct_window(self, calls: list[Call], epoch: int) -> None:
         page = self._page()
@@ -279,7 +280,7 @@ class Stub:
 
     def _synchronize(self) -> None:
         if self.device_kind == "cuda":
-            torch.cuda.synchronize()
+            GPU.wait()
 
     def _buffer(self) -> SharedBuffer:
         assert self.buffer is not None

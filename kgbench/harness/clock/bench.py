@@ -36,6 +36,7 @@ from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import Turns
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Clock, Side
 from kgbench.problem.cases import Case
@@ -154,7 +155,7 @@ class Bench:
     def _give_back_memory(self) -> None:
         """To the device, for other processes."""
         if self.device.cuda:
-            torch.cuda.empty_cache()
+            GPU.release_cached()
 
     def _case(self, case: Case, layout: WindowLayout) -> CaseTiming:
         return self.parts.case(

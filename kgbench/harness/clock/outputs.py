@@ -14,6 +14,7 @@ from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.clock.window_inputs import WindowInputs
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 
@@ -58,7 +59,7 @@ class SecuredOutputs:
             order = torch.tensor(self.order, device=self.device)
             torch.index_select(rows, 0, order, out=self.memory[: calls * stride].view(torch.int64).view(calls, -1))
         if self.device.type == "cuda":
-            torch.cuda.synchronize()
+            GPU.wait()
 
     def call(self, i: int) -> torch.Tensor:
         """A copy of call number ``i``."""

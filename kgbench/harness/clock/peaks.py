@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.core.kinds import DeviceKind
+from kgbench.harness.wire.device import GPU
 
 REPEATS: Final = 8
 """Runs of each measurement, of which the shortest counts."""
@@ -40,7 +41,7 @@ def peaks(device: torch.device) -> dict[str, Any]:
         reading = (partial(torch.dot, numbers, numbers), partial(torch.sum, numbers), partial(torch.amax, numbers))
         found["read_gb_per_s"] = max(_rate(source.numel(), each, device) for each in reading)
         found["write_gb_per_s"] = _rate(source.numel(), partial(target.view(torch.float32).fill_, 1.0), device)
-        found["l2_bytes"] = torch.cuda.get_device_properties(device).L2_cache_size
+        found["l2_bytes"] = GPU.l2_bytes(device)
         del numbers, reading
     del source, target
     order = ORDER[kind]
@@ -49,7 +50,7 @@ def peaks(device: torch.device) -> dict[str, Any]:
         factor = torch.ones((order, order), dtype=getattr(torch, name), device=device)
         products[name] = _rate(2 * order**3, partial(torch.matmul, factor, factor), device)
     if kind == DeviceKind.CUDA:
-        torch.cuda.empty_cache()
+        GPU.release_cached()
     return {**found, "gflop_per_s": products}
 
 
@@ -70,8 +71,8 @@ def _seconds(action: Callable[[], Any], device: torch.device) -> float:
         begun = time.perf_counter()
         action()
         return time.perf_counter() - begun
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-    torch.cuda.synchronize(device)
+    begin, end = GPU.events()
+    GPU.wait(device)
     begin.record()
     action()
     end.record()

@@ -17,6 +17,7 @@ from kgbench.core.details.where import Where
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.forks import EndCause
 from kgbench.harness.workers.handle import Unmeasured, WorkerFailed, WorkerHandle
 
@@ -68,11 +69,11 @@ class QuietDevice:
         """Push inputs and outputs out of the cache, so that every call starts cold; the microseconds that it took."""
         if self.scratch is not None:
             # What was asked of the device before is no part of the time.
-            torch.cuda.synchronize()
+            GPU.wait()
         begun_ns = time.perf_counter_ns()
         if self.scratch is not None:
             self.scratch.fill_(self.choose.randrange(256))
-            torch.cuda.synchronize()
+            GPU.wait()
         return (time.perf_counter_ns() - begun_ns) / 1e3
 
     @trace.span("await a quiet device")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kgbench.core.errors import MachineError, UsageError
 from kgbench.core.kinds import DeviceKind
+from kgbench.harness.machine import visible
 
 _FIELDS = "index,uuid,name,memory.total,driver_version"
 
@@ -66,7 +67,7 @@ def nvidia_gpus() -> list[Device]:
         return []
     rows = [[field.strip() for field in line.split(",")] for line in answer.splitlines() if line.strip()]
     listed = {row[0]: Device(DeviceKind.CUDA, row[1], row[2], float(row[3]) * 1.048576e-3, row[4]) for row in rows}
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    chosen = os.environ.get(visible.VARIABLE)
     if chosen is None:
         return _numbered(listed.values())
     found: list[Device] = []

@@ -8,6 +8,7 @@ import tempfile
 from typing import Final
 
 from kgbench.core.kinds import DeviceKind
+from kgbench.harness.machine import visible
 
 ALLOWED: Final = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ",
@@ -27,10 +28,10 @@ def environment(device_kind: DeviceKind) -> dict[str, str]:
     chosen |= {"CUPY_CACHE_IN_MEMORY": "1", "CUPY_CACHE_DIR": tempfile.gettempdir()}
     # PyTorch's tracer would write its own news where a candidate's output goes.
     chosen["KINETO_LOG_LEVEL"] = "99"
-    chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", **visible.ORDER}
     # Else a process's past decides whether a result's memory is mapped, and its pages fetched, anew in each call; what
     # a candidate sets for itself the library has, too (docs/design/0002-clock.md). Some of a GPU's operators work here.
     chosen |= {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
     if device_kind == DeviceKind.CPU:
-        chosen |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+        chosen |= {"TRITON_INTERPRET": "1", **visible.NONE}
     return chosen

@@ -21,10 +21,10 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from kgbench.harness.candidate.interpreter.mend import mend
-from kgbench.harness.machine import processes
+from kgbench.harness.machine import processes, visible
 from kgbench.harness.process.supervisor import folder_prefix, run_supervisor
 from kgbench.harness.sandbox import cgroup, linux
 from kgbench.harness.sandbox.probe import probe
@@ -42,7 +42,7 @@ from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.wire.typed import Typed, read_one_of
 
 PRELOADED: Final = (
-    "numpy", "torch", "torch.fx.experimental.symbolic_shapes", "triton", "triton.language", "cuda.bindings.driver",
+    "numpy", "torch", "torch.fx.experimental.symbolic_shapes", "triton", "triton.language", visible.DRIVER,
     "cupy",
 )  # fmt: skip
 """Modules imported before the first fork, where they are installed, so that no worker waits for them.
@@ -179,7 +179,7 @@ def _become_referee(asked: ForkReferee, fds: list[int]) -> NoReturn:
         linux.die_with_parent()
         os.close(fds[0])
         if asked.device_uuid:
-            os.environ["CUDA_VISIBLE_DEVICES"] = asked.device_uuid
+            os.environ.update(visible.only(asked.device_uuid))
         os.environ["PYTORCH_KERNEL_CACHE_PATH"] = asked.cache
         log = fds[4]
         os.dup2(log, 1)
@@ -215,8 +215,9 @@ def _prepare_to_compile() -> None:
 
 def unfit_to_fork() -> str:
     """Why a fork now would be broken; empty when all is well."""
-    torch: Any = sys.modules["torch"]
-    if torch.cuda.is_initialized():
+    from kgbench.harness.wire.device import GPU  # torch is there by now, and was not when this module was imported
+
+    if GPU.is_touched():
         return "the fork server has initialised CUDA"
     threads = len(os.listdir("/proc/self/task"))
     return "" if threads == 1 else f"the fork server has {threads} threads"

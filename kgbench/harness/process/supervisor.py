@@ -23,7 +23,7 @@ from typing import Any, Final, NoReturn
 
 from kgbench.core import user_modules
 from kgbench.harness.candidate import worker
-from kgbench.harness.machine import processes
+from kgbench.harness.machine import processes, visible
 from kgbench.harness.sandbox import surroundings
 from kgbench.harness.sandbox.cgroup import Group
 from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_supervisor, enter_worker
@@ -257,7 +257,7 @@ def _set_environment(folder: Path, spec: WorkerSpec) -> None:
     if spec.modules:
         user_modules.offer(spec.modules)
     if spec.device_uuid:
-        os.environ["CUDA_VISIBLE_DEVICES"] = spec.device_uuid
+        os.environ.update(visible.only(spec.device_uuid))
 
 
 def run_supervisor(control: Channel, worker_socket: socket.socket, spec: WorkerSpec, server: str) -> NoReturn:

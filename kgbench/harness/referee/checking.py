@@ -20,6 +20,7 @@ from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.cases import BoundCase, Case, bind, case_bytes, choose_preset
@@ -125,7 +126,7 @@ class Checker:
             if self.worker.handle.alive():
                 self.worker.side.unmap()
             if self.resources.device.type == "cuda":
-                torch.cuda.empty_cache()
+                GPU.release_cached()
         return verdict
 
     def _check_case(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
@@ -151,9 +152,9 @@ class Checker:
                 self.worker.handle.kill()
             return _at(failure.verdict, case, again)
         self.worker.side.warm.add(self._compile_class(case))
-        if self.resources.device.type == "cuda" and torch.cuda.memory_reserved() > CACHED_DEVICE_BYTES:
+        if self.resources.device.type == "cuda" and GPU.cached_bytes() > CACHED_DEVICE_BYTES:
             # Others on this device need it, too.
-            torch.cuda.empty_cache()
+            GPU.release_cached()
         return verdict if verdict is PASSED else _at(verdict, case, again)
 
     def _run(self, call: PlacedCall, generator: torch.Generator, limit_s: float, watched: bool, twice: bool) -> Verdict:

@@ -18,6 +18,7 @@ from kgbench.harness.referee.first_calls import FirstCalls
 from kgbench.harness.referee.starting import Starter
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.judge import warm_up
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.workers.handle import Role
 from kgbench.harness.workers.started import Worker
@@ -48,9 +49,8 @@ class Resources:
         if settings.device_kind == DeviceKind.CPU:
             self.memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
         else:
-            self.memory_gb = torch.cuda.get_device_properties(0).total_memory / 1e9
-            major, minor = torch.cuda.get_device_capability(0)
-            self.capability = 10 * major + minor
+            self.memory_gb = GPU.memory_bytes() / 1e9
+            self.capability = GPU.capability()
 
     def start_trusted(self) -> Worker:
         """A worker that runs no candidate. Raises HarnessFailed."""
@@ -60,12 +60,12 @@ class Resources:
         """What the run's record says about this device and its software."""
         name = _cpu_name()
         if self.device.type == "cuda":
-            name = torch.cuda.get_device_name(0)
+            name = GPU.name()
         return {
             "kind": self.device.type,
             "name": name,
             "memory_gb": self.memory_gb,
-            "versions": {"torch": torch.__version__, "cuda": torch.version.cuda},
+            "versions": {"torch": torch.__version__, "cuda": GPU.version()},
             "peaks": self.peaks,
         }
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import torch
-
 from kgbench.core.details.absence import NoLibrary
 from kgbench.core.details.failures import Breach, NoEntry, RuleBroken
 from kgbench.core.details.where import Purpose, Where
@@ -22,6 +20,7 @@ from kgbench.harness.referee.evaluation import Evaluation, Report
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.reference import reference_spec
 from kgbench.harness.wire.buffers import ControlPage
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.forks import WorkerLimits, WorkerSpec
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.wire.requests import Hello, LoadCandidate, LoadLibrary, LoadReference, Request
@@ -119,7 +118,7 @@ def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) 
         }
         return LoadReference(references, job.mutant)
     source = str(job.source)
-    if lacks := lacking(source, machine_of(DeviceKind(evaluation.device.type), torch.version.cuda)):
+    if lacks := lacking(source, machine_of(DeviceKind(evaluation.device.type), GPU.version())):
         raise WorkerFailed(worker.handle, Outcome.SKIPPED, lacks)
     watched = evaluation.attribution is not None
     return LoadCandidate(source, entry_names(problem, source), watched)

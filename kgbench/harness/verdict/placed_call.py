@@ -10,6 +10,7 @@ from kgbench.baselines.expected import Answer
 from kgbench.core.details.where import Purpose, Where
 from kgbench.harness.verdict.inputs import CallInputs
 from kgbench.harness.verdict.output_specs import Promise
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.started import Side
 from kgbench.problem.cases import Case
 
@@ -56,4 +57,4 @@ class PlacedCall:
 def synchronize(device: torch.device) -> None:
     """Wait until what was written to shared memory from here has arrived."""
     if device.type == "cuda":
-        torch.cuda.synchronize(device)
+        GPU.wait(device)

@@ -1,4 +1,4 @@
-"""Memory that the referee owns and a worker may use: sealed memfd on the CPU, driver allocations on CUDA.
+"""Memory that the referee owns and a worker may use: sealed memfd on the CPU, the driver's allocations on a GPU.
 
 Both sides use this module: the referee creates a buffer and sends its descriptor, the worker maps it. Every tensor
 made from a buffer has a storage of its own, exactly as long as its payload, so that nothing beside it is reachable
@@ -18,6 +18,8 @@ from typing import Any, Final
 
 import torch
 
+from kgbench.harness.wire.device import GPU
+
 ALIGNMENT_BYTES: Final = 512
 """Bytes to a multiple of which every tensor's place in a buffer is aligned."""
 _SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
@@ -34,7 +36,7 @@ class SharedBuffer:
     fd: int
     nbytes: int
     address: int
-    """Address at which this process has it mapped; on CUDA an address of the device."""
+    """Address at which this process has it mapped; on a GPU an address of the device."""
 
     def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
         """uint8 tensor of shape (nbytes,) with a storage of its own at a byte offset."""
@@ -74,64 +76,25 @@ class HostBuffer(SharedBuffer):
 
 
 class DeviceBuffer(SharedBuffer):
-    """A CUDA driver allocation, shared by POSIX descriptor: exact size, offset 0, any uid."""
+    """Memory of a GPU."""
 
     def __init__(self, fd: int, nbytes: int, device: int, handle: Any = None) -> None:
-        driver = _driver()
         self.fd = fd
         self.nbytes = nbytes
         self.device = device
-        if handle is None:
-            kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-            handle = _check(driver.cuMemImportFromShareableHandle(fd, kind))
-        self.address = int(_check(driver.cuMemAddressReserve(nbytes, 0, 0, 0)))
-        _check(driver.cuMemMap(self.address, nbytes, 0, handle, 0))
-        access = driver.CUmemAccessDesc()
-        access.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-        access.location.id = device
-        access.flags = driver.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-        _check(driver.cuMemSetAccess(self.address, nbytes, [access], 1))
-        # The mapping keeps the allocation alive; the handle is no longer needed.
-        _check(driver.cuMemRelease(handle))
+        self.address = GPU.map(GPU.opened(fd) if handle is None else handle, nbytes, device)
 
     @classmethod
     def create(cls, nbytes: int, device: int) -> DeviceBuffer:
-        driver = _driver()
-        prop = driver.CUmemAllocationProp()
-        prop.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
-        prop.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-        prop.location.id = device
-        kind = driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-        prop.requestedHandleTypes = kind
-        flag = driver.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_MINIMUM
-        granularity = int(_check(driver.cuMemGetAllocationGranularity(prop, flag)))
-        nbytes = round_up(max(nbytes, 1), granularity)
-        handle = _check(driver.cuMemCreate(nbytes, prop, 0))
-        fd = int(_check(driver.cuMemExportToShareableHandle(handle, kind, 0)))
-        return cls(fd, nbytes, device, handle)
+        fd, rounded, handle = GPU.create(nbytes, device)
+        return cls(fd, rounded, device, handle)
 
     def bytes_at(self, offset: int, nbytes: int) -> torch.Tensor:
-        if nbytes == 0:
-            return torch.empty(0, dtype=torch.uint8, device=f"cuda:{self.device}")
-        return torch.as_tensor(_DevicePointer(self.address + offset, nbytes), device=f"cuda:{self.device}")
+        return GPU.bytes_at(self.address + offset, nbytes, self.device)
 
     def release(self) -> None:
-        driver = _driver()
-        _check(driver.cuMemUnmap(self.address, self.nbytes))
-        _check(driver.cuMemAddressFree(self.address, self.nbytes))
+        GPU.unmap(self.address, self.nbytes)
         os.close(self.fd)
-
-
-class _DevicePointer:
-    """What torch needs to know to wrap device memory that it did not allocate."""
-
-    def __init__(self, address: int, nbytes: int) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "data": (address, False),
-            "version": 3,
-        }
 
 
 def create_buffer(device_kind: str, nbytes: int, device: int = 0) -> SharedBuffer:
@@ -217,35 +180,14 @@ class ControlPage:
     def device_address(self) -> int:
         """Address of the page for the GPU; registers it with the driver once per process."""
         if self._device_address is None:
-            driver = _driver()
             host = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
-            _check(driver.cuMemHostRegister(host, mmap.PAGESIZE, driver.CU_MEMHOSTREGISTER_DEVICEMAP))
-            self._device_address = int(_check(driver.cuMemHostGetDevicePointer(host, 0)))
+            self._device_address = GPU.register(host, mmap.PAGESIZE)
         return self._device_address
 
     def stream_wait(self, stream: int, word: int, value: int) -> None:
         """Everything queued on the stream after this waits until the word equals ``value``."""
-        driver = _driver()
-        flag = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
-        _check(driver.cuStreamWaitValue32(stream, self.device_address() + 4 * word, value, flag))
+        GPU.stream_wait(stream, self.device_address() + 4 * word, value)
 
     def stream_write(self, stream: int, word: int, value: int) -> None:
         """Write the word once everything queued on the stream before this is done."""
-        driver = _driver()
-        flag = driver.CUstreamWriteValue_flags.CU_STREAM_WRITE_VALUE_DEFAULT
-        _check(driver.cuStreamWriteValue32(stream, self.device_address() + 4 * word, value, flag))
-
-
-def _driver() -> Any:
-    from cuda.bindings import driver
-
-    return driver
-
-
-def _check(result: tuple[Any, ...]) -> Any:
-    """The value of a driver call. Raises OutOfMemoryError, and RuntimeError naming any other status."""
-    status, *values = result
-    if int(status) != 0:
-        kind = torch.OutOfMemoryError if status.name == "CUDA_ERROR_OUT_OF_MEMORY" else RuntimeError
-        raise kind(f"CUDA driver: {status.name}")
-    return values[0] if values else None
+        GPU.stream_write(stream, self.device_address() + 4 * word, value)
