@@ -69,7 +69,8 @@ def test_triton_is_for_linux_only() -> None:
 
 
 def test_extras_of_the_readme_exist() -> None:
-    extras = {"torch", "cuda12", "cuda13", "cpp", "vllm", "mcp", "models", "opinfo", "page", "parquet", "ray", "serve"}
+    extras = {"torch", "cuda12", "cuda13", "cpp", "vllm", "mcp", "models", "opinfo", "page", "parquet", "ray", "serve",
+              "transformers"}  # fmt: skip
     assert set(PYPROJECT["project"]["optional-dependencies"]) == extras
 
 
