@@ -14,7 +14,7 @@ ruff = $(RUN) ruff check .
 importlinter = .venv/bin/python -c "from importlinter.cli import lint_imports_command as lint; lint(['--no-logo'])"
 mypy = $(RUN) mypy
 
-.PHONY: help demo test test-all test-timing lint clean environment-demo environment-dev $(LINTERS)
+.PHONY: help demo results test test-all test-timing lint clean environment-demo environment-dev $(LINTERS)
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo 'make test-all     the same with all data: every mutant, reference and exploit'
 	@echo 'make test-timing  tests about times; nothing else should run on the machine'
 	@echo 'make lint         ruff, import-linter and mypy'
+	@echo 'make results      write RESULTS.md and results/leaderboard.html anew from the published runs in results/'
 	@echo 'make clean        remove .venv, caches and build outputs; runs/ stays'
 	@echo ''
 	@echo 'make demo PYTHON=python3.12 takes another Python (3.11 or newer)'
@@ -44,6 +45,9 @@ test-all: test
 
 test-timing: environment-dev
 	@$(RUN) pytest -m timing
+
+results: environment-dev
+	@$(RUN) kgbench.reports.publishing.results
 
 lint: environment-dev
 	@$(MAKE) --no-print-directory -k -j3 $(LINTERS)

@@ -36,6 +36,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "reproduce": "kgbench.cli.reproduce:reproduce",
         "export": "kgbench.cli.export:export",
         "try-backend": "kgbench.cli.try_backend:try_backend",
+        "publish": "kgbench.cli.publish:publish",
         "show": "kgbench.cli.problems:show_command",
         "mcp": "kgbench.cli.mcp:mcp",
     },

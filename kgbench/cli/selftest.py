@@ -16,7 +16,7 @@ from typing import Final
 import click
 
 from kgbench.cli.options import check_machine, device_option, json_option
-from kgbench.cli.selftest_parts import Early, Part, print_json, print_lines, status_of
+from kgbench.cli.selftest_parts import Early, Part, made_here, print_json, print_lines, status_of
 from kgbench.core.errors import KgbenchError
 
 PARTS: Final[dict[str, str]] = {
@@ -82,7 +82,7 @@ def selftest(ctx: click.Context, device: str, as_json: bool) -> None:
         words = quoted(found, time.monotonic() - begun)
         if as_json:
             parts = {name: part.whole_data for name, part in found.items()}
-            print_json({"words": words, "status": status_of(early), **parts})
+            print_json({**made_here(device), "words": words, "status": status_of(early), **parts})
         else:
             click.echo(words)
         if early is not None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -68,7 +69,17 @@ class Part:
     def whole_data(self) -> dict[str, Any]:
         cut = self.cut_short
         not_reached = cut.not_reached if cut else 0
-        return {"status": status_of(cut.error if cut else None), "not_reached": not_reached, **self.data}
+        ended = {"status": status_of(cut.error if cut else None), "not_reached": not_reached, "holds": self.holds}
+        return {**ended, **self.data}
+
+
+def made_here(device: str) -> dict[str, Any]:
+    """When, on which device and by which kgbench, as JSON says it first; `kgbench publish` asks."""
+    from kgbench import __version__
+    from kgbench.harness.machine.devices import find_devices
+
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"kgbench": __version__, "finished": now, "device": find_devices(device)[0].name}
 
 
 class PartCommand(click.Command):
@@ -82,7 +93,7 @@ class PartCommand(click.Command):
             if not isinstance(part, Part):
                 return part
             if ctx.params.get("as_json"):
-                print_json(part.whole_data)
+                print_json({**made_here(str(ctx.params.get("device", "auto"))), **part.whole_data})
             else:
                 print_lines([*part.lines, "", part.quoted])
             if part.cut_short is not None:

@@ -75,6 +75,14 @@ WORK: Final[dict[str, Message]] = {
     "KGB418": Message("`--resume` with an option that the run was not begun with.", "Leave it out."),
     "KGB419": Message("The run's `--model` is a path from another folder.", "Run the command from there."),
     "KGB420": Message("Problems of the run are gone.", "Put their files back, or start a new run."),
+    "KGB430": Message("The run is a published one, which stays as it is.", "`kgbench reproduce` judges it again."),
+    "KGB431": Message(
+        "`kgbench publish`: a check does not hold.", "Each line with WRONG says what to do; `--draft DIR` writes it."
+    ),
+    "KGB432": Message("`kgbench publish`: another run lies there already.", "Give it another name with `--as`."),
+    "KGB433": Message("`kgbench publish --draft` into the folder of published runs.", "Give a folder elsewhere."),
+    "KGB434": Message("A published run is not as it was published.", "Restore the file that is named from git."),
+    "KGB435": Message("What is published cannot be written there.", "Look at the folder's permissions and free space."),
     # --- models and providers ---
     "KGB501": Message("`--model` is missing.", "Say whose kernels; `kgbench run --model examples` works everywhere."),
     "KGB502": Message("There is no such provider.", "Take one of those named; a path to one .py file works too."),

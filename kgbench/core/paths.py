@@ -41,13 +41,19 @@ def exploits_dir() -> Path:
     return (PACKAGE / "selftest" / "exploits" / "files").resolve()
 
 
+def results_dir() -> Path:
+    """The folder with published runs and records; a wheel does not carry it."""
+    return ((checkout() or PACKAGE) / "results").resolve()
+
+
 def answer_dirs() -> tuple[Path, ...]:
-    """Folders that hold answers: problems, references and examples of this package, and packages that bring problems.
+    """Folders with answers: problems, references, examples, published kernels, and packages that bring problems.
 
     No candidate may see them.
     """
     installed = filter(None, map(package_folder, entry_points(PROBLEMS)))
-    return (problems_dir(), _examples(), (PACKAGE / "baselines").resolve(), exploits_dir(), *installed)
+    published = [results_dir()] if results_dir().is_dir() else []
+    return (problems_dir(), _examples(), (PACKAGE / "baselines").resolve(), exploits_dir(), *published, *installed)
 
 
 def hidden_dirs(*own: Path | str) -> tuple[Path, ...]:

@@ -4,6 +4,8 @@
 * ``results.jsonl``: one line per judged candidate.
 * ``replies/``, ``candidates/``, ``agents/``: per sample, what a model was asked and replied, and the kernel in it.
 * ``logs/``: what the harness's processes print.
+
+A published run (docs/published.md) has ``results.jsonl.gz`` in place of ``results.jsonl``, and no replies and logs.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ FORMAT: Final = 1
 """Version of run.json. Raised when an older kgbench could no longer read what is written."""
 RUN_FILE: Final = "run.json"
 RESULTS_FILE: Final = "results.jsonl"
+PACKED_RESULTS_FILE: Final = "results.jsonl.gz"
 REPLIES_DIR: Final = "replies"
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from kgbench.core.errors import numbered
 from kgbench.core.types import Result, result_from_json
 from kgbench.store.encoding import NOT_FINITE_BYTES, with_floats
 from kgbench.store.errors import NewerError, StoreError, reason
-from kgbench.store.layout import FORMAT, RESULTS_FILE, RUN_FILE
+from kgbench.store.layout import FORMAT, PACKED_RESULTS_FILE, RESULTS_FILE, RUN_FILE
 
 _NOT_FINISHED: Final = {
     "running": "The run is still going, or was killed before it could say how it ended.",
@@ -80,7 +82,7 @@ def _info_or_none(path: Path) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     except NewerError:
         raise
     except StoreError as error:
-        if not (path / RESULTS_FILE).is_file():
+        if not any((path / name).is_file() for name in (RESULTS_FILE, PACKED_RESULTS_FILE)):
             raise
         words = (
             f"{error}. Its results are shown all the same: which problems were asked for, on which machine and with "
@@ -138,7 +140,7 @@ def read_results(
     damaged: list[StoreError] = []
     notes: list[str] = []
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     cut = f"{path.name}:{number}: the last line is cut off and left out: the run was killed there"
@@ -152,6 +154,8 @@ def read_results(
         return (), (_no_results(path, "missing"),)
     except OSError as error:
         raise StoreError("KGB407", f"{path}: cannot read: {reason(error)}") from error
+    except (EOFError, zlib.error) as error:
+        raise StoreError("KGB407", f"{path}.gz: cannot read: {error}; restore it from a copy") from error
     if damaged and not results:
         raise damaged[0]
     if damaged:
@@ -163,6 +167,14 @@ def read_results(
     if not results and not notes:
         notes.append(_no_results(path, "empty"))
     return tuple(results), tuple(notes)
+
+
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    """The lines, also those of a published run, which are compressed. Raises OSError."""
+    packed = path.with_name(PACKED_RESULTS_FILE)
+    if path.name == RESULTS_FILE and not path.exists() and packed.is_file():
+        return gzip.open(packed, "rb")
+    return path.open("rb")
 
 
 def _no_results(path: Path, state: str) -> str:

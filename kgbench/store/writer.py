@@ -24,7 +24,15 @@ from kgbench.llm.conversation import Question
 from kgbench.problem.suites import SUITE_FILE
 from kgbench.store.encoding import json_text, sha256
 from kgbench.store.errors import StoreError, WriteError, reason
-from kgbench.store.layout import FORMAT, REPLIES_DIR, RESULTS_FILE, RUN_FILE, candidate_path, sample_name
+from kgbench.store.layout import (
+    FORMAT,
+    PACKED_RESULTS_FILE,
+    REPLIES_DIR,
+    RESULTS_FILE,
+    RUN_FILE,
+    candidate_path,
+    sample_name,
+)
 from kgbench.store.reader import read_info
 from kgbench.store.replies import StoredReply, read_reply
 
@@ -82,6 +90,9 @@ class RunStore:
         Raises StoreError when there is no run, or when somebody writes it.
         """
         info = read_info(path)
+        if (path / PACKED_RESULTS_FILE).exists():
+            words = f"{path}: a published run stays as it is; `kgbench reproduce {path}` judges it again"
+            raise StoreError("KGB430", words)
         try:
             store = cls(path, info)
             os.ftruncate(store._results_fd, _whole_lines(store._results_fd))

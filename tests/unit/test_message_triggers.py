@@ -60,6 +60,7 @@ from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.reports.export.folder import write
 from kgbench.reports.export.tidy import print_parquet
 from kgbench.reports.model import report_of
+from kgbench.reports.publishing.folder import publications, write_folder
 from kgbench.store.reader import read_run
 from kgbench.store.writer import RunStore
 from tests.unit import service_triggers
@@ -310,6 +311,11 @@ def _two_runs(ground: Ground, **changes: Any) -> None:
     ground.ended(run_id="20260103T030405Z-ab12cd", **changes)
 
 
+def _published(ground: Ground) -> None:
+    ground.file(f"runs/{RUN}/results.jsonl.gz")
+    ground.file(f"runs/{RUN}/run.json", '{"format": 1}')
+
+
 COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB101": (_nothing, "list --kind computes"),
     "KGB102": (_nothing, "lst"),
@@ -386,6 +392,11 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB417": (Ground.ended, "run --resume last --seed again"),
     "KGB418": (Ground.ended, "run --resume last --model examples"),
     "KGB420": (lambda ground: ground.ended(problems=[{"id": "aten/gone"}]), "run --resume last"),
+    "KGB430": (_published, "publish last"),
+    "KGB431": (Ground.ended, "publish last"),
+    "KGB432": (lambda ground: (ground.ended(), ground.file("d/unknown-unknown-device-unknown/a")),
+               "publish last --draft d"),
+    "KGB433": (Ground.ended, "publish last --draft results/mine"),
     "KGB501": (_nothing, "run"),
     "KGB502": (_nothing, "run --model clod"),
     "KGB503": (_nothing, "run --model baseline:x"),
@@ -861,6 +872,10 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB644": _on_a_cluster(lambda field, node: None, "a", CPU=1),
     "KGB645": _on_a_cluster(lambda field, node: setattr(node, "greets_after_s", 0.2), "a"),
     "KGB401": _written_by_another,
+    "KGB435": lambda ground: _error(lambda: write_folder({"run.json": b""}, ground.file("file") / "x")),
+    "KGB434": lambda ground: _error(
+        lambda: list(publications(ground.file("results/x/publication.json", "{").parents[1]))
+    ),
     "KGB413": _disk_full,
     "KGB419": _from_elsewhere,
     "KGB509": _kernelbench,

@@ -22,16 +22,20 @@ _TEXTS: Final = ("model", *_BEHIND)
 
 def write_leaderboard(boards: Iterable[Board], path: Path) -> int:
     """Bytes of the file that it writes. Raises UsageError."""
+    return write_files({path: leaderboard_page(boards).encode()}, path)
+
+
+def leaderboard_page(boards: Iterable[Board]) -> str:
+    """The page's text; the same boards give the same."""
     style, heads = asset("page.css"), (*_BEFORE, *ranking_heads(), *_BEHIND)
     environment = Environment(autoescape=True, undefined=StrictUndefined)
-    text = environment.from_string(asset("leaderboard.html.j2")).render(
+    return environment.from_string(asset("leaderboard.html.j2")).render(
         policy=f"default-src 'none'; style-src {hash_of(style)}; base-uri 'none'; form-action 'none'",
         style=style,
         heads=heads,
         texts=[number for number, head in enumerate(heads) if head in _TEXTS],
         boards=[_board(board) for board in boards],
     )
-    return write_files({path: text.encode()}, path)
 
 
 def _board(board: Board) -> dict[str, Any]:

@@ -1,0 +1,94 @@
+"""``kgbench publish``: a run as evidence that anyone can judge again, once it is fit for that."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from kgbench.cli.completion import complete_run
+from kgbench.cli.options import out_option
+from kgbench.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kgbench.reports.publishing.checks import Check
+
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_FOLDER: Final = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command(short_help="Write a run to results/ as evidence.", context_settings={"max_content_width": 110})
+@click.argument("run", metavar="RUN", shell_complete=complete_run)
+@click.option("--as", "what", metavar="WHAT", help="Last part of the folder's name.  [default: the run's model]")
+@click.option(
+    "--null",
+    type=_FILE,
+    metavar="FILE",
+    help="What `kgbench selftest null --json` printed that day.  [default: RUN/selftest-null.json]",
+)
+@click.option(
+    "--exploits",
+    type=_FILE,
+    metavar="FILE",
+    help="The same of `kgbench selftest exploits`.  [default: RUN/selftest-exploits.json]",
+)
+@click.option(
+    "--to", type=_FOLDER, metavar="DIR", default=Path("results"), show_default=True, help="Where published runs lie."
+)
+@click.option(
+    "--draft",
+    type=_FOLDER,
+    metavar="DIR",
+    help="Write it there whatever the checks say, as a draft that RESULTS.md never shows.",
+)
+@click.option("--dry-run", is_flag=True, help="Print all checks and write nothing.")
+@out_option
+def publish(
+    run: str, what: str | None, null: Path | None, exploits: Path | None, to: Path, draft: Path | None, dry_run: bool,
+    out: Path,
+) -> None:  # fmt: skip
+    """Write a run to results/ as evidence that anyone can judge again (docs/published.md).
+
+    It has to be whole, of one GPU, with its seeds disclosed and the shipped problems, strict in policy and sandbox, and
+    with the null test and the exploits of the same day beside it. Exit code 1: --dry-run, and a check does not hold.
+    """
+    from kgbench.reports.publishing.checks import checks
+    from kgbench.reports.publishing.folder import files_of, folder_name, size_check, write_folder
+    from kgbench.reports.publishing.selftests import EXPLOITS, FILES, NULL, read_evidence
+    from kgbench.store.errors import StoreError
+    from kgbench.store.find import find_run
+    from kgbench.store.layout import PACKED_RESULTS_FILE
+    from kgbench.store.reader import read_run
+
+    if draft is not None and draft.resolve().is_relative_to(to.resolve()):
+        raise UsageError("KGB433", f"--draft {draft}: {to} holds published runs; give a folder elsewhere")
+    stored = read_run(find_run(run, out))
+    if (stored.path / PACKED_RESULTS_FILE).exists():
+        raise StoreError("KGB430", f"{stored.path}: it is published already; `kgbench reproduce` judges it again")
+    given = {NULL: null, EXPLOITS: exploits}
+    evidence = [read_evidence(part, given[part] or stored.path / FILES[part]) for part in (NULL, EXPLOITS)]
+    found = list(checks(stored, evidence))
+    what = what or str(stored.info.get("model") or "unknown")
+    path = (draft or to) / folder_name(stored.info, what)
+    files = files_of(stored, what, found, evidence, draft=draft is not None)
+    found.append(size_check(files, draft or to, path))
+    _say(found, draft=draft, dry_run=dry_run)
+    if dry_run:
+        sys.exit(int(not all(check.holds for check in found)))
+    written = write_folder(files, path)
+    shown = "" if draft else "; `make results` shows it in RESULTS.md"
+    click.echo(f"{path}: {'written' if written else 'the same lies there already'}{shown}")
+
+
+def _say(found: Sequence[Check], *, draft: Path | None, dry_run: bool) -> None:
+    """Prints all checks. Raises UsageError where one does not hold and something is to be published."""
+    for check in found:
+        click.echo(check.line())
+    bad = [check.name for check in found if not check.holds]
+    if bad and draft is None and not dry_run:
+        words = f"not published: {len(bad)} of {len(found)} checks do not hold ({', '.join(bad)})"
+        raise UsageError("KGB431", f"{words}; each line above with WRONG says the next step")

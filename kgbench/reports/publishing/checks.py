@@ -1,0 +1,201 @@
+"""What a run has to be before it is published. Each check says what is wrong and what to do next; none is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kgbench.core.errors import KgbenchError
+from kgbench.core.kinds import DeviceKind, PolicyMode
+from kgbench.core.outcomes import Blame
+from kgbench.core.text import number_of
+from kgbench.core.types import Result
+from kgbench.problem.problem_set import sha256_of
+from kgbench.problem.registry import Registry, load_problem
+from kgbench.reports.publishing.selftests import Evidence, wrong_with
+from kgbench.scores.samples import newest
+from kgbench.store.encoding import sha256
+from kgbench.store.reader import StoredRun, shard_of
+from kgbench.store.repeat import candidate_file
+
+SANDBOXES: Final = ("isolated", "full")
+"""Levels of the sandbox (docs/sandbox.md) of a published run: network, signals and answers are out of reach."""
+_NAMED: Final = 3
+"""Most problems that one line names; it counts the others."""
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    wrong: str
+    """What does not hold, in words; empty where it holds."""
+    step: str
+    """What to do then."""
+
+    @property
+    def holds(self) -> bool:
+        return not self.wrong
+
+    def line(self) -> str:
+        return f"ok     {self.name}" if self.holds else f"WRONG  {self.name}: {self.wrong}; next: {self.step}"
+
+
+def checks(run: StoredRun, evidence: Sequence[Evidence]) -> tuple[Check, ...]:
+    """All of them, in a fixed order."""
+    results = newest(run.results)
+    info, path = run.info, run.path
+    return (
+        _check("whole", _whole(run, results), f"`kgbench run --resume {path}`, or judge it anew"),
+        _check("candidates stored", _candidates(run, results), "copy the run's folder whole, `candidates/` included"),
+        _check("GPU", _gpu(info, results), "run it on an NVIDIA GPU; `--draft DIR` writes what a CPU shows"),
+        _check("one device", _one_device(info), "judge it anew on one kind of GPU, without `--resume`"),
+        _check("timed", _timed(info), "judge it anew without `--suite`"),
+        _check("seeds", _seeds(info, results), "judge it anew without `--seed`, and let it come to its end"),
+        _check("problem set", _problem_set(info, results), "judge it anew with the problems of this kgbench"),
+        _check("policy", _policy(results), "judge it anew with `--policy strict`"),
+        _check("sandbox", _sandbox(results), "judge it anew with `--require-sandbox isolated` (docs/sandbox.md)"),
+        *(_check(f"selftest {each.part}", _selftest(info, each), _selftest_step(each)) for each in evidence),
+    )
+
+
+def _check(name: str, wrong: Iterable[str], step: str) -> Check:
+    return Check(name, "; ".join(wrong), step)
+
+
+def _whole(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
+    info = run.info
+    if shard := shard_of(info):
+        yield f"it is shard {shard} of a run, which `kgbench merge` puts together"
+    if info.get("status") != "finished":
+        yield f"its status is {info.get('status') or 'unknown'}"
+    yield from run.notes
+    samples = info.get("samples") or 1
+    there = {(result.problem, result.sample) for result in results}
+    asked = [(each["id"], sample) for each in info.get("problems", ()) for sample in range(samples)]
+    if not asked:
+        yield "it says no problem that it was asked for"
+    if missing := [problem for problem, sample in asked if (problem, sample) not in there]:
+        yield f"without a result: {_names(missing)}"
+    if ours := [result.problem for result in results if result.outcome.facts.blames is Blame.HARNESS]:
+        yield f"kgbench itself failed: {_names(ours)}"
+    if weak := [result.problem for result in results if result.without]:
+        yield f"judged without a layer of defence: {_names(weak)}"
+
+
+def _candidates(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
+    missing, other = [], []
+    for result in results:
+        file = candidate_file(run, result)
+        if not result.candidate_sha256:
+            continue
+        if file is None:
+            missing.append(result.problem)
+        elif sha256(file.read_text(encoding="utf-8")) != result.candidate_sha256:
+            other.append(result.problem)
+    if missing:
+        yield f"no text is stored of {_names(missing)}"
+    if other:
+        yield f"the stored text is not the one that was judged: {_names(other)}"
+
+
+def _gpu(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
+    kind = (info.get("device") or {}).get("kind")
+    if kind != DeviceKind.CUDA:
+        yield f"it was made on {kind or 'an unknown device'}"
+    if interpreted := [result.problem for result in results if result.interpreted]:
+        yield f"judged in Triton's interpreter: {_names(interpreted)}"
+
+
+def _one_device(info: Mapping[str, Any]) -> Iterator[str]:
+    names = device_names(info)
+    if len(names) != 1:
+        yield f"it was made on {' and '.join(sorted(names)) or 'a device without a name'}"
+    segments = info.get("segments", ())
+    if len(segments) > 1 and "parts" not in info:
+        times = number_of(len(segments) - 1, "time")
+        yield f"it was gone on with {times}, and on which device the earlier parts were is not kept"
+
+
+def device_names(info: Mapping[str, Any]) -> set[str]:
+    """Every name of a device that run.json says, of merged parts too."""
+    device = info.get("device") or {}
+    of_parts = (each for part in info.get("parts", ()) for each in part.get("devices") or ())
+    listed = [*(device.get("devices") or ()), *of_parts]
+    names = {str(device.get("name") or ""), *(str(each.get("name") or "") for each in listed)}
+    return names - {""}
+
+
+def _timed(info: Mapping[str, Any]) -> Iterator[str]:
+    if info.get("suite"):
+        yield f"it judged the suite {info['suite']} in place of the problems' own cases"
+    elif info.get("timed") is not True:
+        yield "nothing was timed"
+
+
+def _seeds(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
+    segments = info.get("segments", ())
+    if info.get("seed_is_secret") is not True:
+        yield "its seed was given beforehand, so that a candidate's author may have known the inputs"
+    # Of a merged run the parts' own seeds are what inputs came from.
+    unknown = [each for each in segments if not each.get("seed")]
+    if unknown or not segments:
+        yield f"{number_of(len(unknown) or 1, 'seed')} not disclosed"
+    if any(each.get("seed") and sha256(each["seed"]) != each.get("seed_sha256") for each in segments):
+        yield "a seed does not have the hash that was written before it was disclosed"
+    known = {each.get("seed_sha256") for each in segments}
+    if strange := [result.problem for result in results if result.seed not in known]:
+        yield f"inputs from a seed that run.json does not have: {_names(strange)}"
+
+
+def _problem_set(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
+    problems = info.get("problems", ())
+    if sha256_of((each["id"], each.get("sha256")) for each in problems) != info.get("problem_set_sha256"):
+        yield "the hash of its problem set is not that of its problems"
+    if own := [each["id"] for each in problems if each.get("own")]:
+        yield f"problems of the user's own: {_names(own)}"
+    shipped, said = Registry().paths, {each["id"]: each.get("sha256") for each in problems}
+    if gone := [each for each in said if each not in shipped]:
+        yield f"this kgbench has no {_names(gone)}"
+    if changed := [each for each in said if each in shipped and _sha256_of_file(each) != said[each]]:
+        yield f"another file than this kgbench's: {_names(changed)}"
+    if stale := [result.problem for result in results if result.problem_sha256 not in ("", said.get(result.problem))]:
+        yield f"judged by another file than run.json names: {_names(stale)}"
+
+
+def _sha256_of_file(problem: str) -> str | None:
+    try:
+        return load_problem(Registry().paths[problem]).sha256
+    except KgbenchError:
+        return None
+
+
+def _policy(results: Sequence[Result]) -> Iterator[str]:
+    loose = [result for result in results if result.candidate_sha256 and result.policy != PolicyMode.STRICT]
+    if loose:
+        words = sorted({result.policy or "not said" for result in loose})
+        yield f"policy {' and '.join(words)}: {_names([result.problem for result in loose])}"
+
+
+def _sandbox(results: Sequence[Result]) -> Iterator[str]:
+    open_ = [r for r in results if r.candidate_sha256 and r.cases and r.sandbox.get("level") not in SANDBOXES]
+    if open_:
+        words = sorted({result.sandbox.get("level", "not said") for result in open_})
+        yield f"level {' and '.join(words)}: {_names([result.problem for result in open_])}"
+
+
+def _selftest(info: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
+    days = dict.fromkeys(str(info.get(key) or "")[:10] for key in ("started", "finished"))
+    device = next(iter(sorted(device_names(info))), "")
+    for words in wrong_with(evidence, [day for day in days if day], device):
+        yield f"{evidence.path}: {words}"
+
+
+def _selftest_step(evidence: Evidence) -> str:
+    return f"`kgbench selftest {evidence.part} --json > {evidence.path}` on that device on the day of the run"
+
+
+def _names(problems: Iterable[str]) -> str:
+    found = list(dict.fromkeys(problems))
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more

@@ -1,0 +1,107 @@
+"""RESULTS.md and the leaderboard's page, from what is stored in ``results/``. The same folder gives the same bytes.
+
+``python -m kgbench.reports.publishing.results`` in a checkout, which is ``make results``, writes both anew.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.core.errors import KgbenchError
+from kgbench.core.figures import ABSENT, percent
+from kgbench.reports.formats import print_markdown
+from kgbench.reports.leaderboard import boards
+from kgbench.reports.model import Report, report_of
+from kgbench.reports.page.ranking import leaderboard_page
+from kgbench.reports.publishing.folder import Publication, publications
+from kgbench.store.reader import read_run
+
+RESULTS_TEXT: Final = "RESULTS.md"
+LEADERBOARD: Final = "leaderboard.html"
+"""Name of the leaderboard's page below ``results/``."""
+_HEAD: Final = """\
+# Results
+
+Rendered by `make results` from the runs in `results/`; do not edit it by hand. docs/published.md says what a published
+run has to be and what each of its files is, docs/scores.md what each number means. `kgbench reproduce results/FOLDER`
+judges a run's kernels again. Ranked per source and device: `results/leaderboard.html`.
+"""
+_NOTHING: Final = """\
+**Nothing is published yet**, so there is no number here. A run on a GPU is published with `kgbench publish RUN`.
+"""
+
+
+def rendered(results: Path) -> dict[str, str]:
+    """The text of RESULTS.md and of ``results/leaderboard.html``, by path below ``results``'s parent.
+
+    Raises StoreError where a published run is not as it was published, or cannot be read.
+    """
+    found = [(each, report_of(read_run(each.path), by="source")) for each in publications(results)]
+    sections = [_section(*each) for each in found] or [_NOTHING]
+    text = "\n".join([_HEAD, *sections])
+    page = leaderboard_page(boards(report for _, report in found))
+    return {RESULTS_TEXT: text, f"{results.name}/{LEADERBOARD}": page}
+
+
+def _section(publication: Publication, report: Report) -> str:
+    info, device = report.info, report.info.get("device") or {}
+    stream = io.StringIO()
+    print_markdown(report, stream)
+    facts = [
+        ("kernels by", info.get("model")),
+        ("device", f"{device.get('name')}, driver {device.get('driver') or 'unknown'}"),
+        ("begun, ended (UTC)", f"{info.get('started')}, {info.get('finished')}"),
+        ("software", _versions(info)),
+        ("sandbox, policy", _shut_off(report)),
+        ("seeds", ", ".join(f"`{each.get('seed')}`" for each in info.get("segments", ()))),
+    ]
+    lines = [f"## {publication.path.name}", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {_cell(words)} |" for name, words in facts]
+    return "\n".join([*lines, "", stream.getvalue(), *_curve(report), ""])
+
+
+def _versions(info: dict[str, Any]) -> str:
+    packages = info.get("packages") or {}
+    return ", ".join([f"kgbench {info.get('kgbench')}", *(f"{name} {packages[name]}" for name in sorted(packages))])
+
+
+def _shut_off(report: Report) -> str:
+    """Levels of the sandbox and policies that results have; a library beside itself needs neither."""
+    judged = [result for result in report.results if result.candidate_sha256]
+    levels = sorted({result.sandbox.get("level", "unknown") for result in judged if result.cases})
+    policies = sorted({result.policy for result in judged if result.policy})
+    return f"{' and '.join(levels) or ABSENT}, {' and '.join(policies) or ABSENT}"
+
+
+def _curve(report: Report) -> Iterable[str]:
+    """fast_p over p, by the lower ends of intervals."""
+    rows = [row for row in (*report.rows, *report.overall) if any(fast.interval is not None for fast in row.fast)]
+    if not rows:
+        return
+    heads = [f"{fast.p:g}" for fast in rows[0].fast]
+    yield f"| fast_p at p = | {' | '.join(heads)} |"
+    yield f"|---|{'---:|' * len(heads)}"
+    for row in rows:
+        yield f"| {row.source} {row.kinds} | {' | '.join(percent(fast.interval) for fast in row.fast)} |"
+
+
+def _cell(words: object) -> str:
+    return str(words).replace("|", "\\|").replace("\n", " ")
+
+
+def write(checkout: Path) -> None:
+    """Writes both into a checkout. Raises StoreError, OSError."""
+    for name, text in rendered(checkout / "results").items():
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).write_text(text, encoding="utf-8", newline="")
+        print(name)
+
+
+if __name__ == "__main__":
+    try:
+        write(Path.cwd())
+    except KgbenchError as error:
+        raise SystemExit(f"kgbench: {error.printed}") from None

@@ -1,0 +1,277 @@
+"""``kgbench publish`` and RESULTS.md: what is refused, what is written, the same bytes twice, current in the tree."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kgbench.cli.main import main
+from kgbench.core.errors import KgbenchError
+from kgbench.core.outcomes import Outcome
+from kgbench.core.paths import problems_dir
+from kgbench.harness.session import session as session_module
+from kgbench.problem.problem_set import sha256_of
+from kgbench.problem.registry import load_problem
+from kgbench.reports.publishing.checks import checks
+from kgbench.reports.publishing.folder import publications
+from kgbench.reports.publishing.results import rendered
+from kgbench.reports.publishing.selftests import FILES, read_evidence
+from kgbench.selftest.exploits.runner import read_exploits
+from kgbench.store.encoding import sha256
+from kgbench.store.reader import read_run
+from kgbench.store.writer import RunStore
+from tests.unit.made_results import result, timing
+from tests.unit.test_cli_run import FakeSession
+from tests.unit.test_cli_verify import again
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "def t(self): ...\n"
+RATIOS = {"aten/softmax": 1.5, "aten/mm": 2.0, "aten/add": 0.9}
+NAME = "2026-01-02-h200-mine"
+CHECKS = ("whole", "candidates stored", "GPU", "one device", "timed", "seeds", "problem set", "policy", "sandbox",
+          "selftest null", "selftest exploits", "size")  # fmt: skip
+
+
+def gpu_run(out: Path, *, seed: str = "s", **changes: Any) -> Path:
+    """A made-up run on a GPU that is fit to be published, but for ``changes`` of run.json."""
+    hashes = {name: load_problem(problems_dir() / f"{name}.yaml").sha256 for name in RATIOS}
+    info = {
+        "kgbench": "1.0", "model": "mine", "started": "2026-01-02T03:04:05+00:00", "timed": True, "suite": None,
+        "seed_is_secret": True, "samples": None, "machine": {"name": "secret-host"}, "packages": {"torch": "2.13"},
+        "problems": [{"id": name, "kind": "compute", "sha256": hashes[name], "own": False} for name in RATIOS],
+        "problem_set_sha256": sha256_of(hashes.items()), "declared": {"aten": 110},
+        "asked": {"folder": "/somewhere/private", "model": "dir:/somewhere/private/kernels", "policy": "strict"},
+        "device": {"kind": "cuda", "name": "NVIDIA H200", "driver": "580.82", "devices": [{"name": "NVIDIA H200"}]},
+    }  # fmt: skip
+    store = RunStore.create(out, "20260102T030405Z-ab12cd", {**info, **changes}, seed="s")
+    for name, ratio in RATIOS.items():
+        store.save_candidate(name, 0, TEXT)
+        made = result(name, timing(ratio), problem_sha256=hashes[name], candidate_sha256=sha256(TEXT), seed=sha256("s"))
+        store.append(replace(made, policy="strict", sandbox={"level": "isolated"}, log_tail="on secret-host"))
+    store.finish("finished", finished="2026-01-02T04:00:00+00:00", seed=seed)
+    selftests(store.path)
+    return store.path
+
+
+def selftests(run: Path) -> None:
+    head = {"status": "finished", "finished": "2026-01-02T05:00:00+00:00", "device": "NVIDIA H200"}
+    rows = [{"problem": "aten/mm", "run": 0, "low": 0.99}]
+    (run / "selftest-null.json").write_text(json.dumps({**head, "problems": rows, "kept": "/home/me/noise.json"}))
+    caught = [{"name": each.name, "state": "caught"} for each in read_exploits()]
+    (run / "selftest-exploits.json").write_text(json.dumps({**head, "rows": caught}))
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return gpu_run(tmp_path / "runs")
+
+
+def publish(*more: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["publish", "last", *more])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def each_result(**values: Any) -> Callable[[Path], None]:
+    def act(run: Path) -> None:
+        lines = [json.dumps({**json.loads(line), **values}) for line in (run / "results.jsonl").read_text().splitlines()]
+        (run / "results.jsonl").write_text("\n".join(lines) + "\n")
+
+    return act
+
+
+def info(**values: Any) -> Callable[[Path], None]:
+    return lambda run: change(run / "run.json", **values)
+
+
+def of_selftest(part: str, **values: Any) -> Callable[[Path], None]:
+    return lambda run: change(run / f"selftest-{part}.json", **values)
+
+
+def last_result_gone(run: Path) -> None:
+    lines = (run / "results.jsonl").read_text().splitlines()
+    (run / "results.jsonl").write_text("\n".join(lines[:-1]) + "\n")
+
+
+def other_file_of_a_problem(run: Path) -> None:
+    said = json.loads((run / "run.json").read_text())
+    said["problems"][0]["sha256"] = "0" * 64
+    pairs = [(each["id"], each["sha256"]) for each in said["problems"]]
+    change(run / "run.json", problems=said["problems"], problem_set_sha256=sha256_of(pairs))
+    each_result(problem_sha256="")(run)
+
+
+H200, OTHER = {"name": "NVIDIA H200"}, {"name": "NVIDIA H100"}
+GETS_THROUGH = [{"name": each.name, "state": "MISSED"} for each in read_exploits()]
+BROKEN: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "interrupted": ("whole", info(status="interrupted"), "its status is interrupted"),
+    "a shard": ("whole", info(asked={"shard": "1/2"}), "shard 1/2"),
+    "no result": ("whole", last_result_gone, "without a result: aten/add"),
+    "our failure": ("whole", each_result(outcome="harness error"), "kgbench itself failed: aten/softmax, aten/mm"),
+    "ablated": ("whole", each_result(without=["floor"]), "without a layer of defence"),
+    "no text": ("candidates stored", lambda run: (run / "candidates/aten/mm.0.py").unlink(), "stored of aten/mm"),
+    "other text": ("candidates stored", lambda run: (run / "candidates/aten/mm.0.py").write_text("1"), "not the one"),
+    "a CPU": ("GPU", info(device={"kind": "cpu", "name": "NVIDIA H200"}), "it was made on cpu"),
+    "interpreted": ("GPU", each_result(interpreted=True), "in Triton's interpreter"),
+    "two devices": ("one device", info(device={"kind": "cuda", **H200, "devices": [H200, OTHER]}), "H100 and NVIDIA"),
+    "not timed": ("timed", info(timed=False), "nothing was timed"),
+    "a suite": ("timed", info(suite="opinfo"), "the suite opinfo"),
+    "known seed": ("seeds", info(seed_is_secret=False), "given beforehand"),
+    "hidden seed": ("seeds", info(segments=[{"seed": None, "seed_sha256": sha256("s")}]), "1 seed not disclosed"),
+    "other seed": ("seeds", info(segments=[{"seed": "x", "seed_sha256": sha256("s")}]), "does not have the hash"),
+    "strange inputs": ("seeds", each_result(seed=sha256("y")), "from a seed that run.json does not have"),
+    "changed problem": ("problem set", other_file_of_a_problem, "another file than this kgbench's: aten/softmax"),
+    "other hash": ("problem set", info(problem_set_sha256="1"), "is not that of its problems"),
+    "policy": ("policy", each_result(policy="report"), "policy report"),
+    "sandbox": ("sandbox", each_result(sandbox={"level": "process"}), "level process"),
+    "no null test": ("selftest null", lambda run: (run / "selftest-null.json").unlink(), "it is missing"),
+    "earlier": ("selftest null", of_selftest("null", finished="2026-01-01T05:00:00+00:00"), "it is of 2026-01-01"),
+    "elsewhere": ("selftest null", of_selftest("null", device="CPU"), "it is of the device CPU"),
+    "noise": ("selftest null", of_selftest("null", problems=[{"problem": "a", "run": 0, "low": 1.1}] * 2), "2 libraries"),
+    "cut short": ("selftest exploits", of_selftest("exploits", status="interrupted"), "not finished: interrupted"),
+    "one missing": ("selftest exploits", of_selftest("exploits", rows=GETS_THROUGH[1:]), "1 exploit not tried"),
+    "got through": ("selftest exploits", of_selftest("exploits", rows=GETS_THROUGH), "exploits not caught"),
+    "not ours": ("selftest exploits", of_selftest("exploits", rows=3), "is not what `kgbench selftest exploits --json`"),
+}
+
+
+def test_a_whole_run_holds_every_check_and_a_dry_run_writes_nothing(run: Path) -> None:
+    code, output = publish("--dry-run")
+    assert output.splitlines() == [f"ok     {name}" for name in CHECKS]
+    assert code == 0
+    assert not Path("results").exists()
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_does_not_hold_is_named_with_its_next_step(run: Path, case: str) -> None:
+    name, act, words = BROKEN[case]
+    act(run)
+    evidence = [read_evidence(part, run / file) for part, file in FILES.items()]
+    (check,) = (each for each in checks(read_run(run), evidence) if each.name == name)
+    assert words in check.wrong
+    assert check.line() == f"WRONG  {name}: {check.wrong}; next: {check.step}"
+
+
+def test_a_run_of_which_a_check_does_not_hold_is_not_published(run: Path) -> None:
+    info(device={"kind": "cpu", "name": "NVIDIA H200"})(run)
+    code, output = publish()
+    assert "WRONG  GPU: it was made on cpu; next: run it on an NVIDIA GPU" in output
+    assert "KGB431: not published: 1 of 12 checks do not hold (GPU)" in output
+    assert code == 2
+    assert not Path("results").exists()
+    assert publish("--dry-run")[0] == 1
+
+
+def test_too_much_is_not_published(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgbench.reports.publishing.folder.MOST_BYTES", 1000)
+    assert "WRONG  size: results would be" in publish()[1]
+
+
+def test_published_is_a_run_that_can_be_read_and_judged_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert publish() == (0, "".join(f"ok     {name}\n" for name in CHECKS)
+                         + f"results/{NAME}: written; `make results` shows it in RESULTS.md\n")  # fmt: skip
+    folder = Path("results", NAME)
+    assert {"run.json", "results.jsonl.gz", "page.html", "publication.json"} <= set(everything(folder))
+    assert read_run(folder, with_windows=True).results == tuple(
+        replace(each, log_tail="on host") for each in read_run(run, with_windows=True).results
+    )
+    monkeypatch.setattr(session_module, "Session", FakeSession)
+    for name in ("verify", "reproduce"):
+        monkeypatch.setattr(f"kgbench.cli.{name}.check_machine", lambda: None)
+    change(folder / "run.json", device={"kind": "cpu", "name": "fake"})  # there is no GPU here
+    jobs = again(monkeypatch, softmax=1.5, mm=2.0, add=0.9)
+    done = CliRunner().invoke(main, ["reproduce", str(folder), "--device", "cpu"])
+    assert "judged again: 3 of 3 candidates" in done.output
+    assert CliRunner().invoke(main, ["verify", str(folder), "--device", "cpu"]).exit_code == 0
+    assert [job.source for job in jobs] == [TEXT] * 5
+
+
+def test_nothing_of_the_machine_is_published(run: Path) -> None:
+    publish()
+    for name, content in everything(Path("results", NAME)).items():
+        text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
+        assert not any(word in text for word in ("secret-host", "/somewhere", "/home/me")), name
+    assert json.loads(Path("results", NAME, "run.json").read_text())["asked"]["model"] == "dir:./kernels"
+
+
+def test_publishing_and_rendering_twice_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    publish()
+    first, text = everything(Path("results")), rendered(tmp_path / "results")
+    assert "the same lies there already" in publish()[1]
+    publish("--to", "other/results")
+    assert everything(Path("other/results")) == first
+    assert rendered(tmp_path / "other" / "results") == text
+    assert f"## {NAME}" in text["RESULTS.md"]
+    assert "| aten | compute | 3 (subset) | 100.0 % " in text["RESULTS.md"]
+    assert "NVIDIA H200" in text["results/leaderboard.html"]
+
+
+def test_another_run_under_the_same_name_is_not_overwritten(run: Path) -> None:
+    publish()
+    before = everything(Path("results"))
+    each_result(policy="strict", log_tail="another")(run)
+    code, output = publish()
+    assert (code, "KGB432" in output) == (2, True)
+    assert everything(Path("results")) == before
+    assert publish("--as", "second")[0] == 0
+
+
+def test_a_draft_is_written_with_what_is_wrong_and_never_shown(run: Path, tmp_path: Path) -> None:
+    info(device={"kind": "cpu", "name": "CPU"})(run)
+    code, output = publish("--draft", "drafts")
+    assert code == 0, output
+    (folder,) = Path("drafts").iterdir()
+    assert json.loads((folder / "publication.json").read_text())["checks"]["GPU"] == "it was made on cpu"
+    assert publish("--draft", "results/drafts")[0] == 2
+    (tmp_path / "results").mkdir()
+    folder.rename(tmp_path / "results" / folder.name)  # even where somebody puts it there
+    assert "Nothing is published yet" in rendered(tmp_path / "results")["RESULTS.md"]
+
+
+@pytest.mark.parametrize("name", ["run.json", "results.jsonl.gz", "candidates/aten/mm.0.py", "publication.json"])
+def test_what_is_not_as_it_was_published_is_refused_with_its_name(run: Path, name: str) -> None:
+    publish()
+    path = Path("results", NAME, name)
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(KgbenchError, match=name) as caught:
+        list(publications(Path("results")))
+    assert caught.value.number == "KGB434"
+    path.unlink()
+    if name != "publication.json":
+        with pytest.raises(KgbenchError, match="it is gone"):
+            list(publications(Path("results")))
+
+
+def test_a_published_run_is_not_gone_on_with_or_published_again(run: Path) -> None:
+    publish()
+    for command in (["run", "--resume", f"results/{NAME}"], ["publish", f"results/{NAME}"]):
+        done = CliRunner().invoke(main, command)
+        assert (done.exit_code, "KGB430" in done.output) == (2, True), done.output
+    assert not Path("results", NAME, "results.jsonl").exists()
+
+
+def test_results_in_the_tree_are_what_is_stored() -> None:
+    for name, text in rendered(ROOT / "results").items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, f"{name}: write it anew with `make results`"
+
+
+def test_outcomes_that_are_not_right_are_published_as_they_are(run: Path, tmp_path: Path) -> None:
+    each_result(outcome=str(Outcome.WRONG_VALUE))(run)
+    publish()
+    assert "| aten | compute | 3 (subset) | 0.0 % " in rendered(tmp_path / "results")["RESULTS.md"]
