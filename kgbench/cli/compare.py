@@ -25,8 +25,9 @@ _LISTED = 10
 @click.argument("runs", metavar="RUN RUN…", nargs=-1, required=True, shell_complete=complete_run)
 @out_option
 @click.option("--anyway", is_flag=True, help="Go on where what differs decides about correct or fast; say it only.")
+@click.option("--on", default="", metavar="MODEL", help="Compare what this model of device judged.")
 @json_option
-def compare(runs: Sequence[str], out: Path, anyway: bool, as_json: bool) -> None:
+def compare(runs: Sequence[str], out: Path, anyway: bool, on: str, as_json: bool) -> None:
     """Put runs side by side, each beside the first, paired by problem.
 
     Differences have 95 % intervals of a paired bootstrap over problems and samples. Runs on another device, with other
@@ -36,13 +37,14 @@ def compare(runs: Sequence[str], out: Path, anyway: bool, as_json: bool) -> None
 
     from kgbench.reports.comparison import Side
     from kgbench.reports.comparison import compare as compared
+    from kgbench.store.by_device import on_device
     from kgbench.store.encoding import json_text
     from kgbench.store.find import find_run
     from kgbench.store.reader import read_run
 
     if len(runs) < 2:
         raise UsageError("KGB170", "give two runs or more, for example kgbench compare 2026-a1 last")
-    sides = [Side.of(read_run(find_run(run, out))) for run in runs]
+    sides = [Side.of(on_device(read_run(find_run(run, out)), on)) for run in runs]
     for side in sides:
         say_notes(side.run, f"{side.name}: ")
     found = [compared(sides[0], other) for other in sides[1:]]

@@ -156,15 +156,15 @@ def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool, 
 
 def closed(ending: Ending, shown: Shown) -> int:
     """Prints the table, and what is left to do. Returns the exit code; raises what ended the run."""
-    report = print_run(ending.path, shown.thresholds, form="json" if shown.as_json else "table")
+    reports = print_run(ending.path, shown.thresholds, form="json" if shown.as_json else "table")
     if ending.left:
         say_left(ending.left)
     if ending.error is not None or ending.interrupted or ending.left:
         click.echo(f"the rest: kgbench run --resume {shown_path(ending.path)}", err=True)
     if ending.error is not None:
         raise ending.error
-    broke = breaks(report, shown.bounds)
-    return exit_code(report, ending, fail=shown.fail) or int(broke)
+    broke = breaks(reports, shown.bounds)
+    return max(exit_code(report, ending, fail=shown.fail) for report in reports) or int(broke)
 
 
 def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:

@@ -68,6 +68,7 @@ by_option = click.option(
 @to_option
 @html_option
 @fail_under_option
+@click.option("--on", default="", metavar="MODEL", help="Of a run on several models of device, what this one judged.")
 def report(
     run: str,
     out: Path,
@@ -80,6 +81,7 @@ def report(
     to: Path | None,
     html: Path | None,
     fail_under: str,
+    on: str,
 ) -> None:
     """Print the table of a stored run again.
 
@@ -98,7 +100,7 @@ def report(
         return
     form = _one_form(form, as_json=as_json, cite=cite, by=by, to=to, html=html)
     path = find_run(run, out)
-    found = write_html(path, values, html) if html else print_run(path, values, form=form, by=by, to=to)
+    found = write_html(path, values, html, on) if html else print_run(path, values, form=form, by=by, to=to, on=on)
     sys.exit(int(breaks(found, bounds)))
 
 
@@ -134,15 +136,16 @@ def print_costs(path: Path, *, as_json: bool) -> None:
     print_wall_time(wall_time(stored.info, stored.results), sys.stdout, as_json=as_json)
 
 
-def write_html(path: Path, values: tuple[float, ...], html: Path) -> Report:
+def write_html(path: Path, values: tuple[float, ...], html: Path, on: str) -> tuple[Report, ...]:
     """Writes a run as a page, and says how large it is. Raises StoreError, UsageError."""
     from kgbench.core.figures import size
     from kgbench.reports.page.document import write_page
     from kgbench.reports.page.source import page_source
+    from kgbench.store.by_device import on_device
     from kgbench.store.reader import read_run
     from kgbench.store.repeat import repeat_command
 
-    stored = read_run(path, with_windows=True)
+    stored = on_device(read_run(path, with_windows=True), on)
     source = page_source(stored, lambda result: repeat_command(stored, result), values)
     written = write_page(source, html)
     folder = "; too much for one file, so keep the folder together" if written.is_folder else ""
@@ -150,4 +153,4 @@ def write_html(path: Path, values: tuple[float, ...], html: Path) -> Report:
     if not written.charts:
         words = "The page has its figures in tables only: for charts, pip install 'kgbench[page]' and write it again."
         click.echo(f"kgbench: {numbered('KGB618', words)}", err=True)
-    return source.report
+    return (source.report,)

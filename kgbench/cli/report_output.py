@@ -46,24 +46,42 @@ FOLDERS: Final = {
 """Formats that are several files, each a function of the report that returns text by path below ``--to``."""
 
 
-def breaks(report: Report, bounds: Sequence[Bound]) -> bool:
+def breaks(reports: Sequence[Report], bounds: Sequence[Bound]) -> bool:
     """Says on stderr which bounds the run breaks; whether any. Raises UsageError."""
     from kgbench.scores.bounds import broken
 
-    lines = list(broken(bounds, report.selected, report.results))
+    lines = [line for report in reports for line in broken(bounds, report.selected, report.results)]
     for line in lines:
         click.echo(f"kgbench: {numbered('KGB602', line)}", err=True)
     return bool(lines)
 
 
 def print_run(
-    path: Path, values: tuple[float, ...], *, form: str, by: str | None = None, to: Path | None = None
-) -> Report:
-    """Prints a run in one of ``FORMATS`` on stdout, or writes it to a file or folder. Raises StoreError, UsageError."""
-    from kgbench.reports.model import report_of
+    path: Path, values: tuple[float, ...], *, form: str, by: str | None = None, to: Path | None = None, on: str = ""
+) -> tuple[Report, ...]:
+    """Prints a run in one of ``FORMATS`` on stdout, or writes it to a file or folder. Raises StoreError, UsageError.
+
+    ``on`` is a model of device. Without one a run of several has a table for each, and a list in JSON; other formats
+    are of one run alone.
+    """
+    from kgbench.store.by_device import by_device, on_device
     from kgbench.store.reader import read_run
 
     stored = read_run(path)
+    parts = by_device(stored) if form in ("table", "json") and not on and to is None else (on_device(stored, on),)
+    listed = form == "json" and len(parts) > 1
+    click.echo("[" * listed, nl=False)
+    reports = []
+    for number, part in enumerate(parts):
+        click.echo("," * (listed and number > 0), nl=False)
+        reports.append(_print_part(part, values, form, by, to))
+    click.echo("]\n" * listed, nl=False)
+    return tuple(reports)
+
+
+def _print_part(stored: StoredRun, values: tuple[float, ...], form: str, by: str | None, to: Path | None) -> Report:
+    from kgbench.reports.model import report_of
+
     found = report_of(stored, values, by=by)
     if by and form == "table" and found.suite is not None and found.suite.shares:
         words = f"--by {by}: the table of suite {found.suite.name} has a row per operator; leave --by out"

@@ -96,6 +96,10 @@ INPUT: Final[dict[str, Message]] = {
         "An option does not go with `--ray`, or only with it, or the cluster's address is none.",
         "`--ray auto` for the cluster that is here, else HOST:PORT as `ray start --head` prints it.",
     ),
+    "KGB156": Message(
+        "A run that devices of several models judged is no one table, or it has no device of the model given.",
+        "Say which with `--on MODEL`; the models are named.",
+    ),
     "KGB160": Message("The run has no winner to verify.", "`kgbench report RUN` prints its table."),
     "KGB161": Message("The run was made on another kind of device.", "Give `--device`, or start a new run here."),
     "KGB170": Message("`kgbench compare` got one run.", "Give two or more."),

@@ -17,6 +17,7 @@ from kgbench.reports.model import Report, report_of
 from kgbench.scores.rows import Row
 from kgbench.scores.score import Place
 from kgbench.scores.table import scores_in
+from kgbench.store.by_device import by_device
 from kgbench.store.layout import RUN_FILE
 from kgbench.store.reader import read_run, shard_of
 
@@ -72,7 +73,8 @@ def boards(reports: Iterable[Report]) -> tuple[Board, ...]:
 
 def read_reports(folder: Path) -> tuple[tuple[Report, ...], tuple[str, ...]]:
     """(reports, what cannot be read of them) of every run that lies in a folder, the oldest first."""
-    reports, notes = [], []
+    reports: list[Report] = []
+    notes: list[str] = []
     for file in sorted(folder.glob(f"**/{RUN_FILE}")):
         try:
             run = read_run(file.parent)
@@ -82,7 +84,7 @@ def read_reports(folder: Path) -> tuple[tuple[Report, ...], tuple[str, ...]]:
         if shard := shard_of(run.info):
             notes.append(numbered("KGB626", f"left out: {run.path} is shard {shard} of a run; rank what they merge to"))
             continue
-        reports.append(report_of(run))
+        reports += map(report_of, by_device(run))
         notes += [f"{run.path}: {note}" for note in run.notes]
     return tuple(reports), tuple(notes)
 

@@ -108,7 +108,7 @@ def selected_in(info: Mapping[str, Any]) -> tuple[Selected, ...]:
             Kind(each.get("kind", Kind.COMPUTE)),
             each.get("own", False),
             tuple(each.get("overloads", ())),
-            samples,
+            each.get("samples", samples),
             each.get("category") or shipped.get(each["id"], ""),
         )
         for each in problems

@@ -12,6 +12,7 @@ from kgbench.problem.problem_set import ProblemSet
 from kgbench.reports.formats import frame_of
 from kgbench.reports.model import Report, report_of
 from kgbench.scores import rows as scores
+from kgbench.store.by_device import on_device
 from kgbench.store.find import find_run
 from kgbench.store.reader import StoredRun, read_run
 
@@ -19,17 +20,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def load_run(path: str | Path, out: str | Path = "runs") -> Run:
+def load_run(path: str | Path, out: str | Path = "runs", *, on: str = "") -> Run:
     """The run in a folder.
 
     Args:
         path: the folder; or, as on the command line, a prefix of its id, or ``last``.
         out: where runs lie that are named by an id.
+        on: the model of device whose part is meant, of a run that several judged.
 
     Raises:
         kgbench.core.errors.UsageError: there is no such run, or it cannot be read; the words say what to do.
     """
-    return Run(read_run(find_run(str(path), Path(out))))
+    return Run(on_device(read_run(find_run(str(path), Path(out))), on))
 
 
 @dataclass(frozen=True)

@@ -362,6 +362,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
                f"merge {RUN} last"),
     "KGB154": (_several_runs, f"merge {RUN} last"),
     "KGB155": (_nothing, "run --model examples --mixed-devices"),
+    "KGB156": (lambda ground: ground.ended(), "report last --on H100"),
     "KGB140": (_nothing, "selftest exploits replays_by_shap"),
     "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
     "KGB202": (_nothing, "list --problem-dir nowhere"),
