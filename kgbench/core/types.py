@@ -71,6 +71,9 @@ class Timing:
     """``library``, or ``fallback`` where the library does not run here."""
     noise: float | None = None
     """Half-width of the null test's noise that the interval includes."""
+    empty_us: float | None = None
+    """Time of a window of one least kernel on this device, which was taken off each window: an empty launch. None in
+    runs of earlier versions whose windows were not read."""
     noise_source: str = ""
     """``default``, or ``measured``: by ``kgbench selftest null`` on this device, where that is more."""
 
@@ -245,7 +248,8 @@ def _case_from_json(data: dict[str, Any]) -> CaseResult:
     if timing:
         # The first runs said nothing of queues, and had other windows, which no figure is made of.
         windows = tuple(_known(Window, each) for each in timing.get("windows", ()) if _names(Window) <= each.keys())
-        timing = _known(Timing, {"queued": False, **timing, "windows": windows})
+        empty = min((window.done_us for window in windows if window.kind == "overhead"), default=None)
+        timing = _known(Timing, {"queued": False, "empty_us": empty, **timing, "windows": windows})
     read: dict[str, Any] = {"outcome": Outcome(data["outcome"]), "phase": Phase(data["phase"]), "timing": timing}
     read |= {"detail": detail, "where": where}
     return _known(CaseResult, {**data, **read})

@@ -41,6 +41,7 @@ from kgbench.problem.model import Problem
 from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.registry import declared_sizes, problem_folders
 from kgbench.problem.suites import Suite, with_suite
+from kgbench.scores.light import least_times
 from kgbench.store.encoding import json_text
 from kgbench.store.errors import WriteError
 from kgbench.store.writer import RunStore
@@ -171,7 +172,8 @@ def run(
                 store.save_suite(json_text(plan.suite.to_json()))
             with opened(open_session(store), console) as session:
                 begun = True
-                store.update({"device": dict(session.facts)})
+                least_us = least_times(plan.problems, session.facts)
+                store.update({"device": dict(session.facts), "least_us": least_us})
                 with display(console, len(plan.missing), plan.questions) as shown:
                     since = time.monotonic()
                     left = _evaluate_all(plan, session, store, shown)

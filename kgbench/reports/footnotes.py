@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kgbench.core.figures import ABSENT, count_text
+from kgbench.core.figures import ABSENT, count_text, percent
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import number_of
 from kgbench.core.types import Library
@@ -15,7 +15,7 @@ from kgbench.reports.words import device_words, problem_set_words, versions_word
 from kgbench.scores.costs import NOT_CONFINED
 from kgbench.scores.rows import Row
 from kgbench.scores.speedups import FLAG_ABOVE
-from kgbench.scores.table import SCORES
+from kgbench.scores.table import SCORES, SOL, sol
 from kgbench.scores.wall_time import wall_time
 from kgbench.store import verification
 
@@ -44,7 +44,17 @@ def _source_lines(report: Report) -> Iterable[str]:
             yield f"  no library for {', '.join(problems)}: {reason}"
         if row.overloads:
             yield f"  overloads correct {count_text(row.overloads_correct)} of {row.overloads}"
+        yield from _light(next(each for each in report.rows if each.source == row.source))
         yield from _cautions(row)
+
+
+def _light(row: Row) -> Iterable[str]:
+    """How much of what the device allows; ``row`` is that of kind compute, where the source has one."""
+    shares = [f"{score.name} {percent(row.values[score.name])}" for score in map(sol, SOL) if score.name in row.values]
+    if shares:
+        apart = row.problems - row.bounded
+        yield f"  speed of light: {', '.join(shares)} of {number_of(row.bounded, 'problem')}; {apart} apart, whose work"
+        yield "    takes less than an empty launch, or has no known bound"
 
 
 def _not_compared(row: Row) -> str:

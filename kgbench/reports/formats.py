@@ -86,7 +86,9 @@ def legend(report: Report) -> Iterable[str]:
         yield "[ ]: the clock's 95 % interval of a speedup. Roofline: share of the device's measured peak."
     else:
         yield "[ ]: 95 % bootstrap interval over problems and samples."
-        yield f"{'; '.join(f'{score.head}: {score.legend}' for score in SCORES if score.legend)}."
+        known = {name for row in rows_of(report) for name in row.values}
+        said = [score for score in SCORES if score.legend and (not score.optional or score.name in known)]
+        yield f"{'; '.join(f'{score.head}: {score.legend}' for score in said)}."
     driver = f", driver {device['driver']}" if device.get("driver") else ""
     yield f"Run {info.get('id')} of {info.get('model')} on {device.get('name') or 'unknown'}{driver}."
     yield problem_set_words(report.info)

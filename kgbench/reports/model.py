@@ -17,6 +17,7 @@ from kgbench.reports.generated import AfterRounds, round_by_round, samples_asked
 from kgbench.reports.suite import SuiteRow, suite_rows
 from kgbench.scores import rows as scores
 from kgbench.scores.costs import Cost, cost_of
+from kgbench.scores.light import with_least_times
 from kgbench.scores.overall import overall
 from kgbench.scores.per_problem import ProblemScores, problem_scores
 from kgbench.scores.rows import THRESHOLDS, Row
@@ -61,6 +62,7 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: s
     attempts = tuple(newest(fresh))
     results = tuple(latest(attempts))
     shown = sorted({1.0, *thresholds})
+    selected = with_least_times(selected, run.info, results)
     seed = seed_of(run)
     per_problem = problem_scores(run.info, selected, attempts) if by else ()
     rooflines = {each.problem: each.roofline for each in per_problem if each.roofline}

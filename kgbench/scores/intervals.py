@@ -39,5 +39,10 @@ def draws(basis: Basis, scores: Iterable[Score], seed: str, pick: bootstrap.Pick
 
 def _sampled(of_problem: OfProblem, columns: Sequence[Number]) -> Sampled:
     missing = of_problem.asked - len(of_problem.samples)
-    numbers = [[*map(each.of, of_problem.samples), *[each.missing] * missing] for each in columns]
+    numbers = [
+        [*map(each.of, of_problem.samples), *[each.missing] * missing]
+        if each.of_problem(of_problem)
+        else [None] * of_problem.asked
+        for each in columns
+    ]
     return Sampled(of_problem.id, np.array(numbers, dtype=np.float64))

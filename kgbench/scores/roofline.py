@@ -36,9 +36,30 @@ def roofline_share(
     """Which share of the device's measured bandwidth or arithmetic the candidate reaches, whichever is larger."""
     if not rates or not peaks:
         return None
-    # A product of 16-bit matrices may be a case of dtype float32: the fastest dtype that the case names counts.
-    named = {_REAL.get(str(name), str(name)) for name in (case.dtype, *case.variables.values())}
-    roofs = [float(gflop_per_s) for name, gflop_per_s in peaks["gflop_per_s"].items() if name in named]
+    arithmetic = _gflop_per_s(case.dtype, case.variables, peaks)
     shares = [rates["gb_per_s"] / float(peaks["gb_per_s"])]
-    shares += [rates["gflop_per_s"] / max(roofs)] if roofs else []
+    shares += [rates["gflop_per_s"] / arithmetic] if arithmetic else []
     return max(shares)
+
+
+def least_us(cost: Cost, dtype: str, variables: Mapping[str, Any], peaks: Mapping[str, Any]) -> float | None:
+    """Least time of a call in µs: its bytes or its operations at the device's measured peak, whichever takes longer.
+
+    A kernel that takes this long has a roofline share of 1. None where the problem file's figures have no value here.
+    """
+    try:
+        moved, flops = (float(expr.evaluate(variables)) for expr in (cost.bytes, cost.flops))
+    except ExpressionError:
+        return None
+    arithmetic = _gflop_per_s(dtype, variables, peaks)
+    times = [moved / float(peaks["gb_per_s"]) * 1e-3, *([flops / arithmetic * 1e-3] if arithmetic else [])]
+    return max(times) or None
+
+
+def _gflop_per_s(dtype: str, variables: Mapping[str, Any], peaks: Mapping[str, Any]) -> float | None:
+    """Peak of a case's arithmetic; None where none was measured.
+
+    A product of 16-bit matrices may be a case of dtype float32: the fastest dtype that the case names counts.
+    """
+    named = {_REAL.get(str(name), str(name)) for name in (dtype, *variables.values())}
+    return max((float(rate) for name, rate in peaks["gflop_per_s"].items() if name in named), default=None)

@@ -123,6 +123,9 @@ class Row:
     (``intervals.py``); shares from 0 to 1. Empty where none were asked for."""
     values: dict[str, float] = field(default_factory=dict)
     """Every score of ``table.py`` that is known, by its name."""
+    bounded: int = 0
+    """Problems with a timed case whose least time is known and longer than an empty launch: the denominator of sol_50
+    and sol_80."""
     clock: dict[str, tuple[float, float]] = field(default_factory=dict)
     """The ends that the clock's noise alone leaves of a score, by its name."""
 
@@ -282,6 +285,7 @@ def _scores(basis: Basis, asked: _Asked) -> dict[str, Any]:
         "fallback_speedup": basis.fallback_speedup,
         "speedup_over_all": values.get(OVER_ALL.name),
         "samples": fewest,
+        "bounded": sum(each.bounded for each in scored),
         "at_k": tuple(_at_k(basis, k, asked.thresholds) for k in of_samples),
         "intervals": _intervals(basis, table, asked.seed) if asked.seed is not None else {},
         "values": values,

@@ -13,13 +13,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
-from kgbench.scores.speedups import CLAMP, Estimate, speedup
+from kgbench.scores.speedups import CLAMP, Estimate, case_key, geometric_mean, speedup, timed_cases
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class Selected:
     """Candidates asked for."""
     category: str = ""
     """Category as the problem file says; empty where that is not known."""
+    least_us: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Least time in µs of each timed case that takes longer than an empty launch (``light.py``), by its key; empty
+    where there is none or where that is not known."""
 
     @property
     def source(self) -> str:
@@ -52,13 +55,17 @@ class Scored:
     interpreted: bool
     library: Estimate | None
     fallback: Estimate | None
+    light: float | None = None
+    """Share of the speed of light: least time / time, geometric mean over the cases of ``Selected.least_us``. None
+    where it is not right, or where one of these cases has no time."""
 
     @classmethod
-    def of(cls, result: Result) -> Scored:
+    def of(cls, result: Result, least_us: Mapping[str, float] | None = None) -> Scored:
         right = result.outcome is Outcome.PASSED
         rejected = result.outcome is Outcome.REJECTED
         library, fallback = speedup(result), speedup(result, "fallback")
-        return cls(right, is_compiled(result), rejected, result.interpreted, library, fallback)
+        light = light_share(result, least_us) if least_us else None
+        return cls(right, is_compiled(result), rejected, result.interpreted, library, fallback, light)
 
     def log_over_all(self) -> float:
         """Logarithm of the speedup; the lowest there is where it is not right or has none."""
@@ -80,6 +87,8 @@ class OfProblem:
     asked: int
     """0 where none counts: the problem stands in no denominator."""
     samples: tuple[Scored, ...]
+    bounded: bool = False
+    """A timed case of it has a least time that is longer than an empty launch."""
     counts: dict[Callable[[Scored], float | None], int] = field(default_factory=dict, compare=False)
     """How many samples count, by what is asked of them; filled as it is asked for."""
 
@@ -153,7 +162,18 @@ def samples_of(problem: Selected, of_problem: Sequence[Result]) -> OfProblem:
     """Those that count: what could not be judged here was as good as not asked for."""
     counted = [result for result in of_problem if result.outcome.facts.counts]
     asked = max(problem.samples, len(of_problem)) - (len(of_problem) - len(counted))
-    return OfProblem(problem.id, asked, tuple(map(Scored.of, counted)))
+    samples = tuple(Scored.of(result, problem.least_us) for result in counted)
+    return OfProblem(problem.id, asked, samples, bool(problem.least_us))
+
+
+def light_share(result: Result, least_us: Mapping[str, float]) -> float | None:
+    """``Scored.light`` of a result."""
+    if result.outcome is not Outcome.PASSED or result.interpreted:
+        return None
+    timed = {case_key(case.overload, case.id): case.timing for case in timed_cases(result)}
+    known = [(least, found) for case, least in least_us.items() if (found := timed.get(case))]
+    shares = [least / found.candidate_us for least, found in known if found.candidate_us > 0]
+    return geometric_mean(shares) if shares and len(shares) == len(least_us) else None
 
 
 def by_problem(results: Iterable[Result]) -> dict[str, list[Result]]:

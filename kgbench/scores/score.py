@@ -117,6 +117,8 @@ class Number:
     """None where the sample has none."""
     missing: float | None = 0.0
     """Of a sample that was asked for and has no result."""
+    of_problem: Callable[[OfProblem], bool] = lambda each: True
+    """Whether a problem counts; one that does not is left out, with all its samples."""
 
 
 @dataclass(frozen=True)

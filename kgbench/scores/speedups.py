@@ -72,6 +72,11 @@ def timed_cases(result: Result) -> list[CaseResult]:
     ]
 
 
+def case_key(overload: str, case_id: str) -> str:
+    """A case among those of all overloads of its problem."""
+    return f"{overload} {case_id}".strip()
+
+
 def mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(
         point=geometric_mean([estimate.point for estimate in estimates]),

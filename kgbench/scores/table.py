@@ -66,6 +66,31 @@ def fast(p: float, *, by_point: bool = False) -> Score:
 
 
 @functools.cache
+def sol(p: float) -> Score:
+    """Share of problems whose kernel is right and reaches at least p of the speed of light; those whose work takes less
+    than an empty launch, or has no known bound, stand apart."""
+    name = f"sol_{100 * p:g}"
+    number = Number(lambda sample: sample.light is not None and sample.light >= p, of_problem=lambda each: each.bounded)
+
+    def value(basis: Basis) -> float | None:
+        bounded = [each for each in basis.scored if each.bounded]
+        return None if basis.interpreted or not bounded else count(score, bounded) / len(bounded)
+
+    score = Score(
+        name,
+        name,
+        Unit.SHARE,
+        value,
+        Resample(number),
+        places=dict.fromkeys((Place.TEXT, Place.PAGE), round(100 * p)),
+        optional=True,
+        legend=f"correct and at {100 * p:g} % of the least time that the device's measured peaks allow",
+        footnote=f"{name}: correct, and at {100 * p:g} % of the least time that the device's measured peaks allow.",
+    )
+    return score
+
+
+@functools.cache
 def best_of(k: int, score: Score) -> Score:
     """The chance that of k samples one counts in another share: pass@k, fast_p@k."""
     one = score.resample
@@ -90,6 +115,8 @@ def best_of(k: int, score: Score) -> Score:
     )
 
 
+SOL: Final = (0.5, 0.8)
+"""Shares of the speed of light at which problems are counted."""
 LOG_SPEEDUP: Final = Number(lambda sample: math.log(sample.library.point) if sample.library else None, missing=None)
 
 
@@ -229,7 +256,7 @@ def all_scores(thresholds: tuple[float, ...] = (1.0,), ks: tuple[int, ...] = ())
         *(SPEEDUP, MEDIAN, OVER_ALL, CLOCK_LOW, CLOCK_HIGH),
         *(best_of(k, CORRECT) for k in ks),
         *(best_of(k, fast(1.0)) for k in ks if 1.0 in thresholds),
-        *(FALLBACK, ROOFLINE, USD, USD_PER_SOLVED),
+        *(FALLBACK, ROOFLINE, *map(sol, SOL), USD, USD_PER_SOLVED),
     )
 
 

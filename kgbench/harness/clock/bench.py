@@ -193,4 +193,5 @@ class Bench:
             library_shared=run.known is not None,
             noise=noise,
             noise_source=noise_source,
+            empty_us=self.windows.overhead_us,
         )

@@ -1,0 +1,72 @@
+"""Speed of light: the least time of each timed call on the run's device, and which calls are too short to say anything.
+
+The least times are computed when a run begins, from the problem files and the peaks of its device, and stand in its
+run.json under ``least_us``: which problems count must not depend on what was handed in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kgbench.core.errors import ExpressionError
+from kgbench.core.kinds import DeviceKind, Kind
+from kgbench.core.types import Result
+from kgbench.problem.cases import bench_cases, choose_preset
+from kgbench.problem.model import Problem
+from kgbench.scores.roofline import least_us
+from kgbench.scores.samples import Selected
+from kgbench.scores.speedups import case_key, timed_cases
+
+
+def least_times(problems: Iterable[Problem], device: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Least time in µs by problem, and there by ``OVERLOAD CASE``; of problems of kind compute that declare a cost.
+
+    ``device`` is that of run.json. Empty on a CPU, whose caches hold too much, and where no peaks are known.
+    """
+    peaks = device.get("peaks")
+    if device.get("kind") != DeviceKind.CUDA or not peaks:
+        return {}
+    memory_gb = device.get("memory_gb")
+    found = {each.id: _of_problem(each, peaks, memory_gb) for each in problems if each.kind == Kind.COMPUTE}
+    return {problem: times for problem, times in found.items() if times}
+
+
+def _of_problem(problem: Problem, peaks: Mapping[str, Any], memory_gb: float | None) -> dict[str, float]:
+    times = {}
+    for overload in problem.overloads:
+        if not overload.required or overload.cost is None:
+            continue
+        try:
+            cases = bench_cases(overload, choose_preset(overload, DeviceKind.CUDA, memory_gb))
+        except ExpressionError:
+            continue
+        for case in cases:
+            if (least := least_us(overload.cost, case.dtype, case.variables, peaks)) is not None:
+                times[case_key(case.overload, case.id)] = least
+    return times
+
+
+def empty_launch_us(results: Iterable[Result]) -> float | None:
+    """Time of an empty launch on the run's device in µs: the median over its timed cases; None where none says."""
+    known = [case.timing.empty_us for result in results for case in timed_cases(result) if case.timing]
+    times = [each for each in known if each is not None]
+    return statistics.median(times) if times else None
+
+
+def with_least_times(
+    selected: Sequence[Selected], info: Mapping[str, Any], results: Iterable[Result]
+) -> tuple[Selected, ...]:
+    """Each problem with the least times of its cases that take longer than an empty launch. ``info`` is run.json."""
+    by_problem, empty_us = info.get("least_us") or {}, empty_launch_us(results)
+    if not by_problem or empty_us is None:
+        return tuple(selected)
+    return tuple(
+        dataclasses.replace(each, least_us=_longer(by_problem.get(each.id, {}), empty_us)) for each in selected
+    )
+
+
+def _longer(times: Mapping[str, float], empty_us: float) -> dict[str, float]:
+    return {case: float(least) for case, least in times.items() if float(least) > empty_us}

@@ -1,0 +1,144 @@
+"""Speed of light: least times by hand, which cases stand apart, sol_50 and sol_80, and where they are printed."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kgbench.core.outcomes import Outcome
+from kgbench.core.paths import problems_dir
+from kgbench.core.types import CaseResult, Result, Timing, result_from_json
+from kgbench.problem.cases import bench_cases
+from kgbench.problem.registry import load_problem
+from kgbench.reports.footnotes import closing_lines
+from kgbench.reports.formats import print_markdown
+from kgbench.reports.model import report_of
+from kgbench.scores.light import empty_launch_us, least_times, with_least_times
+from kgbench.scores.per_problem import roofline_of
+from kgbench.scores.rows import Row, rows
+from kgbench.scores.samples import Selected
+from kgbench.store.reader import read_run
+from tests.unit.made_results import result, timing
+from tests.unit.test_comparison import stored
+
+PEAKS = {"gb_per_s": 4000, "gflop_per_s": {"float32": 50_000, "float16": 800_000, "bfloat16": 800_000}}
+GPU = {"kind": "cuda", "name": "NVIDIA H200", "memory_gb": 140.0, "peaks": PEAKS}
+MM = load_problem(problems_dir() / "aten/mm.yaml")
+LEAST = {
+    "bench-gpu140-1-float32": 2 * 2048**3 / 50e6,  # µs: operations at 50 TFLOP/s; its bytes take 12.6 µs
+    "bench-gpu140-2-float16": 2 * 2048**3 / 800e6,
+    "bench-gpu140-3-bfloat16": 2 * 8192 * 4096 * 8192 / 800e6,
+    "bench-gpu140-4-float16": 2 * (16 * 256 + 256 * 16 + 16 * 16) / 4e6,  # 4 ns: bytes at 4 TB/s
+}
+EMPTY_US = 6.0
+
+
+def of(times: dict[str, float], problem: str = "aten/p", outcome: Outcome = Outcome.PASSED, **more: object) -> Result:
+    """A result with a time in µs of each case."""
+    cases = tuple(
+        CaseResult(name, "", "bench", "float32", {}, Outcome.PASSED, timing=timed(us)) for name, us in times.items()
+    )
+    return result(problem, outcome=outcome, **{"cases": cases, **more})
+
+
+def timed(us: float, empty_us: float | None = EMPTY_US) -> Timing:
+    return dataclasses.replace(timing(1.0), candidate_us=us, empty_us=empty_us)
+
+
+def row_of(found: Sequence[Result], least_us: dict[str, dict[str, float]], **asked: object) -> Row:
+    names = dict.fromkeys(each.problem for each in found)
+    selected = with_least_times([Selected(name, "compute") for name in names], {"least_us": least_us}, found)
+    (row,) = rows(selected, found, **asked)
+    return row
+
+
+def test_least_times_by_hand() -> None:
+    found = least_times([MM], GPU)
+    assert list(found) == ["aten/mm"]
+    assert found["aten/mm"] == pytest.approx(LEAST)
+
+
+def test_no_bound_on_a_cpu_or_without_peaks_or_without_a_cost() -> None:
+    assert least_times([MM], {**GPU, "kind": "cpu"}) == {}
+    assert least_times([MM], {**GPU, "peaks": None}) == {}
+    without = dataclasses.replace(MM, overloads=tuple(dataclasses.replace(o, cost=None) for o in MM.overloads))
+    assert least_times([without], GPU) == {}
+
+
+def test_at_the_least_time_the_roofline_share_is_one() -> None:
+    (overload,) = (each for each in MM.overloads if each.required)
+    cases = [
+        CaseResult(case.id, case.overload, "bench", case.dtype, case.variables, Outcome.PASSED, timing=timed(us))
+        for case in bench_cases(overload, "gpu140")
+        if (us := LEAST.get(case.id))
+    ]
+    assert len(cases) == len(LEAST)
+    assert roofline_of(result("aten/mm", cases=tuple(cases)), MM, PEAKS) == pytest.approx(1.0)
+
+
+def test_shares_are_geometric_means_over_the_cases_that_are_longer_than_an_empty_launch() -> None:
+    least = {"aten/p": {"a": 10.0, "b": 40.0, "launch": 5.9}}
+    # 10/20 and 40/50: sqrt(0.5 * 0.8) = 0.632; the third, at 1 % of its bound, stands apart.
+    row = row_of([of({"a": 20.0, "b": 50.0, "launch": 590.0})], least)
+    assert (row.values["sol_50"], row.values["sol_80"], row.bounded) == (1.0, 0.0, 1)
+    assert row_of([of({"a": 20.0, "b": 81.0, "launch": 5.9})], least).values["sol_50"] == 0.0  # sqrt(0.247) = 0.497
+    assert row_of([of({"a": 12.0, "b": 48.0, "launch": 590.0})], least).values["sol_80"] == 1.0
+
+
+def test_the_denominator_does_not_depend_on_what_was_handed_in() -> None:
+    least = {f"aten/{name}": {"a": 10.0} for name in ("fast", "wrong", "untimed", "slow")} | {"aten/short": {"a": 6.0}}
+    found = [
+        of({"a": 11.0}, problem="aten/fast"),
+        of({"a": 10.5}, problem="aten/wrong", outcome=Outcome.WRONG_VALUE),
+        of({"b": 10.5}, problem="aten/untimed"),
+        of({"a": 30.0}, problem="aten/slow"),
+        of({"a": 6.1}, problem="aten/short"),
+        of({"a": 6.1}, problem="aten/unknown"),
+    ]
+    row = row_of(found, least, seed="run")
+    assert (row.problems, row.bounded) == (6, 4)
+    assert (row.values["sol_50"], row.values["sol_80"]) == (0.25, 0.25)
+    low, high = row.intervals["sol_50"]
+    assert low == 0.0 < 0.25 < high < 1.0
+
+
+def test_nothing_is_said_where_nothing_is_known() -> None:
+    found = [of({"a": 11.0})]
+    assert "sol_50" not in row_of(found, {}).values
+    assert "sol_50" not in row_of([of({"a": 11.0}, interpreted=True)], {"aten/p": {"a": 10.0}}).values
+    older = [of({}, cases=(CaseResult("a", "", "bench", "f", {}, Outcome.PASSED, timing=timed(11.0, None)),))]
+    assert empty_launch_us(older) is None
+    assert "sol_50" not in row_of(older, {"aten/p": {"a": 10.0}}).values
+
+
+def test_an_empty_launch_is_the_median_over_the_runs_cases() -> None:
+    cases = tuple(
+        CaseResult(str(us), "", "bench", "f", {}, Outcome.PASSED, timing=timed(9.0, us)) for us in (5.0, 7.0, 90.0)
+    )
+    assert empty_launch_us([result("aten/p", cases=cases)]) == 7.0
+
+
+def test_runs_that_kept_windows_only_have_their_empty_launch_in_them() -> None:
+    windows = [{"side": "library", "kind": kind, "calls": 1, "done_us": us, "secured_us": 9.0}
+               for kind, us in (("overhead", 6.5), ("overhead", 6.25), ("window", 1.0))]  # fmt: skip
+    data = json.loads(json.dumps(of({"a": 11.0}).to_json()))
+    del data["cases"][0]["timing"]["empty_us"]
+    data["cases"][0]["timing"]["windows"] = windows
+    assert empty_launch_us([result_from_json(data)]) == 6.25
+
+
+def test_a_report_says_how_many_problems_stand_apart(tmp_path: Path) -> None:
+    found = [of({"a": 11.0}, problem="aten/p"), of({"a": 11.0}, problem="aten/q"), of({"a": 11.0}, problem="aten/r")]
+    least = {"aten/p": {"a": 10.0}, "aten/q": {"a": 2.0}, "aten/r": {"a": 8.0}}
+    report = report_of(read_run(stored(tmp_path, "run", found, least_us=least)))
+    lines = "\n".join(closing_lines(report))
+    assert "speed of light: sol_50 100.0 %, sol_80 50.0 % of 2 problems; 1 apart, whose work" in lines
+    assert "sol_80: correct, and at 80 % of the least time" in lines
+    stream = io.StringIO()
+    print_markdown(report, stream)
+    assert "sol_80" in stream.getvalue().partition("\n")[0]
