@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -47,20 +46,21 @@ def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result
     """What is to be judged for each result, or why it cannot be."""
     from kgbench.core import user_modules
     from kgbench.harness.machine.settings import Job
-    from kgbench.problem.registry import Registry, load_problem, problem_folders
+    from kgbench.problem.kernelbench import registry_of
     from kgbench.problem.suites import read_suite, with_suite
     from kgbench.store.encoding import sha256
     from kgbench.store.layout import candidate_path
 
-    folders = (stored.info.get("asked") or {}).get("problem_dirs", ())
+    asked = stored.info.get("asked") or {}
+    folders = asked.get("problem_dirs", ())
     user_modules.offer(folders)
     suite = read_suite(stored.path)
-    registry = Registry(problem_folders(map(Path, folders)))
+    registry = registry_of(asked.get("suite"), folders, asked.get("against") or "")
     for result in results:
         path = candidate_path(stored.path, result.problem, result.sample, result.round)
         if result.problem not in registry.paths:
             yield result, "its problem is gone"
-        elif (problem := load_problem(registry.paths[result.problem])).sha256 != result.problem_sha256:
+        elif (problem := registry.load([result.problem])[0]).sha256 != result.problem_sha256:
             yield result, "its problem's file has changed since the run"
         elif not path.exists():
             yield result, "the run has no text of it"

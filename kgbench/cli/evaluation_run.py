@@ -6,7 +6,7 @@ import contextlib
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from kgbench.cli.options import (
 from kgbench.cli.report_output import breaks, print_run
 from kgbench.cli.resume import done_in, selected_by
 from kgbench.core import user_modules
-from kgbench.core.errors import INTERRUPTED, UsageError, shown_path
+from kgbench.core.errors import INTERRUPTED, UsageError, numbered, shown_path
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import hidden_dirs
 from kgbench.core.text import number_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kgbench.models.generation import ModelProvider
     from kgbench.models.provider import Provider
     from kgbench.problem.model import Problem
+    from kgbench.problem.registry import Registry
     from kgbench.problem.suites import Suite
     from kgbench.reports.model import Report
     from kgbench.scores.bounds import Bound
@@ -178,21 +179,29 @@ def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
     return int(broken or (fail and wrong))
 
 
-def selection(request: RunRequest, store: RunStore | None) -> dict[str, Path]:
-    """The problems that are asked for, by id. Raises UsageError; a mistyped one is named before a key is missed."""
-    from kgbench.problem.registry import Registry, problem_folders
+@dataclass(frozen=True)
+class Selection:
+    """The problems that are asked for."""
+
+    registry: Registry
+    ids: Sequence[str]
+
+
+def selection(request: RunRequest, store: RunStore | None) -> Selection:
+    """The problems that are asked for. Raises UsageError; a mistyped one is named before a key is missed."""
+    from kgbench.problem.kernelbench import registry_of
     from kgbench.problem.suites import narrowed
 
-    registry = Registry(problem_folders(map(Path, request.problem_dirs)))
+    registry = registry_of(request.suite, request.problem_dirs, request.against)
     chosen = registry.select(request.sources, request.problems) if store is None else selected_by(store, registry)
     if request.suite:
         chosen = narrowed(request.suite, chosen)
-    return {each: registry.paths[each] for each in chosen}
+    return Selection(registry, chosen)
 
 
 def plan_of(
     request: RunRequest,
-    selected: Mapping[str, Path],
+    selected: Selection,
     out: Path,
     seed: str | None,
     store: RunStore | None,
@@ -205,10 +214,9 @@ def plan_of(
     from kgbench.evaluation.shard import Shard
     from kgbench.harness.machine.settings import Deadlines
     from kgbench.llm.conversation import ModelClient
-    from kgbench.problem.registry import load_problem
 
-    ids = found.narrow(list(selected), chosen=bool(request.problems))
-    problems = tuple(load_problem(selected[each]) for each in ids)
+    ids = found.narrow(list(selected.ids), chosen=bool(request.problems))
+    problems = loaded(selected.registry, ids)
     if isinstance(found, ModelClient):
         provider: Provider | ModelProvider = asked_provider(found, request.asking, problems, request.problem_dirs)
     else:
@@ -237,14 +245,22 @@ def plan_of(
     )
 
 
+def loaded(registry: Registry, ids: Sequence[str]) -> tuple[Problem, ...]:
+    """The problems; those of a checkout that cannot be used are left out and named. Raises UsageError."""
+    problems = registry.load(ids)
+    for each, why in getattr(registry, "complaints", {}).items():
+        click.echo(f"kgbench: {numbered('KGB632', f'{each} is left out: {why}')}", err=True)
+    return problems
+
+
 def _suite(
     request: RunRequest, problems: Sequence[Problem], store: RunStore | None, kind: DeviceKind | None
 ) -> Suite | None:
     """The suite that was asked for; that of a run which is gone on with stays as it is. Raises UsageError."""
     from kgbench.harness.machine.devices import find_devices
-    from kgbench.problem.suites import make_suite, read_suite
+    from kgbench.problem.suites import CHECKOUT, make_suite, read_suite
 
-    if not request.suite:
+    if not request.suite or request.suite.startswith(CHECKOUT):
         return None
     if store is not None:
         return read_suite(store.path)

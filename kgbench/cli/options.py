@@ -160,6 +160,12 @@ out_option = click.option(
     metavar="DIR",
     help="Where runs lie.",
 )
+against_option = click.option(
+    "--against",
+    type=click.Choice(("eager", "compile")),
+    help="With --suite kernelbench:PATH: time candidates beside the problem's module as it stands, or beside "
+    "torch.compile of it.  [default: eager]",
+)
 trace_option = click.option(
     "--trace",
     type=click.Path(path_type=Path, dir_okay=False),

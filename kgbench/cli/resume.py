@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FIXED: Final = {
     "model": "--model", "sources": "--source", "problems": "--problems", "problem_dirs": "--problem-dir",
-    "deadlines": "--deadline", "suite": "--suite", "shard": "--shard",
+    "deadlines": "--deadline", "suite": "--suite", "against": "--against", "shard": "--shard",
 }  # fmt: skip
 _FREE: Final = ("device", "require_sandbox", "policy")
 

@@ -20,6 +20,7 @@ from kgbench.cli.cluster_options import Spread, cluster_options
 from kgbench.cli.completion import complete_model, complete_run
 from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out
 from kgbench.cli.options import (
+    against_option,
     deadline_option,
     deadline_overrides,
     device_option,
@@ -89,8 +90,10 @@ command line, 3 this machine cannot, 130 interrupted.
     "--suite",
     metavar="NAME",
     help="Judge other calls than the problems' own, right or wrong only: opinfo (every sample input of the installed "
-    "PyTorch), trace:FILE (the calls of a trace file), or smoke (one problem of each source, in seconds).",
+    "PyTorch), trace:FILE (the calls of a trace file), or smoke (one problem of each source, in seconds). "
+    "kernelbench:PATH judges and times candidates for the problems of a checkout of KernelBench.",
 )
+@against_option
 @problem_dir_option
 @device_option
 @gpus_option
@@ -126,6 +129,7 @@ def run(
     sources: tuple[str, ...],
     globs: tuple[str, ...],
     suite: str | None,
+    against: str | None,
     problem_dirs: tuple[Path, ...],
     device: str,
     gpus: int | None,
@@ -159,8 +163,9 @@ def run(
     overrides = deadline_overrides(deadlines, timeout_s)
     shown = Shown(thresholds(fast_at), parse_bounds(fail_under), as_json=as_json, fail=fail)
     request = RunRequest.here(
-        model, sources, globs, problem_dirs, suite=None if suite is None else check_name(suite), deadlines=overrides,
-        device=device, require_sandbox=require_sandbox, policy=policy, shard=spread.shard, asking=asking_words(asking),
+        model, sources, globs, problem_dirs, suite=None if suite is None else check_name(suite),
+        against=against or "", deadlines=overrides, device=device, require_sandbox=require_sandbox, policy=policy,
+        shard=spread.shard, asking=asking_words(asking),
     )  # fmt: skip
     check_server(server, request, trace)
     store = None

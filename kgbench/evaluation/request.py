@@ -21,6 +21,8 @@ class RunRequest:
     problems: tuple[str, ...] = ()
     """As given by ``--problems``; empty means all."""
     suite: str | None = None
+    against: str = ""
+    """As given by ``--against``: what problems of a checkout are timed beside; empty is their own module."""
     problem_dirs: tuple[str, ...] = ()
     """Absolute paths of the user's own folders of problems."""
     deadlines: tuple[str, ...] = ()
@@ -45,6 +47,7 @@ class RunRequest:
         problem_dirs: Sequence[Path] = (),
         *,
         suite: str | None = None,
+        against: str = "",
         deadlines: Mapping[str, float] | None = None,
         device: str = "auto",
         require_sandbox: str | None = None,
@@ -58,6 +61,7 @@ class RunRequest:
             tuple(sources),
             tuple(problems),
             suite,
+            against,
             absolute(problem_dirs),
             phases(deadlines or {}),
             device,

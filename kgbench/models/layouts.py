@@ -14,13 +14,14 @@ from typing import Final
 
 from kgbench.core.errors import UsageError
 from kgbench.core.names import Name, resolve
+from kgbench.problem.kernelbench import named
 from kgbench.problem.model import SOURCES
 
 NUMBERED_FILE: Final = re.compile(r"(?P<name>.+?)(?:_implementation_v?|_attempt_|_sample_|\.)(?P<number>\d+)")
 """``add_implementation_1``, ``add__Tensor_implementation_v1``, ``add_attempt_1``, ``add_sample_1``, ``add.1``."""
 NUMBERED_FOLDER: Final = re.compile(r"(?:round|sample|attempt|run)_(?P<number>\d+)")
 """A folder that holds one sample of many problems, such as KernelGenBench's ``round_1``."""
-KERNELBENCH_FILE: Final = re.compile(r"level_\d+_problem_\d+_sample_\d+_kernel")
+KERNELBENCH_FILE: Final = re.compile(r"(?P<name>level_\d+_problem_\d+)_sample_(?P<number>\d+)_kernel")
 UNMATCHED_SHOWN: Final = 20
 """Most files of a folder that are named because no problem was found for them."""
 
@@ -80,8 +81,12 @@ def match_folder(folder: Path, ids: Sequence[str], known: Sequence[str] = ()) ->
 
 def problem_named_by(path: Path, ids: Sequence[str]) -> Name:
     """The problem among ``ids`` that a file's path names. UsageError in words when it is none or several."""
-    if KERNELBENCH_FILE.fullmatch(path.stem):
-        raise UsageError("KGB509", "a KernelBench sample; its problems are modules of PyTorch and none of ours")
+    if sample := KERNELBENCH_FILE.fullmatch(path.stem):
+        if found := named(sample["name"], ids):
+            return Name(found)
+        raise UsageError(
+            "KGB509", "a KernelBench sample of a problem that is not here: --suite kernelbench:PATH has its problems"
+        )
     refusals: list[UsageError] = []
     sources = {*SOURCES, *(each.partition("/")[0] for each in ids)}
     for spelling in _spellings(path, sources):
@@ -109,7 +114,7 @@ def _spellings(path: Path, sources: Collection[str]) -> Iterator[str]:
 
 def _numbers(path: Path) -> _Numbers:
     folders = [match for part in path.parts[:-1] if (match := NUMBERED_FOLDER.fullmatch(part))]
-    file = NUMBERED_FILE.fullmatch(path.stem)
+    file = KERNELBENCH_FILE.fullmatch(path.stem) or NUMBERED_FILE.fullmatch(path.stem)
     return int(folders[-1]["number"]) if folders else -1, int(file["number"]) if file else -1
 
 

@@ -17,6 +17,7 @@ from kgbench.core.details.sentences import capability_words
 from kgbench.core.kinds import Kind
 from kgbench.problem.calls import ParsedCall
 from kgbench.problem.expressions import Expr
+from kgbench.problem.modules import ModuleSource
 
 SOURCES: Final = ("aten", "vllm", "cublas")
 """The benchmark's. A user's folder may hold others, named as SOURCE_NAME says."""
@@ -292,6 +293,8 @@ class Overload:
     """What is promised of special arguments; ``check`` has cases of them."""
     subnormals_may_be_zero: bool = False
     """A kernel may take numbers below the smallest normal one of float32 for zero, in arguments and in results."""
+    module: ModuleSource | None = None
+    """The file of a problem that is a module of PyTorch: it draws the inputs and is the reference."""
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,10 @@ class Registry:
         """The problem that any spelling means; UsageError with the closest ids when there is none."""
         return load_problem(self.paths[self.resolve(spelling).id])
 
+    def load(self, ids: Sequence[str]) -> tuple[Problem, ...]:
+        """The problems with these ids. Raises ProblemFileError."""
+        return tuple(load_problem(self.paths[each]) for each in ids)
+
     def select(self, sources: Iterable[str] = (), globs: Iterable[str] = ()) -> list[str]:
         """Ids of the given sources that match any glob; nothing given means all.
 

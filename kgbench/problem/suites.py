@@ -24,6 +24,8 @@ from kgbench.problem.trace_files import read_trace_file
 SUITE_FILE: Final = "suite.json"
 """Name of the file of a run that holds what its suite asks."""
 TRACE: Final = "trace:"
+CHECKOUT: Final = "kernelbench:"
+"""A checkout of KernelBench: problems of its own, where other suites are calls of ours (``kernelbench.py``)."""
 SMOKE: Final = ("aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
 """Of each source the operator that is judged fastest."""
 _OPINFO_S: Final = 900.0
@@ -80,14 +82,20 @@ class Suite:
 
 
 def check_name(name: str) -> str:
-    """The name, if it is a suite's. Raises UsageError."""
+    """The name, if it is a suite's; a checkout's with its absolute path. Raises UsageError."""
+    if name.startswith(CHECKOUT):
+        return f"{CHECKOUT}{Path(name.removeprefix(CHECKOUT)).expanduser().resolve()}" if name != CHECKOUT else name
     if name not in ("opinfo", "smoke") and not (name.startswith(TRACE) and name != TRACE):
-        raise UsageError("KGB131", f"there is no suite '{name}'; there are opinfo, smoke and trace:FILE")
+        raise UsageError(
+            "KGB131", f"there is no suite '{name}'; there are opinfo, smoke, trace:FILE and kernelbench:PATH"
+        )
     return name
 
 
 def narrowed(name: str, ids: Sequence[str]) -> list[str]:
     """Of the problems selected those that the suite is about."""
+    if name.startswith(CHECKOUT):
+        return list(ids)
     if name == "smoke":
         sources = dict.fromkeys(each.partition("/")[0] for each in ids)
         own = {source: [each for each in ids if each.startswith(f"{source}/")] for source in sources}

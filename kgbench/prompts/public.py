@@ -25,6 +25,7 @@ from kgbench.core.details.failures import (
     PolicyBroken,
     QueueStalled,
     RuleBroken,
+    StateUnfit,
 )
 from kgbench.core.details.outputs import (
     Alias,
@@ -213,7 +214,11 @@ def _breach(detail: RuleBroken, author: Author) -> Told:
 def _no_entry(detail: NoEntry, author: Author) -> Told:
     known = {overload.signature.name for overload in author.problem.overloads}
     if detail.entry in known:
-        yield f"the file defines no function `{detail.entry}`"
+        yield f"the file defines no {'class' if detail.is_class else 'function'} `{detail.entry}`"
+
+
+def _unfit(detail: StateUnfit, author: Author) -> Told:
+    yield "the parameters of the problem's `Model` fit those of `ModelNew` neither by name nor by order and shape"
 
 
 def _policy(detail: PolicyBroken, author: Author) -> Told:
@@ -280,6 +285,7 @@ PUBLIC: Final[Mapping[type, Callable[[Any, Author], Told]]] = {
     Crash: _crash,
     RuleBroken: _breach,
     NoEntry: _no_entry,
+    StateUnfit: _unfit,
     PolicyBroken: _policy,
     PhysicalBound: _bound,
     Lacking: _lacking,

@@ -96,10 +96,18 @@ class RuleBroken:
 
 @dataclass(frozen=True)
 class NoEntry:
-    """The file defines no function that the problem asks for."""
+    """The file defines no function, or no class, that the problem asks for."""
 
     entry: str
     defined: tuple[str, ...]
+    is_class: bool = False
+
+
+@dataclass(frozen=True)
+class StateUnfit:
+    """The state of the problem's module fits the candidate's neither by name nor by order and shape."""
+
+    differences: tuple[str, ...]
 
 
 @dataclass(frozen=True)

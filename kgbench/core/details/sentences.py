@@ -239,7 +239,15 @@ def _(detail: failures.RuleBroken) -> str:
 
 @words_of.register
 def _(detail: failures.NoEntry) -> str:
+    if detail.is_class:
+        return f"the file defines no class {detail.entry}; classes it defines: {', '.join(detail.defined) or 'none'}"
     return f"the file defines no function {detail.entry}; functions it defines: {', '.join(detail.defined) or 'none'}"
+
+
+@words_of.register
+def _(detail: failures.StateUnfit) -> str:
+    words = "the parameters of the problem's Model fit the candidate's module neither by name nor by order and shape"
+    return f"{words}: {'; '.join(detail.differences)}"
 
 
 @words_of.register

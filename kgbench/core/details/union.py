@@ -29,6 +29,7 @@ from kgbench.core.details.failures import (
     QueueStalled,
     Raised,
     RuleBroken,
+    StateUnfit,
 )
 from kgbench.core.details.outputs import (
     Alias,
@@ -56,6 +57,7 @@ Detail = (
     Shape | Strides | StorageOffset | Dtype | WrongAttribute | Alias | Guard | InputChanged | PointersChanged
     | Mismatch | RootMeanSquare | Scalar | NoCanonicalForm | Impossible | Seed | Statistic
     | Deadline | QueueStalled | HostMemory | Raised | Crash | RuleBroken | NoEntry | PolicyBroken | PhysicalBound
+    | StateUnfit
     | Lacking | Capability | DeviceMemory | NotApplicable | NoLibrary | NoCode | NoCandidate | HarnessTrouble
 )  # fmt: skip
 """What a verdict may say. A new type needs a name below and a sentence; what models are told of it stands in
@@ -85,6 +87,7 @@ DETAILS: Final[Mapping[str, type[Detail]]] = {
     "crash": Crash,
     "rule broken": RuleBroken,
     "no entry": NoEntry,
+    "state": StateUnfit,
     "policy": PolicyBroken,
     "physical bound": PhysicalBound,
     "lacking": Lacking,

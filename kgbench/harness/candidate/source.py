@@ -51,3 +51,8 @@ def describe_error(error: BaseException) -> Message:
 def functions(source: str) -> list[str]:
     """Names of the functions that a text defines at its top level; the text may begin with a byte order mark."""
     return [node.name for node in ast.parse(source.removeprefix("\ufeff")).body if isinstance(node, ast.FunctionDef)]
+
+
+def classes(source: str) -> list[str]:
+    """Names of the classes that a text defines at its top level."""
+    return [node.name for node in ast.parse(source.removeprefix("\ufeff")).body if isinstance(node, ast.ClassDef)]

@@ -19,8 +19,9 @@ from typing import Any, Final, NoReturn
 import torch
 
 from kgbench.harness.candidate.calls import Call, as_tuple, claim, decode, dense
+from kgbench.harness.candidate.modules import made
 from kgbench.harness.candidate.observer import Observer, seal, watched
-from kgbench.harness.candidate.source import describe_error, functions, load_source
+from kgbench.harness.candidate.source import classes, describe_error, functions, load_source
 from kgbench.harness.wire.buffers import (
     ALIGNMENT_BYTES,
     ControlPage,
@@ -36,6 +37,7 @@ from kgbench.harness.wire.requests import (
     CallOnce,
     Hello,
     LoadCandidate,
+    MakeModule,
     Map,
     Observe,
     Observed,
@@ -77,6 +79,7 @@ class Stub:
         return {
             Hello: self.hello,
             LoadCandidate: self.load,
+            MakeModule: self.make_module,
             Map: self.map,
             Unmap: self.unmap,
             CallOnce: self.call,
@@ -124,7 +127,19 @@ class Stub:
             if found is not None:
                 self.entries[key] = found
         missing = [names[0] for key, names in request.entries.items() if key not in self.entries]
-        return {"missing": missing, "defines": functions(request.source)[:20]}
+        defines = classes(request.source) if request.classes else functions(request.source)
+        return {"missing": missing, "defines": defines[:20]}
+
+    def make_module(self, request: MakeModule, fds: list[int]) -> Message:
+        """Make the class that was loaded into a module with the state that stands in the buffer."""
+        parameters, buffers = (
+            {name: decode(place, self._buffer(), 0, self.device_kind) for name, place in given}
+            for given in (request.parameters, request.buffers)
+        )
+        entry, reply = made(self.entries[request.entry], request, parameters, buffers, self.device_kind)
+        self.entries[request.entry] = entry
+        self._synchronize()
+        return reply
 
     def unmap(self, request: Unmap, fds: list[int]) -> Message:
         self.calls, self.kept = [], None

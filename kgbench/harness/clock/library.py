@@ -9,6 +9,8 @@ from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Library
+from kgbench.harness.clock.modules import RunModule, load_trusted
+from kgbench.harness.machine.settings import Deadlines
 from kgbench.harness.wire.requests import LoadLibrary
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
@@ -27,12 +29,15 @@ def crash_advice(failure: WorkerFailed, problem_id: str, targets: Mapping[str, s
 class LibrarySide:
     """One referee's library."""
 
-    def __init__(self, start: Callable[[], Worker], device_kind: DeviceKind, import_s: float) -> None:
-        """``start`` starts a trusted worker; ``import_s``: how long one may take to load a library."""
-        self._start, self._device_kind, self._import_s = start, device_kind, import_s
+    def __init__(self, start: Callable[[], Worker], device_kind: DeviceKind, deadlines: Deadlines) -> None:
+        """``start`` starts a trusted worker."""
+        self._start, self._device_kind, self._deadlines = start, device_kind, deadlines
         self._worker: Worker | None = None
-        self._problem_id = ""
+        self._prepared_for = ("", "")
+        """The problem's id, and the secret of a module's parameters."""
         self._targets: dict[str, str] = {}
+        self.module: RunModule | None = None
+        """The module that the problem is; None where it is none."""
         self._is_loaded = False
         self.against = "library"
         """``library``, or ``fallback`` where the library is not to be had."""
@@ -44,11 +49,12 @@ class LibrarySide:
         """None where there is nothing to compare with."""
         return self._worker if self._is_loaded else None
 
-    def prepare(self, problem: Problem) -> None:
-        """Have it ready for a problem. Raises HarnessFailed where no worker starts."""
-        if self._problem_id == problem.id:
+    def prepare(self, problem: Problem, module: RunModule | None = None) -> None:
+        """Have it ready for a problem, which may be a module. Raises HarnessFailed where no worker starts."""
+        wanted = (problem.id, module.weights if module is not None else "")
+        if self._prepared_for == wanted:
             return
-        self._problem_id, self.against = problem.id, "library"
+        self._prepared_for, self.against, self.module = wanted, "library", module
         targets = self.targets(problem)
         reason = f"the problem names no library for device {self._device_kind}"
         if all(targets.values()):
@@ -72,8 +78,8 @@ class LibrarySide:
     def lose(self, failure: WorkerFailed) -> Library:
         """It failed, and the next candidate gets a new one; what this candidate's result says of it."""
         self.drop()
-        advice = crash_advice(failure, self._problem_id, self._targets)
-        self._problem_id = ""
+        advice = crash_advice(failure, self._prepared_for[0], self._targets)
+        self._prepared_for = ("", "")
         return Library("", f"the library failed: {failure.outcome}: {failure.reason}{advice}", failed=True)
 
     def drop(self) -> None:
@@ -91,10 +97,14 @@ class LibrarySide:
             self._worker = self._start()
         self._worker.side.warm.clear()
         try:
-            reply = self._worker.handle.request(LoadLibrary(targets), self._import_s, Where(Purpose.LIBRARY))
+            if self.module is not None:
+                load_trusted(self._worker, self.module, self._deadlines)
+                self.record, self._is_loaded = self.module.library(), True
+                return ""
+            reply = self._worker.handle.request(LoadLibrary(targets), self._deadlines.import_s, Where(Purpose.LIBRARY))
         except WorkerFailed as failure:
             self.drop()
-            return failure.reason + crash_advice(failure, self._problem_id, targets)
+            return failure.reason + crash_advice(failure, self._prepared_for[0], targets)
         if "unavailable" in reply:
             return str(reply["unavailable"])
         self.record = Library(str(reply["library"]), "", dict(reply["notes"]))

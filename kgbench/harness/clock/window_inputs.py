@@ -11,7 +11,6 @@ from typing import Final
 
 import torch
 
-from kgbench.baselines.registry import load_function
 from kgbench.harness.machine import trace
 from kgbench.harness.verdict.inputs import (
     GUARD_BYTES,
@@ -64,10 +63,9 @@ class WindowLayout:
                 views = self._views(chunk, rows[begin : begin + together])
                 draw_into(views, chunk.spec, variables, generator)
         inputs = WindowInputs(self, rows)
-        if self.overload.prepare is not None:
-            prepare = load_function(self.overload.prepare)
+        if self.judge.prepare is not None:
             for i in range(calls):
-                prepare(inputs.call(i).inputs.arguments(), variables, generator)
+                self.judge.prepare(inputs.call(i).inputs.arguments(), variables, generator)
         for chunk in self.first.inputs.chunks.values():
             if chunk.is_on_host:
                 # Its values travelled when the calls were bound, before any window's were drawn.

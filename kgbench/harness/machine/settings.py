@@ -96,8 +96,12 @@ class Job:
 
     @property
     def as_reference(self) -> bool:
-        """The problem's reference runs, spoiled or not, which needs to be told what a candidate knows."""
-        return self.trusted == "reference" or bool(self.mutant)
+        """The problem's reference runs, spoiled or not, which needs to be told what a candidate knows.
+
+        A module is its own reference, and is called as a candidate is.
+        """
+        is_module = any(overload.module is not None for overload in self.problem.overloads)
+        return (self.trusted == "reference" or bool(self.mutant)) and not is_module
 
 
 @dataclass(frozen=True)

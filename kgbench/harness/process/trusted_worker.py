@@ -15,20 +15,30 @@ from kgbench.baselines.registry import Unavailable, load_baseline
 from kgbench.core.kinds import DeviceKind
 from kgbench.harness.candidate.worker import Handlers, Stub
 from kgbench.harness.mutants.standard import mutant_entry
+from kgbench.harness.verdict.modules.trusted import full_precision
 from kgbench.harness.verdict.reference import ReferenceFunction
 from kgbench.harness.wire.protocol import Message
-from kgbench.harness.wire.requests import LoadLibrary, LoadReference, Probe
+from kgbench.harness.wire.requests import FullPrecision, LoadLibrary, LoadReference, Probe
 
 
 class TrustedStub(Stub):
     """Loads entries by target instead of by source."""
 
     def handlers(self) -> Handlers:
-        more: Handlers = {LoadLibrary: self.load_library, LoadReference: self.load_reference, Probe: self.probe}
+        more: Handlers = {
+            LoadLibrary: self.load_library,
+            LoadReference: self.load_reference,
+            FullPrecision: self.full_precision,
+            Probe: self.probe,
+        }
         return {**super().handlers(), **more}
 
     def probe(self, request: Probe, fds: list[int]) -> Message:
         return {"sum": int(torch.arange(1024, device=self.device_kind).sum().item())}
+
+    def full_precision(self, request: FullPrecision, fds: list[int]) -> Message:
+        full_precision()
+        return {}
 
     def load_reference(self, request: LoadReference, fds: list[int]) -> Message:
         # What a reference creates, it creates where the outputs are.

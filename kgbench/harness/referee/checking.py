@@ -52,7 +52,7 @@ class Checker:
     def check(self) -> Verdict:
         """Every check, fuzz and bench case of the overload, until one fails; of a suite every call."""
         evaluation, overload = self.evaluation, self.overload
-        if words := why_not(evaluation.job.mutant, overload):
+        if words := why_not(evaluation.job.mutant, overload) or self.judge.unjudgeable:
             return Verdict(Outcome.SKIPPED, NotApplicable(words))
         kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
         cases = evaluation.defences.cases.all_of(overload, kind, memory_gb, evaluation.seeds.shared("cases"))

@@ -13,6 +13,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Library, Result, Timing
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.attribution.observed import Attribution
+from kgbench.harness.clock.modules import RunModule
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.languages import deadlines_for
 from kgbench.harness.machine.settings import Job, RefereeSettings
@@ -20,10 +21,12 @@ from kgbench.harness.referee.defences import Defences
 from kgbench.harness.referee.seeds import Seeds
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.judge import OverloadJudge
-from kgbench.harness.verdict.random.judge import judge_for
+from kgbench.harness.verdict.judges import judge_for
+from kgbench.harness.verdict.modules.judge import ModuleJudge
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload, Problem
+from kgbench.problem.modules import COMPILED
 
 Report = Callable[[str, str], None]
 """Called with each phase that begins, and with what it is at, to show progress."""
@@ -100,8 +103,18 @@ class Evaluation:
     def judge(self, overload: Overload) -> OverloadJudge:
         """The one judge of an overload's calls, which knows all of them: checked, timed and watched."""
         if overload.name not in self._judges:
-            self._judges[overload.name] = judge_for(overload, self.device, self.defences.judge)
+            weights = self.seeds.shared("weights")
+            self._judges[overload.name] = judge_for(overload, self.device, weights, self.defences.judge)
         return self._judges[overload.name]
+
+    def module(self) -> RunModule | None:
+        """The module that the problem is, and how candidates are timed beside it; None where it is none."""
+        for overload in self.problem.overloads:
+            judge = self.judge(overload) if overload.module is not None else None
+            if isinstance(judge, ModuleJudge):
+                compiled = overload.baseline.get(self.device.type) == COMPILED
+                return RunModule(judge.module, overload.name, judge.weights, compiled)
+        return None
 
     def cases_of(self, overload: Overload) -> list[JudgedCase]:
         return [judged for judged in self.cases if judged.case.overload == overload.name]

@@ -135,7 +135,7 @@ class Referee:
             return
         report("library", "")
         with evaluation.phase("library"):
-            self.resources.library.prepare(evaluation.problem)
+            self.resources.library.prepare(evaluation.problem, evaluation.module())
         evaluation.library = self.resources.library.record
 
 

@@ -36,7 +36,7 @@ class Resources:
         if settings.device_kind == DeviceKind.CUDA:
             torch.zeros(1, device=self.device)
         self.starter = Starter(server, settings, plan, turns)
-        self.library = LibrarySide(self.start_trusted, settings.device_kind, settings.deadlines.import_s)
+        self.library = LibrarySide(self.start_trusted, settings.device_kind, settings.deadlines)
         self.first_calls = FirstCalls()
         self.peaks = settings.peaks
         """What the device reaches at most (``peaks.py``); None where nobody knows."""

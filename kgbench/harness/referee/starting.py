@@ -12,6 +12,7 @@ from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import told
 from kgbench.harness.clock.library import LibrarySide
+from kgbench.harness.clock.modules import load_trusted, make_candidate
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.machine.settings import RefereeSettings
 from kgbench.harness.machine.timing_lock import Turns
@@ -94,10 +95,15 @@ class Starter:
 
 def _load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> None:
     """Load the job's candidate, or what stands in its place. Raises WorkerFailed."""
+    if evaluation.job.trusted is not None and (module := library.module) is not None:
+        load_trusted(worker, module, evaluation.deadlines)
+        return
     request = _what_to_load(worker, evaluation, library)
     reply = worker.handle.request(request, evaluation.deadlines.import_s, Where(Purpose.IMPORT))
     if evaluation.job.trusted is None:
         _check_entries(worker, evaluation, reply)
+        if library.module is not None:
+            make_candidate(worker, library.module, evaluation.deadlines)
     elif "unavailable" in reply:
         raise WorkerFailed(worker.handle, Outcome.SKIPPED, NoLibrary(str(reply["unavailable"])))
 
@@ -121,7 +127,7 @@ def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) 
     if lacks := lacking(source, machine_of(DeviceKind(evaluation.device.type), GPU.version())):
         raise WorkerFailed(worker.handle, Outcome.SKIPPED, lacks)
     watched = evaluation.attribution is not None
-    return LoadCandidate(source, entry_names(problem, source), watched)
+    return LoadCandidate(source, entry_names(problem, source), watched, library.module is not None)
 
 
 def _check_entries(worker: Worker, evaluation: Evaluation, reply: dict[str, Any]) -> None:
@@ -132,4 +138,6 @@ def _check_entries(worker: Worker, evaluation: Evaluation, reply: dict[str, Any]
     required = [overload.signature.name for overload in evaluation.problem.overloads if overload.required]
     wanted = next((name for name in required if name in missing), None)
     if wanted is not None:
-        raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, NoEntry(wanted, tuple(map(told, defines[:20]))))
+        is_class = any(overload.module is not None for overload in evaluation.problem.overloads)
+        none = NoEntry(wanted, tuple(map(told, defines[:20])), is_class)
+        raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, none)

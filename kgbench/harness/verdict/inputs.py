@@ -190,8 +190,13 @@ class CallInputs:
         return {type_text: value} if value is not None and type_text in MADE_BY_WORKER else encode_scalar(value)
 
 
-def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator) -> CallInputs:
-    """Fresh inputs for one call, at the buffer's start. Raises ValueError for an unknown draw."""
+def make_inputs(
+    overload: Overload, bound: BoundCase, generator: torch.Generator, prepare: Callable[..., Any] | None = None
+) -> CallInputs:
+    """Fresh inputs for one call, at the buffer's start. ``prepare`` stands in for the function that the overload names.
+
+    Raises ValueError for an unknown draw.
+    """
     device = renewed(generator).device
     chunks: dict[str, Chunk] = {}
     pointers: dict[str, PointerArray] = {}
@@ -204,8 +209,10 @@ def make_inputs(overload: Overload, bound: BoundCase, generator: torch.Generator
             pointers[spec.name] = PointerArray(offset, _steps(chunk, device))
             offset = round_up(offset + pointers[spec.name].nbytes, ALIGNMENT_BYTES)
     inputs = CallInputs(bound, chunks, offset, 0, pointers)
-    if overload.prepare is not None:
-        load_function(overload.prepare)(inputs.arguments(), bound.case.variables, generator)
+    if prepare is None and overload.prepare is not None:
+        prepare = load_function(overload.prepare)
+    if prepare is not None:
+        prepare(inputs.arguments(), bound.case.variables, generator)
     return inputs
 
 

@@ -66,7 +66,9 @@ class OverloadJudge:
     def __init__(self, overload: Overload, device: torch.device, parts: JudgeParts = STRICT_JUDGE) -> None:
         self.overload = overload
         self.device = device
-        self.reference = ReferenceFunction.of(overload)
+        self.reference = self.reference_of(overload)
+        self.prepare = None if overload.prepare is None else load_function(overload.prepare)
+        """Finishes drawn inputs: takes arguments by name, the case's variables and the generator."""
         self.canonical = None if overload.canonical is None else load_function(overload.canonical)
         self.bases = {0}
         """Every base that arrays of pointers were filled in with."""
@@ -78,10 +80,19 @@ class OverloadJudge:
         self.collector = parts.collector(device)
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
+    def reference_of(self, overload: Overload) -> ReferenceFunction:
+        """What says what is right."""
+        return ReferenceFunction.of(overload)
+
+    @property
+    def unjudgeable(self) -> str:
+        """Why no call can be judged by its values; empty where they can."""
+        return ""
+
     @trace.span("draw")
     def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
         """Draw a call's inputs, from the buffer's start on, and find room for its outputs behind them."""
-        return self.place_inputs(make_inputs(self.overload, bind(self.overload, case), generator))
+        return self.place_inputs(make_inputs(self.overload, bind(self.overload, case), generator, self.prepare))
 
     def place_inputs(self, inputs: CallInputs) -> PlacedCall:
         """Room for what a call with these inputs returns, behind them."""

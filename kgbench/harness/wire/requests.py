@@ -125,7 +125,7 @@ class Observed(Request):
 
 @dataclass(frozen=True)
 class LoadCandidate(Request):
-    """Import a candidate's text. Reply: ``missing`` entries, and functions that it ``defines``."""
+    """Import a candidate's text. Reply: ``missing`` entries, and functions, or classes, that it ``defines``."""
 
     op = "load"
     source: str
@@ -133,6 +133,26 @@ class LoadCandidate(Request):
     """By overload, the names that its entry may have."""
     watched: bool
     """Its calls may be observed later."""
+    classes: bool = False
+    """Entries are classes, of which ``MakeModule`` makes modules."""
+
+
+@dataclass(frozen=True)
+class MakeModule(Request):
+    """Make an entry of the class that a loaded text defines, and fill in its state. Reply: ``fitted`` is ``name`` or
+    ``order``; else ``unfit`` says why no way fits."""
+
+    op = "make module"
+    entry: str
+    """The overload whose entry is the class, and will be the module."""
+    init: list[Any]
+    """Arguments of the class, as ``candidate.modules.plain`` takes them."""
+    parameters: list[list[Any]]
+    """Name and place of each, in the order of the problem's module."""
+    buffers: list[list[Any]]
+    """The same of its buffers."""
+    compiled: bool = False
+    """The module goes through ``torch.compile``."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +173,13 @@ class LoadReference(Request):
     """By overload: ``reference``, the arguments of a ``ReferenceFunction``, and ``parameters``, the entry's."""
     mutant: str = ""
     """What spoils it; empty where nothing does."""
+
+
+@dataclass(frozen=True)
+class FullPrecision(Request):
+    """Have float32 mean float32 in a trusted worker, convolutions included."""
+
+    op = "full precision"
 
 
 @dataclass(frozen=True)

@@ -106,11 +106,13 @@ class FileProvider:
 
 def _candidate(problem: Problem, model: str, path: Path, sample: int) -> Candidate:
     candidate = replace(candidate_from_file(problem.id, model, path), sample=sample)
-    if candidate.source_text is None or not _is_kernelbench(candidate.source_text, problem.name):
+    is_module = any(overload.module is not None for overload in problem.overloads)
+    if candidate.source_text is None or is_module or not _is_kernelbench(candidate.source_text, problem.name):
         return candidate
     words = (
         "KernelBench's ModelNew: the file defines a class for a module of PyTorch and no function for "
-        f"{problem.id}; write the function that `kgbench show {problem.id}` names"
+        f"{problem.id}; write the function that `kgbench show {problem.id}` names, or judge it with --suite "
+        "kernelbench:PATH"
     )
     return replace(candidate, source_text=None, outcome=Outcome.NO_CODE, detail=NoCode(CodeProblem.NO_FUNCTION, words))
 

@@ -16,7 +16,6 @@ import torch
 
 from kgbench.baselines.expected import Answer, Expected, Follows, Sampled
 from kgbench.core.details.values import Impossible, Seed, SeedFault, Statistic
-from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudge
@@ -51,11 +50,6 @@ class Seeding:
     @property
     def again(self) -> bool:
         return self.default is None and self.own is None
-
-
-def judge_for(overload: Overload, device: torch.device, parts: JudgeParts = STRICT_JUDGE) -> OverloadJudge:
-    """The judge of an overload's kind."""
-    return (RandomJudge if overload.kind == Kind.RANDOM else OverloadJudge)(overload, device, parts)
 
 
 class RandomJudge(OverloadJudge):

@@ -1,0 +1,93 @@
+"""Judges calls of a module: inputs as the file draws them, the module in float64 as the reference."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import torch
+
+from kgbench.baselines.expected import Answer
+from kgbench.harness.verdict.inputs import CallInputs
+from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudge
+from kgbench.harness.verdict.modules.reference import ModuleReference, Shape
+from kgbench.harness.verdict.modules.trusted import ModuleError, TrustedModule, full_precision
+from kgbench.harness.verdict.modules.weak import why_unjudgeable
+from kgbench.harness.verdict.output_specs import Promise
+from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.problem.calls import format_call
+from kgbench.problem.cases import Case
+from kgbench.problem.model import Overload
+from kgbench.problem.modules import ModuleSource
+
+KNOWN_BYTES: Final = 64 << 20
+"""Bytes of a call's right outputs, in float64, up to which they are kept with the call."""
+
+
+class ModuleJudge(OverloadJudge):
+    """Judges calls of one module, whose parameters are drawn once for all candidates of a run."""
+
+    def __init__(
+        self, overload: Overload, device: torch.device, weights: str, parts: JudgeParts = STRICT_JUDGE
+    ) -> None:
+        """``weights``: the secret that parameters are drawn from. Raises ModuleError."""
+        assert overload.module is not None
+        self.module = trusted_module(overload.module, weights, device)
+        self.weights = weights
+        self._shapes: dict[str, Shape] = {}
+        """What outputs look like, by the call."""
+        self._unsound: set[tuple[str, str]] = set()
+        """Calls and value sets in which float32 overflows or is too far from float64 to say what is right."""
+        super().__init__(overload, device, parts)
+        self.prepare = self._draw
+
+    def reference_of(self, overload: Overload) -> ModuleReference:
+        return ModuleReference(self.module)
+
+    @functools.cached_property
+    def unjudgeable(self) -> str:  # type: ignore[override]
+        return why_unjudgeable(self.module, self.overload.check[0].variables.get("batch"))
+
+    def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
+        """As of any call; where the value set makes nothing that can be judged, in the file's own values."""
+        key = (_key(case), case.values)
+        if case.values != "default" and key not in self._unsound:
+            call = super().place(case, generator)
+            if self.reference.last.is_sound:
+                return call
+            self._unsound.add(key)
+        return super().place(replace(case, values="default") if key in self._unsound else case, generator)
+
+    def promises(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[Promise, ...]:
+        """Outputs as the file's own module gives them, in any strides."""
+        key = _key(inputs.bound.case)
+        if key not in self._shapes or inputs.bound.case.values != "default":
+            answers = self.expected(inputs)
+            self._shapes[key] = shape = self.reference.last
+            self.listed = len(shape.sizes) != 1
+            if known is not None and 8 * sum(torch.Size(each).numel() for each in shape.sizes) <= KNOWN_BYTES:
+                known.update(answers)
+        shape = self._shapes[key]
+        return tuple(Promise(dtype, size) for dtype, size in zip(shape.dtypes, shape.sizes, strict=True))
+
+    def _draw(self, arguments: Mapping[str, Any], variables: Mapping[str, Any], generator: torch.Generator) -> None:
+        """Have the file draw its inputs, and put them into the arguments. Raises ModuleError."""
+        drawn = self.module.inputs(generator, variables["values"], variables.get("batch"))
+        for (name, argument), value in zip(arguments.items(), drawn, strict=True):
+            if isinstance(argument, torch.Tensor):
+                if not isinstance(value, torch.Tensor) or value.shape != argument.shape:
+                    raise ModuleError(f"{self.module.source.file}: get_inputs gives another '{name}' from call to call")
+                argument.copy_(value)
+
+
+@functools.lru_cache(maxsize=1)
+def trusted_module(source: ModuleSource, weights: str, device: torch.device) -> TrustedModule:
+    """The module, kept for the next candidate of the same problem. Raises ModuleError."""
+    full_precision()
+    return TrustedModule(source, weights, device)
+
+
+def _key(case: Case) -> str:
+    return "" if case.call is None else format_call(case.call)

@@ -1,0 +1,155 @@
+"""What is right for a module's call, and how far an honest kernel may be off: as far as PyTorch's float32, widened.
+
+With ``v`` the module's output in float64 and ``e`` the distance of the same module in its own dtypes from it, an element
+may be off by
+
+    FACTOR * E(|v|) + 2 * ULPS * u * |v| + smallest normal number of float32
+
+``E(m)`` is the largest ``e`` of all elements that are not above m by more than a power of two: what is small may be off by
+what small elements are off, not by what large ones are. ``u`` is the unit roundoff of float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+
+from kgbench.baselines.expected import Answer, Expected
+from kgbench.harness.verdict.modules.trusted import TrustedModule
+from kgbench.harness.verdict.reference import ReferenceFunction
+
+FACTOR: Final = 16.0
+"""How much further than PyTorch's own float32 an element may be off. benchmarks/module_limits.py has what kernels need."""
+ULPS: Final = 16.0
+"""Half of how many unit roundoffs an element may be off where PyTorch happens to be exact."""
+LEAST_ELEMENTS: Final = 1024
+"""Elements whose errors are looked at, at least: an output of fewer is computed again with slightly other inputs."""
+MOST_RUNS: Final = 8
+"""Times that an output of few elements is computed at most."""
+_NEARBY: Final = 1e-3
+"""Share by which the inputs of such another run are smaller, at most."""
+_LEAST_IN_BIN: Final = 64
+"""Elements below which powers of two are taken together, from the smallest on."""
+_LOWEST: Final = -160
+_HIGHEST: Final = 160
+"""Powers of two that have a bin of their own; all beyond share the last."""
+_UNIT: Final = 2.0**-24
+_SMALLEST_NORMAL: Final = 2.0**-126
+
+
+@dataclass
+class Errors:
+    """How far float32 is from float64, by the size of the element."""
+
+    worst: torch.Tensor
+    """float64 (bins,): the largest error of each power of two."""
+    count: torch.Tensor
+    """int64 (bins,)"""
+    finite: bool = True
+    """Everything was finite in both."""
+    share: float = 0.0
+    """The largest error, as a share of the largest element."""
+
+    @classmethod
+    def none(cls, device: torch.device) -> Errors:
+        bins = _HIGHEST - _LOWEST + 1
+        return cls(torch.zeros(bins, dtype=torch.float64, device=device),
+                   torch.zeros(bins, dtype=torch.int64, device=device))  # fmt: skip
+
+    def add(self, own: torch.Tensor, exact: torch.Tensor) -> None:
+        """Enter one output. ``own``: in its own dtype, ``exact``: in float64, of the same shape."""
+        error = (own.to(torch.float64) - exact).abs().reshape(-1)
+        usable = torch.isfinite(error)
+        at, error = _bins(exact.reshape(-1)[usable]), error[usable]
+        self.worst.scatter_reduce_(0, at, error, "amax")
+        self.count += torch.bincount(at, minlength=len(self.count))
+        self.finite = self.finite and bool(usable.all())
+        largest = float(exact.reshape(-1)[usable].abs().max()) if error.numel() else 0.0
+        if largest:
+            self.share = max(self.share, float(error.max()) / largest)
+
+    def limits(self, exact: torch.Tensor) -> torch.Tensor:
+        """float64, shape of the output: by how much each element may be off on account of float32."""
+        together = self.worst.cummax(0).values
+        enough = (self.count.cumsum(0) >= _LEAST_IN_BIN).nonzero()
+        first = int(enough[0]) if len(enough) else len(self.worst) - 1
+        together[:first] = together[first]
+        return FACTOR * together[_bins(exact)] + _SMALLEST_NORMAL
+
+
+def _bins(values: torch.Tensor) -> torch.Tensor:
+    """int64: the power of two of each element, from 0; of zero the lowest."""
+    exponents = torch.frexp(values.abs()).exponent.to(torch.int64)
+    exponents = torch.where(torch.isfinite(values) & (values != 0), exponents, _LOWEST)
+    return exponents.clamp(_LOWEST, _HIGHEST) - _LOWEST
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the outputs of a call look like."""
+
+    dtypes: tuple[str, ...] = ()
+    sizes: tuple[tuple[int, ...], ...] = ()
+    errors: tuple[Errors, ...] = field(default=(), compare=False)
+    """Of each output; those of whole numbers have none that count."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Everything is finite, and float32 is near enough to float64 for a limit that means something."""
+        return all(each.finite and each.share <= SOUND for each in self.errors)
+
+
+SOUND: Final = 1e-2
+"""Largest error of float32, as a share of the largest element, at which a limit still means something."""
+
+
+class ModuleReference(ReferenceFunction):
+    """The module in float64, with limits from its own dtypes."""
+
+    def __init__(self, module: TrustedModule) -> None:
+        self.module = module
+        self.returned_argument = ""
+        self.last = Shape()
+        """Of the last call that was asked for."""
+
+    def answers(self, arguments: Mapping[str, Any], written: tuple[str, ...]) -> dict[str, Answer]:
+        """Right outputs by name. ``arguments``: by parameter, in the file's own order."""
+        inputs = list(arguments.values())
+        own, exact = self.module.run(inputs), self.module.run_exact(inputs)
+        errors = self._errors(inputs, own, exact)
+        dtypes = tuple(str(each.dtype).removeprefix("torch.") for each in own)
+        self.last = Shape(dtypes, tuple(tuple(each.shape) for each in own), errors)
+        names = ["return"] if len(own) == 1 else [f"return[{number}]" for number in range(len(own))]
+        return {
+            name: Expected(value, each.limits(value) / (2 * ULPS * _UNIT) if value.is_floating_point() else None)
+            for name, value, each in zip(names, exact, errors, strict=True)
+        }
+
+    def _errors(
+        self, inputs: Sequence[Any], own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]
+    ) -> tuple[Errors, ...]:
+        found = tuple(Errors.none(self.module.device) for _ in own)
+        _enter(found, own, exact)
+        fewest = min((each.numel() for each in own), default=0)
+        generator = torch.Generator(self.module.device).manual_seed(0)
+        for _ in range(min(MOST_RUNS, -(-LEAST_ELEMENTS // max(fewest, 1))) - 1):
+            nearby = [_nearby(each, generator) for each in inputs]
+            _enter(found, self.module.run(nearby), self.module.run_exact(nearby))
+        return found
+
+
+def _enter(errors: Sequence[Errors], own: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> None:
+    for each, narrow, wide in zip(errors, own, exact, strict=True):
+        if narrow.is_floating_point():
+            each.add(narrow, wide)
+
+
+def _nearby(value: Any, generator: torch.Generator) -> Any:
+    """A tensor's elements up to a thousandth smaller, so that they round otherwise."""
+    if not (isinstance(value, torch.Tensor) and value.is_floating_point()):
+        return value
+    drawn = torch.rand(value.shape, generator=generator, device=value.device)
+    return (value * (1 - _NEARBY * drawn)).to(value.dtype)

@@ -1,0 +1,208 @@
+"""KernelBench's problems as they lie in a checkout: ``level1/1_Name.py`` with ``Model``, ``get_inputs``,
+``get_init_inputs``. Torch-free: what a file's calls look like is asked of ``torchtools/module_facts.py``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.core.errors import UsageError, shown_path
+from kgbench.core.kinds import DeviceKind, Kind
+from kgbench.core.names import Name, resolve
+from kgbench.core.torch_process import NoAnswer, ask
+from kgbench.problem.calls import parse
+from kgbench.problem.expressions import Expr
+from kgbench.problem.model import (
+    Access,
+    Argument,
+    CaseTemplate,
+    Draw,
+    Fuzz,
+    Overload,
+    Parameter,
+    Problem,
+    ScalarArgument,
+    Signature,
+    TensorArgument,
+    Tolerance,
+)
+from kgbench.problem.modules import COMPILED, EAGER, ENTRY, ModuleSource
+from kgbench.problem.registry import Registry, problem_folders
+from kgbench.problem.suites import CHECKOUT
+
+AGAINST: Final = {"eager": EAGER, "compile": COMPILED}
+"""What candidates of a module may be timed beside, by the words of ``--against``."""
+_LEVEL: Final = re.compile(r"level\d+$")
+_FILE: Final = re.compile(r"(\d+)_(\w[\w.+-]*)\.py$")
+_NUMBERED: Final = re.compile(r"(?:level_?)?(\d+)[_/](?:problem_)?(\d+)$")
+"""``level1/2``, ``1/2``, ``level_1_problem_2``."""
+_FACTS_S: Final = 900.0
+_MODULE: Final = "kgbench.torchtools.module_facts"
+_CPU_ELEMENTS: Final = 1 << 22
+"""Elements of inputs and outputs of a timed call on a CPU, at most, where the batch size can be chosen."""
+_BYTES_OF_ELEMENT: Final = 80
+"""Memory that judging takes for each element of inputs and outputs: two workers, float64, limits and differences."""
+_FUZZED: Final = 4
+"""Largest batch size of a call that the secret seed draws."""
+
+
+class Checkout(Registry):
+    """The problems of a checkout, in place of the ones that ship."""
+
+    def __init__(self, folder: Path, against: str = "eager") -> None:
+        """Raises UsageError where the folder holds no levels."""
+        super().__init__([folder])
+        self.folder = folder
+        self.against = against
+        self.complaints: dict[str, str] = {}
+        """Of the problems that were asked for, why some cannot be used."""
+
+    @cached_property
+    def paths(self) -> dict[str, Path]:  # type: ignore[override]
+        """File of every problem by id, ``level1/1_Name``, in the order of their numbers."""
+        return {f"{path.parent.name}/{path.stem}": path for path in problem_files(self.folder)}
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.partition("/")[0] for each in self.paths))
+
+    def resolve(self, spelling: str) -> Name:
+        return Name(named(spelling, self.ids()) or resolve(spelling, self.ids()).id)
+
+    def _matches(self, pattern: str, ids: list[str]) -> list[str]:
+        found = named(pattern, ids)
+        return [found] if found else super()._matches(pattern, ids)
+
+    def load(self, ids: Sequence[str]) -> tuple[Problem, ...]:
+        """Those that can be used; ``complaints`` says why others cannot. Raises UsageError where none can."""
+        facts = self._facts([self.paths[each] for each in ids])
+        self.complaints = {each: facts[self.paths[each]]["complaint"] for each in ids}
+        self.complaints = {each: words for each, words in self.complaints.items() if words}
+        if ids and len(self.complaints) == len(ids):
+            first, words = next(iter(self.complaints.items()))
+            more = f" (so are {len(ids) - 1} others)" if len(ids) > 1 else ""
+            raise UsageError("KGB142", f"{first} cannot be judged{more}: {words}")
+        return tuple(
+            problem_of(self.paths[each], facts[self.paths[each]], AGAINST[self.against])
+            for each in ids
+            if each not in self.complaints
+        )
+
+    def _facts(self, files: Sequence[Path]) -> dict[Path, Mapping[str, Any]]:
+        try:
+            answers = ask(_MODULE, [str(each) for each in files], _FACTS_S)
+        except NoAnswer as error:
+            raise UsageError("KGB143", f"{CHECKOUT}{self.folder}: the problems' files cannot be run: {error}") from None
+        return {Path(each["path"]): each for each in answers}
+
+
+def checkout(name: str, against: str = "eager") -> Checkout:
+    """The checkout that ``kernelbench:PATH`` names. Raises UsageError."""
+    folder = Path(name.removeprefix(CHECKOUT)).expanduser()
+    if not name.removeprefix(CHECKOUT):
+        raise UsageError("KGB140", "--suite kernelbench: name the checkout, as in --suite kernelbench:../KernelBench")
+    if not folder.is_dir():
+        raise UsageError(
+            "KGB140",
+            f"--suite {name}: there is no folder {folder}; clone https://github.com/ScalingIntelligence/KernelBench",
+        )
+    found = Checkout(folder.resolve(), against)
+    if not found.paths:
+        raise UsageError(
+            "KGB141",
+            f"--suite {name}: {shown_path(folder)} is no checkout of KernelBench: neither it nor its folder KernelBench "
+            "has level1 with files such as 1_Name.py",
+        )
+    return found
+
+
+def registry_of(suite: str | None, problem_dirs: Sequence[Path | str] = (), against: str = "") -> Registry:
+    """Where the problems of a run come from: a checkout where the suite is one. Raises UsageError."""
+    if suite is not None and suite.startswith(CHECKOUT):
+        return checkout(suite, against or "eager")
+    if against:
+        raise UsageError("KGB144", f"--against {against} is for --suite kernelbench:PATH; leave it out")
+    return Registry(problem_folders(map(Path, problem_dirs)))
+
+
+def problem_files(folder: Path) -> list[Path]:
+    """The files of all levels below a checkout, or below its folder of problems, by level and number."""
+    numbered = []
+    for place in (folder, folder / "KernelBench"):
+        for level in place.iterdir() if place.is_dir() else ():
+            if _LEVEL.match(level.name) and level.is_dir():
+                numbered += [(int(level.name[5:]), int(match[1]), path) for path in level.iterdir()
+                             if (match := _FILE.match(path.name))]  # fmt: skip
+        if numbered:
+            break
+    return [path for _, _, path in sorted(numbered)]
+
+
+def named(spelling: str, ids: Sequence[str]) -> str:
+    """The id that numbers name, as in ``level1/2`` or ``level_1_problem_2``; empty where they name none."""
+    match = _NUMBERED.match(spelling)
+    begin = f"level{int(match[1])}/{int(match[2])}_" if match else ""
+    return next((each for each in ids if begin and each.startswith(begin)), "")
+
+
+def problem_of(path: Path, facts: Mapping[str, Any], baseline: str) -> Problem:
+    """The problem in a file. ``facts``: what ``module_facts`` says of it."""
+    text = path.read_text(encoding="utf-8")
+    level, name = path.parent.name, path.stem
+    summary = name.partition("_")[2].replace("_", " ").strip()
+    overload = _overload(ModuleSource(path.name, text, facts["batch"]), facts, baseline)
+    return Problem(
+        id=f"{level}/{name}", source=level, name=name, summary=summary, category=level, kind=Kind.COMPUTE,
+        doc=facts["doc"] or summary, overloads=(overload,), path=path,
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+    )  # fmt: skip
+
+
+def _overload(source: ModuleSource, facts: Mapping[str, Any], baseline: str) -> Overload:
+    parameters = tuple(Parameter(name, written) for name, written in facts["parameters"])
+    words = ", ".join(f"{each.name}: {each.type}" for each in parameters)
+    call = parse(facts["call"])
+
+    def case(values: str, batch: int) -> CaseTemplate:
+        return CaseTemplate({"values": values, **({"batch": batch} if batch else {})}, 0, call)
+
+    sizes = facts["sizes"] or [facts["own"]]
+    small = [size for size in sizes if size > 1][:2] or sizes[:1]
+    check = [case("default", small[0]), case("centred", small[-1]), case("wide", small[0])]
+    check += [case("default", size) for size in sizes if size not in small]
+    batches = [size for size in sizes if size <= _FUZZED]
+    fuzz = Fuzz(2, {"values": {"choice": ["default", "centred"]}, "batch": {"choice": batches}}, (), call)
+    return Overload(
+        name="", required=True, reason="",
+        signature=Signature(ENTRY, parameters, "Tensor", f"{ENTRY}(...)({words}) -> Tensor"),
+        arguments=tuple(map(_argument, parameters)), variables={}, defaults={}, dtypes=("float32",), optional_dtypes=(),
+        check=tuple(check), fuzz=fuzz if facts["batch"] and batches else None, bench=_bench(facts, case),
+        baseline=dict.fromkeys(DeviceKind, baseline), fallback=None, reference="", prepare=None,
+        tolerance=Tolerance("rounding", ulps=16.0), cost=None, alias=None, equivalent={}, module=source,
+    )  # fmt: skip
+
+
+def _argument(parameter: Parameter) -> Argument:
+    if parameter.type.startswith("Tensor"):
+        drawn = {"default": Draw("zeros")}
+        return TensorArgument(parameter.name, Access.READ, None, Expr.parse("dtype"), draw=drawn)
+    return ScalarArgument(parameter.name, Expr.parse("None"), is_default=True)
+
+
+def _bench(facts: Mapping[str, Any], case: Any) -> dict[str, tuple[CaseTemplate, ...]]:
+    """The file's own size where a device holds it with all that judging takes, else the largest half of it that does."""
+    elements, own = facts["elements"], facts["own"]
+    whole = elements[str(own)]
+    limits = {f"gpu{size}": size * 1e9 / _BYTES_OF_ELEMENT for size in (24, 80, 140)} | {"cpu": _CPU_ELEMENTS}
+    presets = {}
+    for preset, most in limits.items():
+        batch, smallest = own, min(facts["sizes"], default=own)
+        while batch > max(smallest, 1) and whole * batch / max(own, 1) > most:
+            batch = max(batch // 2, smallest)
+        presets[preset] = (case("default", batch),)
+    return presets
