@@ -249,7 +249,7 @@ def loaded(registry: Registry, ids: Sequence[str]) -> tuple[Problem, ...]:
     """The problems; those of a checkout that cannot be used are left out and named. Raises UsageError."""
     problems = registry.load(ids)
     for each, why in getattr(registry, "complaints", {}).items():
-        click.echo(f"kgbench: {numbered('KGB632', f'{each} is left out: {why}')}", err=True)
+        click.echo(f"kgbench: {numbered('KGB629', f'{each} is left out: {why}')}", err=True)
     return problems
 
 

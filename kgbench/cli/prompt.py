@@ -47,6 +47,7 @@ def _prompt_options(command: Any) -> Any:
               help="To whom; only agents, exec:COMMAND, are told something else. Needs no key.")  # fmt: skip
 @_prompt_options
 @problem_dir_option
+@click.option("--suite", metavar="kernelbench:PATH", help="The problems of a checkout of KernelBench.")
 @click.option("--sizes", is_flag=True, help="One line per problem: characters, estimated tokens, hash.")
 @click.option("--source", "sources", multiple=True, metavar="NAME", shell_complete=complete_source,
               help="With --sizes: aten, vllm, cublas, a comma list, or all. Repeatable.  [default: all]")  # fmt: skip
@@ -61,6 +62,7 @@ def prompt(
     bench_shapes: bool,
     target_gpu: str,
     problem_dirs: tuple[Path, ...],
+    suite: str | None,
     sizes: bool,
     sources: tuple[str, ...],
     globs: tuple[str, ...],
@@ -71,13 +73,14 @@ def prompt(
     The text goes to standard output; its length and hash, by which results name it, to standard error. Nothing is
     sent, and no key, SDK or GPU is needed; with torch installed, prompts of ATen have its schema and documentation.
     """
-    from kgbench.problem.registry import Registry, load_problem, problem_folders
+    from kgbench.problem.kernelbench import checkout
+    from kgbench.problem.registry import Registry, problem_folders
     from kgbench.prompts.facts import torch_facts
     from kgbench.prompts.render import PromptOptions, prompt_for
     from kgbench.prompts.targets import target_gpu as gpu_for
 
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # an arrow must not end it in an ASCII locale
-    registry = Registry(problem_folders(problem_dirs))
+    registry = Registry(problem_folders(problem_dirs)) if suite is None else checkout(suite)
     named = [problem] if problem else []
     if not sizes and (len(named) != 1 or sources or globs):
         raise UsageError(
@@ -87,7 +90,7 @@ def prompt(
         )
     chosen = registry.select(sources, (*globs, *named))
     options = PromptOptions(language, shots, bench_shapes, gpu_for(target_gpu), _is_agent(model))
-    loaded = [load_problem(registry.paths[each]) for each in chosen]
+    loaded = registry.load(chosen)
     facts = torch_facts(loaded)
     prompts = {each.id: prompt_for(each, options, facts) for each in loaded}
     if sizes:

@@ -10,6 +10,7 @@ import click
 
 from kgbench.cli.completion import complete_problem
 from kgbench.cli.options import problem_dir_option
+from kgbench.cli.validate_checkout import validate_checkout
 from kgbench.core.errors import KgbenchError, MachineError, UsageError, shown_path
 from kgbench.core.names import resolve
 from kgbench.core.text import number_of
@@ -28,7 +29,12 @@ NEEDS_TORCH = "torch was not asked"
 @click.argument("paths", nargs=-1, metavar="[PATH]…", shell_complete=complete_problem)
 @problem_dir_option
 @click.option("--no-run", is_flag=True, help="Read the files only; run no reference, so torch is not needed.")
-def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: bool) -> None:
+@click.option(
+    "--suite",
+    metavar="kernelbench:PATH",
+    help="The problems of a checkout of KernelBench: which can be judged, and which let wrong answers pass.",
+)
+def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: bool, suite: str | None) -> None:
     """Check problem files: keys, types, expressions, every case, and the reference on a small case on the CPU.
 
     Every function, BLAS routine and operator of vLLM and ATen that a file names is looked up, and held against the
@@ -36,6 +42,9 @@ def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: boo
     folder of them, or a problem's id; without one all problems are checked. Exit code 2 means that a file is wrong, 3
     that references could not be run on this machine.
     """
+    if suite is not None:
+        validate_checkout(suite, paths, run=not no_run)
+        return
     registry = Registry(problem_folders(problem_dirs))
     files = [file for path in paths for file in _files(path, registry)] or list(registry.paths.values())
     checked = {file: _read(file) for file in files}

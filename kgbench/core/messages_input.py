@@ -68,7 +68,7 @@ INPUT: Final[dict[str, Message]] = {
         "`kgbench new aten`: torch cannot say what that operator or overload is.",
         "Look at its name; torch and expecttest have to be installed.",
     ),
-    "KGB131": Message("`--suite` is not one that there is.", "Write opinfo, smoke or trace:FILE."),
+    "KGB131": Message("`--suite` is not one that there is.", "Write opinfo, smoke, trace:FILE or kernelbench:PATH."),
     "KGB132": Message(
         "The trace file of `--suite` cannot be read.", "The line is named; docs/suites.md has the format."
     ),
@@ -79,7 +79,20 @@ INPUT: Final[dict[str, Message]] = {
         "A suite has no call of the problems that are selected.", "Select others; the most frequent reason is named."
     ),
     "KGB135": Message("The suite of a stored run cannot be read.", "Start a new run."),
+    "KGB136": Message(
+        "`--suite kernelbench:PATH` names no folder.", "Clone KernelBench, and write where it lies behind the colon."
+    ),
+    "KGB137": Message(
+        "The folder of `--suite kernelbench:PATH` is no checkout of KernelBench.", "It has `level1/1_Name.py` in it."
+    ),
+    "KGB138": Message(
+        "None of the modules that are selected can be judged.", "The reason for the first is named; mend its file."
+    ),
+    "KGB139": Message(
+        "The process that runs the files of modules did not come to its end.", "Its last words are named."
+    ),
     "KGB140": Message("`kgbench selftest exploits`: there is no such exploit.", "Take the one named, or give no name."),
+    "KGB141": Message("`--against` is for problems that are modules.", "Give `--suite kernelbench:PATH`, too."),
     "KGB150": Message("`--shard` is not NUMBER/COUNT.", "Write for example `--shard 3/8`; numbers begin at 1."),
     "KGB151": Message(
         "An option that is about a whole run stands beside `--shard`.", "Give it to `kgbench merge`, or leave it out."

@@ -99,8 +99,8 @@ WORK: Final[dict[str, Message]] = {
     ),
     "KGB508": Message("There are no examples in that language.", "Take one of those named."),
     "KGB509": Message(
-        "The file is a KernelBench sample, for a module of PyTorch and no problem of ours.",
-        "docs/coming-from.md says what can be taken over.",
+        "The file is a KernelBench sample, and its problem is none of those of this run.",
+        "Give `--suite kernelbench:PATH`, with a checkout of KernelBench; docs/kernelbench.md has more.",
     ),
     "KGB510": Message(
         "An installed package's provider is broken.",
@@ -122,6 +122,7 @@ WORK: Final[dict[str, Message]] = {
         "`kgbench prompt --model`: nobody is asked there, since the kernels are at hand.",
         "Name a model that is asked, or leave `--model` out.",
     ),
+    "KGB525": Message("Examples in a prompt are functions, and the problem is a module.", "Leave `--shots` out."),
     "KGB530": Message(
         "The SDK that the provider asks through is not installed, or is too old for the request.",
         "`pip install --upgrade 'kgbench[models]'`.",
@@ -230,6 +231,9 @@ WORK: Final[dict[str, Message]] = {
         "What it kept is shown; its candidates can be judged anew with `--model dir:`.",
     ),
     "KGB628": Message("One GPU is used and there are more.", "`--gpus all`, or `--device cuda:0,1`, uses more."),
+    "KGB629": Message(
+        "A problem of a checkout of KernelBench is left out: its file cannot be used.", "The reason is named."
+    ),
     "KGB630": Message(
         "An entry point of an installed package is not used: it is broken, or its name is taken.",
         "The package, the entry point and the reason are named; docs/extending.md says what an entry point has.",

@@ -14,6 +14,7 @@ from typing import Any, Final
 from kgbench.core.errors import UsageError, shown_path
 from kgbench.core.kinds import DeviceKind, Kind
 from kgbench.core.names import Name, resolve
+from kgbench.core.text import number_of
 from kgbench.core.torch_process import NoAnswer, ask
 from kgbench.problem.calls import parse
 from kgbench.problem.expressions import Expr
@@ -63,7 +64,7 @@ class Checkout(Registry):
         """Of the problems that were asked for, why some cannot be used."""
 
     @cached_property
-    def paths(self) -> dict[str, Path]:  # type: ignore[override]
+    def paths(self) -> dict[str, Path]:
         """File of every problem by id, ``level1/1_Name``, in the order of their numbers."""
         return {f"{path.parent.name}/{path.stem}": path for path in problem_files(self.folder)}
 
@@ -85,8 +86,8 @@ class Checkout(Registry):
         self.complaints = {each: words for each, words in self.complaints.items() if words}
         if ids and len(self.complaints) == len(ids):
             first, words = next(iter(self.complaints.items()))
-            more = f" (so are {len(ids) - 1} others)" if len(ids) > 1 else ""
-            raise UsageError("KGB142", f"{first} cannot be judged{more}: {words}")
+            more = f" (nor can {number_of(len(ids) - 1, 'other')})" if len(ids) > 1 else ""
+            raise UsageError("KGB138", f"{first} cannot be judged{more}: {words}")
         return tuple(
             problem_of(self.paths[each], facts[self.paths[each]], AGAINST[self.against])
             for each in ids
@@ -97,26 +98,26 @@ class Checkout(Registry):
         try:
             answers = ask(_MODULE, [str(each) for each in files], _FACTS_S)
         except NoAnswer as error:
-            raise UsageError("KGB143", f"{CHECKOUT}{self.folder}: the problems' files cannot be run: {error}") from None
+            raise UsageError("KGB139", f"{CHECKOUT}{self.folder}: the problems' files cannot be run: {error}") from None
         return {Path(each["path"]): each for each in answers}
 
 
 def checkout(name: str, against: str = "eager") -> Checkout:
     """The checkout that ``kernelbench:PATH`` names. Raises UsageError."""
     folder = Path(name.removeprefix(CHECKOUT)).expanduser()
-    if not name.removeprefix(CHECKOUT):
-        raise UsageError("KGB140", "--suite kernelbench: name the checkout, as in --suite kernelbench:../KernelBench")
+    if not name.startswith(CHECKOUT) or name == CHECKOUT:
+        raise UsageError("KGB136", f"--suite {name}: name a checkout, as in --suite kernelbench:../KernelBench")
     if not folder.is_dir():
         raise UsageError(
-            "KGB140",
+            "KGB136",
             f"--suite {name}: there is no folder {folder}; clone https://github.com/ScalingIntelligence/KernelBench",
         )
     found = Checkout(folder.resolve(), against)
     if not found.paths:
         raise UsageError(
-            "KGB141",
-            f"--suite {name}: {shown_path(folder)} is no checkout of KernelBench: neither it nor its folder KernelBench "
-            "has level1 with files such as 1_Name.py",
+            "KGB137",
+            f"--suite {name}: {shown_path(folder)} is no checkout of KernelBench: neither it nor its folder "
+            "KernelBench has level1 with files such as 1_Name.py",
         )
     return found
 
@@ -126,7 +127,7 @@ def registry_of(suite: str | None, problem_dirs: Sequence[Path | str] = (), agai
     if suite is not None and suite.startswith(CHECKOUT):
         return checkout(suite, against or "eager")
     if against:
-        raise UsageError("KGB144", f"--against {against} is for --suite kernelbench:PATH; leave it out")
+        raise UsageError("KGB141", f"--against {against} is for --suite kernelbench:PATH; leave it out")
     return Registry(problem_folders(map(Path, problem_dirs)))
 
 
@@ -195,11 +196,11 @@ def _argument(parameter: Parameter) -> Argument:
 
 
 def _bench(facts: Mapping[str, Any], case: Any) -> dict[str, tuple[CaseTemplate, ...]]:
-    """The file's own size where a device holds it with all that judging takes, else the largest half of it that does."""
+    """The file's own size where a device holds it with all that judging takes, else half of it as often as needed."""
     elements, own = facts["elements"], facts["own"]
     whole = elements[str(own)]
     limits = {f"gpu{size}": size * 1e9 / _BYTES_OF_ELEMENT for size in (24, 80, 140)} | {"cpu": _CPU_ELEMENTS}
-    presets = {}
+    presets: dict[str, tuple[CaseTemplate, ...]] = {}
     for preset, most in limits.items():
         batch, smallest = own, min(facts["sizes"], default=own)
         while batch > max(smallest, 1) and whole * batch / max(own, 1) > most:

@@ -315,3 +315,8 @@ class Problem:
     def judged(self) -> list[Overload]:
         """The overloads that have cases; an optional one without is only named in its file."""
         return [overload for overload in self.overloads if overload.check]
+
+
+def module_of(problem: Problem) -> ModuleSource | None:
+    """The file of a problem that is a module of PyTorch; None where it is none."""
+    return next((overload.module for overload in problem.overloads if overload.module is not None), None)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kgbench.core.errors import UsageError
 from kgbench.core.names import did_you_mean
 from kgbench.llm.conversation import Prompt, Turn
-from kgbench.problem.model import SOURCES, Problem
+from kgbench.policy.tables import KIND_WORDS
+from kgbench.problem.model import SOURCES, Problem, module_of
 from kgbench.prompts.facts import TorchFacts
 from kgbench.prompts.gpus import Gpu
 from kgbench.prompts.shots import examples_for
@@ -56,11 +57,16 @@ def prompt_for(problem: Problem, options: PromptOptions, facts: TorchFacts | Non
     if options.language not in LANGUAGES:
         words = f"there is no language '{options.language}'; {did_you_mean(options.language, LANGUAGES)}"
         raise UsageError("KGB520", words)
+    if options.shots and module_of(problem) is not None:
+        raise UsageError("KGB525", f"--shots: {problem.id} is a module, and the examples are functions; leave it out")
     turns = [_question(problem, options, facts)]
     for shot in reversed(examples_for(problem, options.language, options.shots)):
         # Asked as a single reply, since an example has no working folder.
         asked = _question(shot.problem, replace(options, agent=False), facts)
         turns[:0] = [asked, Turn("assistant", f"```python\n{shot.code.strip()}\n```")]
+    if module_of(problem) is not None:
+        system = _filled("module.j2", {"options": options, "may_call": KIND_WORDS[problem.kind]})
+        return Prompt(system, tuple(turns))
     system = _filled(_template(problem.source), {"options": options})
     return Prompt(system, tuple(turns))
 
@@ -68,6 +74,8 @@ def prompt_for(problem: Problem, options: PromptOptions, facts: TorchFacts | Non
 def _question(problem: Problem, options: PromptOptions, facts: TorchFacts | None) -> Turn:
     known = facts.operators.get(problem.id) if facts else None
     said = problem_words(problem, bench_shapes=options.bench_shapes, target=options.target)
+    if (module := module_of(problem)) is not None:
+        return Turn("user", _filled("module_problem.j2", {"problem": said, "text": module.text.strip()}))
     values = {"problem": said, "facts": known, "torch": facts.version if facts else "", "options": options}
     return Turn("user", _filled("problem.j2", values))
 

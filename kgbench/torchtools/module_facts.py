@@ -1,24 +1,27 @@
 """``python -m kgbench.torchtools.module_facts``: what calls of modules look like, found without any data.
 
 Standard input is a JSON list of files; standard output gets a JSON line for each: ``{"path", "complaint"}``, or with an
-empty complaint ``call`` (in the trace format, ``$batch`` for the batch size), ``parameters`` (``[name, type]``), ``batch``
-(the global that holds it), ``own`` (its value), ``sizes`` (other batch sizes that work), ``elements`` (of inputs and
-outputs together, by batch size) and ``doc``. Files run on the device ``meta``, where tensors have no data.
+empty complaint ``call`` (in the trace format, ``$batch`` for the batch size), ``parameters`` (``[name, type]``),
+``batch`` (the global that holds it), ``own`` (its value), ``sizes`` (other batch sizes that work), ``elements`` (of
+inputs and outputs together, by batch size) and ``doc``. Files run on the device ``meta``, where tensors have no data.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import json
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
 from kgbench.harness.machine.processes import own_lines
+from kgbench.harness.referee import compiler
 from kgbench.harness.verdict.modules.handing import encoded
 from kgbench.harness.verdict.modules.trusted import ModuleError, flat, run_file
 from kgbench.problem.calls import Call, TensorLike, format_call
@@ -28,6 +31,8 @@ BATCH_NAMES: Final = ("batch_size", "batch", "BATCH_SIZE")
 """Globals that are taken for the batch size."""
 OTHER_SIZES: Final = (1, 2, 3, 5)
 """Batch sizes that are tried beside the file's own."""
+FORWARD_S: Final = 10
+"""Seconds that a forward without data may take; LSTMs go step by step there."""
 _TYPES: Final = {bool: "bool", int: "int", float: "float", str: "str"}
 _MOST_WORDS: Final = 300
 
@@ -35,6 +40,7 @@ _MOST_WORDS: Final = 300
 def main() -> None:
     # What a file prints must not be taken for our lines.
     lines = own_lines()
+    compiler.put_off()
     for path in json.loads(sys.stdin.read()):
         print(json.dumps({"path": path, **facts_of(Path(path))}), file=lines, flush=True)
 
@@ -75,17 +81,18 @@ def _facts(source: ModuleSource) -> dict[str, Any]:
 class _Tried:
     """A file run on ``meta``, with one batch size."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
+    def __init__(self, names: dict[str, Any], *, forward: bool) -> None:
         self.names = names
         for name in (TRUSTED_ENTRY, "get_inputs", "get_init_inputs"):
             if name not in names:
-                raise ModuleError(f"defines no {name}; a problem's file has a class Model, get_inputs and get_init_inputs")
+                what = "a problem's file has a class Model, get_inputs and get_init_inputs"
+                raise ModuleError(f"the file defines no {name}; {what}")
         self.init = list(names["get_init_inputs"]())
         for each in self.init:
             encoded(each)
         with torch.device("meta"):
-            model = names[TRUSTED_ENTRY](*self.init)
             self.inputs = list(names["get_inputs"]())
+        model = _made(names[TRUSTED_ENTRY], self.init)
         if not isinstance(model, torch.nn.Module):
             raise ModuleError(f"{TRUSTED_ENTRY} is no torch.nn.Module")
         parameters = list(inspect.signature(model.forward).parameters)
@@ -93,25 +100,49 @@ class _Tried:
             raise ModuleError(f"get_inputs gives {len(self.inputs)} values, and forward takes {len(parameters)}")
         self.parameter_names = parameters[: len(self.inputs)]
         self.state = [tuple(each.shape) for each in model.state_dict().values()]
-        self.outputs = _outputs(model, self.inputs)
-        self.elements = sum(each.numel() for each in self.inputs if isinstance(each, torch.Tensor)) + self.outputs
+        inputs = sum(each.numel() for each in self.inputs if isinstance(each, torch.Tensor))
+        outputs = _outputs(model, self.inputs) if forward else None
+        self.runs = outputs is not None
+        """Its forward works without data."""
+        self.elements = inputs + (inputs if outputs is None else outputs)
 
     @classmethod
-    def of(cls, source: ModuleSource, batch: int | None) -> _Tried:
-        return cls(run_file(source, batch))
+    def of(cls, source: ModuleSource, batch: int | None, *, forward: bool = True) -> _Tried:
+        return cls(run_file(source, batch), forward=forward)
 
 
-def _outputs(model: torch.nn.Module, inputs: Sequence[Any]) -> int:
-    """Elements of what it returns; as many as the inputs have where forward does not run without data."""
+def _made(cls: Any, init: Sequence[Any]) -> Any:
+    """The module without data; with data where it looks at values while it is made."""
     try:
-        with torch.device("meta"), torch.no_grad():
+        with torch.device("meta"):
+            return cls(*init)
+    except (RuntimeError, NotImplementedError):
+        return cls(*init)
+
+
+def _outputs(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
+    """Elements of what it returns; None where forward does not run without data, or takes long."""
+    try:
+        with torch.device("meta"), torch.no_grad(), _limited(FORWARD_S):
             return sum(each.numel() for each in flat(model.to("meta")(*inputs)))
-    except ValueError as error:
-        if "more than 1 value per channel" in str(error):
-            raise
     except Exception:
-        pass
-    return sum(each.numel() for each in inputs if isinstance(each, torch.Tensor))
+        return None
+
+
+@contextlib.contextmanager
+def _limited(seconds: int) -> Iterator[None]:
+    """Raises TimeoutError in the block when the time is over."""
+
+    def late(number: int, frame: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _batch_name(source: ModuleSource, own: _Tried) -> str:
@@ -126,11 +157,11 @@ def _tried(source: ModuleSource, own: _Tried, size: int) -> _Tried | None:
     if not source.batch:
         return None
     try:
-        found = _Tried.of(source, size)
+        found = _Tried.of(source, size, forward=own.runs)
     except Exception:
         return None
     same = [str(encoded(each)) for each in found.init] == [str(encoded(each)) for each in own.init]
-    return found if same and found.state == own.state else None
+    return found if same and found.state == own.state and found.runs == own.runs else None
 
 
 def _follows_batch(own: _Tried, tried: dict[int, _Tried], size: int) -> bool:

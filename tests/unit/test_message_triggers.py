@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kgbench.cli.evaluation_run import loaded
 from kgbench.cli.main import main
 from kgbench.cluster import connection
 from kgbench.cluster import device as device_module
@@ -55,6 +56,8 @@ from kgbench.models.providers.exec import AgentClient
 from kgbench.models.providers.openai import OpenAIClient
 from kgbench.models.providers.openai_compatible import CompatibleClient
 from kgbench.problem.expressions import evaluate_reference
+from kgbench.problem.kernelbench import Checkout
+from kgbench.problem.modules import ModuleSource
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.reports.export.folder import write
@@ -177,6 +180,16 @@ def _without_torch(name: str) -> Any:
 
 def _no_answer(*asked: Any) -> Any:
     raise NoAnswer("expecttest is missing")
+
+
+def _checkout(answers: Callable[..., Any]) -> Callable[[Ground], object]:
+    """A checkout of one file, and what running it is said to have given."""
+
+    def prepared(ground: Ground) -> object:
+        ground.bend.setattr("kgbench.problem.kernelbench.ask", answers)
+        return ground.file("kb/level1/1_A.py")
+
+    return prepared
 
 
 def _replies(ground: Ground) -> Path:
@@ -355,6 +368,11 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB134": (lambda ground: ground.file("t.txt", "Operator: aten.foo.default"),
                "run --model baseline --suite trace:t.txt --device cpu"),
     "KGB135": (lambda ground: (ground.ended() / "suite.json").write_text("{"), "report last"),
+    "KGB136": (_nothing, "run --model baseline --suite kernelbench:nowhere"),
+    "KGB137": (lambda ground: (ground.here / "empty").mkdir(), "validate --suite kernelbench:empty"),
+    "KGB138": (_checkout(lambda *_: [{"path": str(Path("kb/level1/1_A.py").resolve()), "complaint": "no Model"}]),
+               "prompt --suite kernelbench:kb level1/1"),
+    "KGB139": (_checkout(_no_answer), "prompt --suite kernelbench:kb level1/1"),
     "KGB150": (_nothing, "run --model examples --shard 9/8"),
     "KGB151": (_nothing, "run --model examples --shard 1/8 --fail"),
     "KGB152": (lambda ground: ground.ended(), "merge last"),
@@ -364,6 +382,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB155": (_nothing, "run --model examples --mixed-devices"),
     "KGB156": (lambda ground: ground.ended(), "report last --on H100"),
     "KGB140": (_nothing, "selftest exploits replays_by_shap"),
+    "KGB141": (_nothing, "run --model baseline --against compile"),
     "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
     "KGB202": (_nothing, "list --problem-dir nowhere"),
     "KGB204": (lambda ground: ground.file("mine/scale.yaml"), "list --problem-dir mine"),
@@ -762,6 +781,21 @@ def _bytes_for_a_terminal(ground: Ground) -> str:
     return _error(lambda: print_parquet(report, Terminal()))
 
 
+def _shots_for_a_module(ground: Ground) -> str:
+    softmax = load_problem(ROOT / "problems" / "aten" / "softmax.yaml")
+    module = replace(softmax.overloads[0], module=ModuleSource("1_A.py", ""))
+    return _error(lambda: prompt_for(replace(softmax, overloads=(module,)), PromptOptions(shots=1)))
+
+
+def _one_is_left_out(ground: Ground) -> str:
+    registry = Checkout(ground.file("kb/level1/1_A.py").parents[1])
+    registry.complaints = {"level1/1_A": "no Model"}
+    ground.bend.setattr(registry, "load", lambda ids: ())
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        loaded(registry, ())
+    return said.getvalue()
+
+
 def _tool_cannot(ground: Ground) -> str:
     toolbox = Toolbox(Evaluator, Registry())
     return _error(lambda: toolbox.explain("0000"))
@@ -841,6 +875,8 @@ def _refuses(field: Field, node: Node) -> None:
 
 
 OTHERWISE: dict[str, Callable[[Ground], str]] = {
+    "KGB525": _shots_for_a_module,
+    "KGB629": _one_is_left_out,
     "KGB176": _tool_cannot,
     "KGB177": lambda ground: ground.command("mcp --http 0.0.0.0:0") + ground.command("mcp --http port"),
     "KGB178": _no_mcp,

@@ -27,7 +27,7 @@ def made(
     fitted, unfit = fill(model, parameters, buffers)
     if unfit:
         return model, {"unfit": unfit}
-    called = torch.compile(model) if request.compiled else model
+    called = torch.compile(model, dynamic=False) if request.compiled else model
     return entry_of(called), {"fitted": fitted}
 
 
@@ -58,7 +58,8 @@ def fill(model: torch.nn.Module, parameters: Tensors, buffers: Tensors) -> tuple
     one after the other. Buffers are copied where a name and a shape agree, or where all shapes do in their order: a
     module may keep others, or none.
     """
-    own, held = dict(model.named_parameters()), dict(model.named_buffers())
+    own: dict[str, torch.Tensor] = dict(model.named_parameters())
+    held = dict(model.named_buffers())
     if _shapes(own) == _shapes(parameters):
         way, pairs = "name", [(own[name], given) for name, given in parameters.items()]
     elif list(_shapes(own).values()) == list(_shapes(parameters).values()):

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Self
 
 from kgbench.core.kinds import DeviceKind, PolicyMode
-from kgbench.problem.model import Problem
+from kgbench.problem.model import Problem, module_of
 from kgbench.problem.sent import packed, unpacked
 
 DEVICE_PROBE: Final = "kgbench.harness.workers.health:probe"
@@ -100,8 +100,7 @@ class Job:
 
         A module is its own reference, and is called as a candidate is.
         """
-        is_module = any(overload.module is not None for overload in self.problem.overloads)
-        return (self.trusted == "reference" or bool(self.mutant)) and not is_module
+        return (self.trusted == "reference" or bool(self.mutant)) and module_of(self.problem) is None
 
 
 @dataclass(frozen=True)

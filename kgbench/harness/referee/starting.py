@@ -28,6 +28,7 @@ from kgbench.harness.wire.requests import Hello, LoadCandidate, LoadLibrary, Loa
 from kgbench.harness.workers.handle import TRUSTED_STUB, HarnessFailed, Role, WorkerFailed, WorkerHandle
 from kgbench.harness.workers.started import Clock, Side, Worker
 from kgbench.problem.entry_names import entry_names
+from kgbench.problem.model import module_of
 
 
 class Starter:
@@ -138,6 +139,6 @@ def _check_entries(worker: Worker, evaluation: Evaluation, reply: dict[str, Any]
     required = [overload.signature.name for overload in evaluation.problem.overloads if overload.required]
     wanted = next((name for name in required if name in missing), None)
     if wanted is not None:
-        is_class = any(overload.module is not None for overload in evaluation.problem.overloads)
+        is_class = module_of(evaluation.problem) is not None
         none = NoEntry(wanted, tuple(map(told, defines[:20])), is_class)
         raise WorkerFailed(worker.handle, Outcome.COMPILE_ERROR, none)

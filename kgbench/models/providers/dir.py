@@ -14,7 +14,7 @@ from kgbench.core.errors import UsageError
 from kgbench.core.outcomes import Outcome
 from kgbench.models.layouts import Matches, match_folder, problem_named_by
 from kgbench.models.provider import Candidate, ModelError, Provider, candidate_from_file
-from kgbench.problem.model import Problem
+from kgbench.problem.model import Problem, module_of
 from kgbench.problem.registry import Registry
 
 FORM: Final = "dir:PATH"
@@ -106,7 +106,7 @@ class FileProvider:
 
 def _candidate(problem: Problem, model: str, path: Path, sample: int) -> Candidate:
     candidate = replace(candidate_from_file(problem.id, model, path), sample=sample)
-    is_module = any(overload.module is not None for overload in problem.overloads)
+    is_module = module_of(problem) is not None
     if candidate.source_text is None or is_module or not _is_kernelbench(candidate.source_text, problem.name):
         return candidate
     words = (

@@ -36,6 +36,7 @@ class ModuleJudge(OverloadJudge):
         assert overload.module is not None
         self.module = trusted_module(overload.module, weights, device)
         self.weights = weights
+        self._module_reference = ModuleReference(self.module)
         self._shapes: dict[str, Shape] = {}
         """What outputs look like, by the call."""
         self._unsound: set[tuple[str, str]] = set()
@@ -44,10 +45,10 @@ class ModuleJudge(OverloadJudge):
         self.prepare = self._draw
 
     def reference_of(self, overload: Overload) -> ModuleReference:
-        return ModuleReference(self.module)
+        return self._module_reference
 
     @functools.cached_property
-    def unjudgeable(self) -> str:  # type: ignore[override]
+    def unjudgeable(self) -> str:
         return why_unjudgeable(self.module, self.overload.check[0].variables.get("batch"))
 
     def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
@@ -55,7 +56,7 @@ class ModuleJudge(OverloadJudge):
         key = (_key(case), case.values)
         if case.values != "default" and key not in self._unsound:
             call = super().place(case, generator)
-            if self.reference.last.is_sound:
+            if self._module_reference.last.is_sound:
                 return call
             self._unsound.add(key)
         return super().place(replace(case, values="default") if key in self._unsound else case, generator)
@@ -65,7 +66,7 @@ class ModuleJudge(OverloadJudge):
         key = _key(inputs.bound.case)
         if key not in self._shapes or inputs.bound.case.values != "default":
             answers = self.expected(inputs)
-            self._shapes[key] = shape = self.reference.last
+            self._shapes[key] = shape = self._module_reference.last
             self.listed = len(shape.sizes) != 1
             if known is not None and 8 * sum(torch.Size(each).numel() for each in shape.sizes) <= KNOWN_BYTES:
                 known.update(answers)

@@ -1,12 +1,12 @@
 """What is right for a module's call, and how far an honest kernel may be off: as far as PyTorch's float32, widened.
 
-With ``v`` the module's output in float64 and ``e`` the distance of the same module in its own dtypes from it, an element
-may be off by
+With ``v`` the module's output in float64 and ``e`` the distance of the same module in its own dtypes from it, an
+element may be off by
 
     FACTOR * E(|v|) + 2 * ULPS * u * |v| + smallest normal number of float32
 
-``E(m)`` is the largest ``e`` of all elements that are not above m by more than a power of two: what is small may be off by
-what small elements are off, not by what large ones are. ``u`` is the unit roundoff of float32.
+``E(m)`` is the largest ``e`` of all elements that are not above m by more than a power of two: what is small may be off
+by what small elements are off, not by what large ones are. ``u`` is the unit roundoff of float32.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kgbench.harness.verdict.modules.trusted import TrustedModule
 from kgbench.harness.verdict.reference import ReferenceFunction
 
 FACTOR: Final = 16.0
-"""How much further than PyTorch's own float32 an element may be off. benchmarks/module_limits.py has what kernels need."""
+"""How much further than PyTorch's own float32 an element may be off. docs/kernelbench.md has what kernels need."""
 ULPS: Final = 16.0
 """Half of how many unit roundoffs an element may be off where PyTorch happens to be exact."""
 LEAST_ELEMENTS: Final = 1024

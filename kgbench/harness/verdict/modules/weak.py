@@ -28,7 +28,7 @@ class Weakness:
     what: str
     """``the output is constant``"""
     here: bool
-    """It passes by kgbench's limits, too, in every value set; else only by KernelBench's tolerance in its own values."""
+    """It passes by kgbench's limits, too, in every value set; else by KernelBench's tolerance in its own values."""
 
 
 def why_unjudgeable(module: TrustedModule, batch: int | None) -> str:
@@ -52,10 +52,10 @@ def why_unjudgeable(module: TrustedModule, batch: int | None) -> str:
     return ""
 
 
-def weaknesses(module: TrustedModule, batch: int | None) -> list[Weakness]:
-    """Which wrong answers pass, in the smallest call that there is. Raises ModuleError, RuntimeError."""
+def weaknesses(module: TrustedModule, batch: int | None, value_sets: Sequence[str] = VALUE_SETS) -> list[Weakness]:
+    """Which wrong answers pass, with this batch size. Raises ModuleError, RuntimeError."""
     passes: dict[str, list[tuple[bool, bool]]] = {}
-    for values in VALUE_SETS:
+    for values in value_sets:
         reference = ModuleReference(module)
         generator = _generator(module, values)
         inputs, other = (module.inputs(generator, values, batch) for _ in range(2))

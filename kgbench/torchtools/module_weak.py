@@ -1,0 +1,108 @@
+"""``python -m kgbench.torchtools.module_weak``: which wrong answers a module's outputs cannot tell from right ones.
+
+Standard input is a JSON object: ``files`` and ``limit_s``, the seconds that each may take. Standard output gets a JSON
+line for each file when it is begun, ``{"path", "done": false}``, and when it is done: ``complaint`` (it cannot be
+used), ``unjudgeable`` (why no output can be judged), ``weak`` (``[what, here]``) or ``unmeasured`` (why it is unknown).
+Each file runs in a fork, on the CPU, in the smallest call that there is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from kgbench.harness.machine.processes import own_lines
+from kgbench.harness.referee import compiler
+from kgbench.harness.verdict.modules.trusted import TrustedModule
+from kgbench.harness.verdict.modules.weak import weaknesses, why_unjudgeable
+from kgbench.problem.modules import VALUE_SETS, ModuleSource
+from kgbench.torchtools.module_facts import facts_of
+
+MEMORY_SHARE: Final = 0.5
+"""Share of the machine's memory that one file may take."""
+SLOW_S: Final = 4.0
+"""Seconds of four runs from which on a module is looked at in its file's own values alone."""
+_POLL_S: Final = 0.05
+
+
+def main() -> None:
+    # What a file prints must not be taken for our lines.
+    lines = own_lines()
+    asked = json.loads(sys.stdin.read())
+    torch.set_num_threads(1)
+    compiler.put_off()
+    with torch.device("meta"):
+        # What torch imports for this, no fork has to import.
+        torch.nn.Linear(2, 2)(torch.rand(2, 2))
+    for path in asked["files"]:
+        print(json.dumps({"path": path, "done": False}), file=lines, flush=True)
+        found = _in_a_fork(Path(path), float(asked["limit_s"]))
+        print(json.dumps({"path": path, "done": True, **found}), file=lines, flush=True)
+
+
+def _in_a_fork(path: Path, limit_s: float) -> dict[str, Any]:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _bound_memory()
+        with os.fdopen(writing, "w") as answer:
+            answer.write(json.dumps(_measured(path)))
+        os._exit(0)
+    os.close(writing)
+    deadline = time.monotonic() + limit_s
+    ended, status = 0, 0
+    while not ended and time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(_POLL_S)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    with os.fdopen(reading) as answer:
+        text = answer.read()
+    if not ended:
+        return {"unmeasured": f"it takes over {limit_s:g} s on this CPU"}
+    if not text:
+        return {"unmeasured": f"its process ended with {os.waitstatus_to_exitcode(status)}"}
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _bound_memory() -> None:
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = int(whole * MEMORY_SHARE)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _measured(path: Path) -> dict[str, Any]:
+    facts = facts_of(path)
+    if facts["complaint"]:
+        return {"complaint": facts["complaint"]}
+    source = ModuleSource(path.name, path.read_text(encoding="utf-8"), facts["batch"])
+    larger = [size for size in facts["sizes"] if size > 1]
+    batch = next(iter(larger or facts["sizes"]), None)
+    try:
+        module = TrustedModule(source, "weaknesses", torch.device("cpu"))
+        begun = time.monotonic()
+        if why := why_unjudgeable(module, batch):
+            return {"unjudgeable": why}
+        sets = VALUE_SETS if time.monotonic() - begun < SLOW_S else VALUE_SETS[:1]
+        return {"weak": [[each.what, each.here] for each in weaknesses(module, batch, sets)]}
+    except MemoryError:
+        return {"unmeasured": "it needs more memory than there is here"}
+    except Exception as error:  # whatever a file raises is told about it
+        words = f"{type(error).__name__}: {error}".splitlines()[0]
+        lacking = "memory" in words
+        return {"unmeasured": "it needs more memory than there is here"} if lacking else {"complaint": words}
+
+
+if __name__ == "__main__":
+    main()
