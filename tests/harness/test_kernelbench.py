@@ -99,25 +99,25 @@ def test_shares_are_per_level(judged: dict[Any, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def as_reference(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> dict[str, Any]:
+def as_baseline(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> dict[str, Any]:
     """Results by problem of a run with the problems' own modules."""
-    folder = tmp_path_factory.mktemp("reference")
+    folder = tmp_path_factory.mktemp("baseline")
     wanted = ("--problems", "level1/1", "--problems", "level2/*")
     with shared(fork_server):
-        kgbench(folder, "run", "--suite", SUITE, "--model", "reference", *wanted, "--device", "cpu")
+        kgbench(folder, "run", "--suite", SUITE, "--model", "baseline", *wanted, "--device", "cpu")
     (run,) = (folder / "runs").iterdir()
     lines = (run / "results.jsonl").read_text(encoding="utf-8").splitlines()
     return {each["problem"]: each for each in map(json.loads, lines)}
 
 
-def test_the_module_itself_is_right_and_timed(as_reference: dict[str, Any]) -> None:
-    result = as_reference[SUM]
+def test_the_module_itself_is_right_and_timed(as_baseline: dict[str, Any]) -> None:
+    result = as_baseline[SUM]
     assert (result["outcome"], result["library"]["name"]) == ("passed", f"PyTorch {torch.__version__} eager")
     assert [each["id"] for each in result["cases"] if each["timing"]] == ["bench-cpu-1-float32"]
 
 
-def test_what_cannot_be_judged_is_skipped_with_its_reason(as_reference: dict[str, Any]) -> None:
-    dropped, hidden = as_reference["level2/1_Dropped"], as_reference["level2/2_Hidden_start"]
+def test_what_cannot_be_judged_is_skipped_with_its_reason(as_baseline: dict[str, Any]) -> None:
+    dropped, hidden = as_baseline["level2/1_Dropped"], as_baseline["level2/2_Hidden_start"]
     assert (dropped["outcome"], hidden["outcome"]) == ("skipped", "skipped")
     assert "its output is random" in dropped["detail"]["why"]
     assert "no part of its state_dict" in hidden["detail"]["why"]
