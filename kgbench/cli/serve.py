@@ -37,6 +37,8 @@ Examples:
   for others: a token each, then listen where they reach it
     kgbench token new alice --rate 60/min
     kgbench serve --host 0.0.0.0 --runs runs --tls-certificate cert.pem --tls-key key.pem
+  on the GPUs of a running Ray cluster
+    kgbench serve --ray auto
   what they do with it
     export KGBENCH_TOKEN=kgb_...
     kgbench run --server https://judge.example:8650 --model dir:my_kernels
@@ -69,6 +71,8 @@ Exit codes: 0 ended by Ctrl-C or SIGTERM, 2 wrong command line, 3 this machine c
               help="Answer over HTTPS. Without it put a proxy in front that does.")  # fmt: skip
 @click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="The certificate's key.")  # fmt: skip
+@click.option("--ray", metavar="auto|HOST:PORT", default="",
+              help="Judge on the devices of a running Ray cluster (docs/clusters.md).")  # fmt: skip
 @click.option("--timing/--no-timing", default=True, show_default=True, help="Time kernels, or judge right or wrong.")
 @problem_dir_option
 @device_option
@@ -87,6 +91,7 @@ def serve(
     max_body: int,
     tls_certificate: Path | None,
     tls_key: Path | None,
+    ray: str,
     timing: bool,
     problem_dirs: tuple[Path, ...],
     device: str,
@@ -106,10 +111,12 @@ def serve(
     if (tls_certificate is None) != (tls_key is None):
         raise UsageError("KGB101", "--tls-certificate and --tls-key belong together; give both or none")
     overrides = deadline_overrides(deadlines, timeout_s)
-    check_machine()
+    if not ray:
+        check_machine()
+    from kgbench.cluster.connection import connected
     from kgbench.harness.session.session import Settings
     from kgbench.service import server
-    from kgbench.service.local import local_backend
+    from kgbench.service.backends import local_backend, ray_backend
     from kgbench.service.problems import Problems
 
     user_modules.offer(problem_dirs)
@@ -126,7 +133,13 @@ def serve(
     )
     listening = Listening(host, port, max_body, tls_certificate=tls_certificate, tls_key=tls_key)
     shows = server.Shows(Problems(problem_dirs), runs, keep_days)
-    server.serve(listening, data, lambda: local_backend(settings), shows)
+
+    if not ray:
+        server.serve(listening, data, lambda: local_backend(settings), shows)
+        return
+    # In this thread, which alone can have its signals back from Ray.
+    with connected(ray) as cluster:
+        server.serve(listening, data, lambda: ray_backend(settings, cluster, user_modules.folders()), shows)
 
 
 def check_extra() -> None:

@@ -120,7 +120,7 @@ def _not_connected(address: str, error: Exception) -> str:
     reason = str(error).strip().partition("\n")[0]
     return (
         f"no Ray cluster at {address}: {reason}. Start one with `ray start --head`, look at it with `ray status`, or "
-        "give its address: --ray HOST:PORT"
+        "give its address: --ray HOST:PORT. One that asks for a token needs RAY_AUTH_MODE=token and that token here"
     )
 
 

@@ -28,7 +28,8 @@ from kgbench.store.encoding import json_text, sha256
 PHASES: Final = frozenset(("library", "start", "import", "check", "bench", "observe"))
 """Phases of judging that a submitter is told of. What is judged in them is not told."""
 _IDLE_S: Final = 1.0
-"""Seconds after which a thread without work looks again: another process may have made a token good."""
+"""Seconds after which a thread without work looks again, since another process may have made a token good; and after
+which it is looked whether more can be judged at once."""
 _AGAIN_S: Final = 5.0
 """Seconds between two tries to keep a verdict that cannot be written, on a full disk for example."""
 
@@ -100,13 +101,16 @@ class Judging:
             self.on_failure()
 
     def _judge_all(self, backend: Backend) -> None:
-        threads = [
-            threading.Thread(target=self._judge_some, args=(backend,), name=f"kgbench-judge-{number}", daemon=True)
-            for number in range(max(1, backend.jobs))
-        ]
-        for thread in threads:
-            thread.start()
-        self._stop.wait()
+        threads: list[threading.Thread] = []
+        while True:
+            # A cluster has more places once a node has joined.
+            self.jobs = max(1, backend.jobs)
+            for number in range(len(threads), self.jobs):
+                name = f"kgbench-judge-{number}"
+                threads.append(threading.Thread(target=self._judge_some, args=(backend,), name=name, daemon=True))
+                threads[-1].start()
+            if self._stop.wait(_IDLE_S):
+                break
         backend.close()
         for thread in threads:
             thread.join()
