@@ -292,7 +292,7 @@ def _run(
             log_dir=store.log_dir,
             timing=plan.provider.timed and plan.suite is None,
             require_sandbox=request.require_sandbox or "",
-            policy=request.policy,
+            policy=getattr(plan.provider, "policy", request.policy),
             say=lambda words: console.print(words, soft_wrap=True, markup=False),
             trace_dir=trace_dir,
         )

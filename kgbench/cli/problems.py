@@ -90,18 +90,29 @@ def _count(number: int, noun: str) -> str:
 @click.argument("what", metavar="ID | RUN/ID", shell_complete=complete_problem_or_verdict)
 @problem_dir_option
 @out_option
+@click.option(
+    "--repro",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Of RUN/ID by an installed package (--model liger): write a short file that shows what is wrong, and run it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show_command(what: str, problem_dirs: tuple[Path, ...], out: Path, as_json: bool) -> None:
+def show_command(what: str, problem_dirs: tuple[Path, ...], out: Path, repro: Path | None, as_json: bool) -> None:
     """Show everything about one problem, or about one verdict of a run.
 
     ID is a problem such as aten/add, in any spelling: aten::add, add, or add.Tensor for one overload. RUN/ID is what a
     run found out about it, with the command that repeats it: last/aten/softmax, 20260131/aten/softmax#2 for the third
     sample.
     """
+    from kgbench.cli.repro import write_repro
     from kgbench.cli.verdict import show_verdict, split_run
 
     run, problem = split_run(what, out)
-    if run is None:
+    if repro is not None:
+        if run is None:
+            raise UsageError("KGB583", f"--repro {repro}: name a verdict, for example last/{problem}")
+        write_repro(run, problem, problem_dirs, repro)
+    elif run is None:
         _show_problem(problem, problem_dirs, as_json=as_json)
     else:
         show_verdict(run, problem, problem_dirs, as_json=as_json)

@@ -58,7 +58,7 @@ def show_verdict(run: Path, spelling: str, problem_dirs: Sequence[Path], *, as_j
 
     stored = read_run(run)
     result = find_result(stored, spelling)
-    problem = _problem(stored, result, problem_dirs)
+    problem = problem_now(stored, result, problem_dirs)
     if as_json:
         click.echo(json_text(as_data(stored, result, problem), indent=2))
         return
@@ -216,7 +216,7 @@ def _changed(result: Result, problem: Problem | None) -> bool:
     return problem is not None and bool(result.problem_sha256) and problem.sha256 != result.problem_sha256
 
 
-def _problem(stored: StoredRun, result: Result, problem_dirs: Sequence[Path]) -> Problem | None:
+def problem_now(stored: StoredRun, result: Result, problem_dirs: Sequence[Path]) -> Problem | None:
     """The problem's file as it is now; None where it is gone or cannot be read any more."""
     from kgbench.problem.registry import Registry, load_problem, problem_folders
 

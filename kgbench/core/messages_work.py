@@ -49,6 +49,9 @@ WORK: Final[dict[str, Message]] = {
     ),
     "KGB340": Message("Somebody cancelled the evaluation.", "Ask again; the candidate's processes are ended."),
     "KGB343": Message("`kgbench mcp` cannot listen there.", "Take another port; the system's reason is named."),
+    "KGB344": Message(
+        "`--repro` found no short file that shows what is wrong.", "`kgbench show RUN/ID` has all that is known."
+    ),
     # --- runs and their folders ---
     "KGB401": Message("Another kgbench is writing this run.", "Wait until it has ended."),
     "KGB402": Message("No run can be written there.", "Give another folder with `--out`."),
@@ -180,6 +183,14 @@ WORK: Final[dict[str, Message]] = {
         "The run that is to be replayed holds no replies.", "The `dir:` that is named judges its kernels again."
     ),
     "KGB572": Message("The run that is to be replayed asked for none of the selected problems.", "Select others."),
+    "KGB580": Message("The package whose kernels are to be judged is not installed.", "Install it; its name is named."),
+    "KGB581": Message("The package has a kernel for none of the selected problems.", "Those that it has are named."),
+    "KGB582": Message("Another version of the package is installed.", "Leave the version out, or install that one."),
+    "KGB583": Message(
+        "`--repro` is for verdicts on installed packages alone.", "Name one of a run with `--model liger` or the like."
+    ),
+    "KGB584": Message("`--repro` has nothing that it can show.", "The reason is named."),
+    "KGB585": Message("`--repro` cannot write its file.", "Name another file."),
     # --- warnings ---
     "KGB601": Message("The command was interrupted.", "`kgbench run --resume last` does the rest of a run."),
     "KGB602": Message("A bound of `--fail-under` does not hold; the exit code is 1.", "Both numbers are named."),

@@ -269,6 +269,18 @@ class Outcome(StrEnum):
             author_sees=Log.TRACEBACK,
         ),
     )
+    NOT_OFFERED = (
+        "not offered",
+        Facts(
+            group=Group.UNJUDGED,
+            blames=Blame.NOBODY,
+            meaning="an installed package's kernel does not take some of the calls, and is right in those it takes",
+            listed=Listed.BY_REASON,
+            ci=CiState.SKIPPED,
+            counts=False,
+            called=False,
+        ),
+    )
     HARNESS_ERROR = (
         "harness error",
         Facts(

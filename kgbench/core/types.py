@@ -203,6 +203,8 @@ class Result:
     """None where no model was asked in this run."""
     told: str = ""
     """All that its author may know of it, in words; empty where it was judged on this machine and not by a service."""
+    adapted: str = ""
+    """The installed package, with its version, whose kernel was judged: ``liger_kernel 0.8.5``."""
     without: tuple[str, ...] = ()
     """Layers of defence that were left out, in a test of the harness; empty in every result that means something."""
 

@@ -285,6 +285,7 @@ def _evaluate(work: Work, problem: Problem, session: Judge, shown: Display, is_s
         round=candidate.round,
         source=candidate.source_text,
         trusted=candidate.trusted,
+        adapted=candidate.adapted,
         suite=is_suite,
     )
     if candidate.outcome is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from kgbench.core import syntax
-from kgbench.core.details.absence import CodeProblem, NoCandidate, NoCode
+from kgbench.core.details.absence import CodeProblem, NoCandidate, NoCode, NotOffered
 from kgbench.core.details.sentences import words_of
 from kgbench.core.errors import KgbenchError, UsageError
 from kgbench.core.outcomes import Outcome
@@ -45,11 +45,13 @@ class Candidate:
     """The code as received; None where there is none, or where ``trusted`` names what runs instead."""
     trusted: str | None = None
     """``baseline`` or ``reference``: the project's own code takes the candidate's place. Never set by a candidate."""
+    adapted: str = ""
+    """The installed package, with its version, whose kernel the text calls. Never set by a candidate."""
     path: Path | None = None
     """File that the code was read from, or that was looked for."""
     outcome: Outcome | None = None
-    """Settled before anything runs: ``no candidate`` or ``no code``."""
-    detail: NoCode | NoCandidate | None = None
+    """Settled before anything runs: ``no candidate``, ``no code`` or ``not offered``."""
+    detail: NoCode | NoCandidate | NotOffered | None = None
     """Why there is nothing to judge, where ``outcome`` is settled."""
     round: int = 0
     """Which of a model's answers in one sample, from 0."""
@@ -192,7 +194,8 @@ def _imported(name: str, plugin: Plugin) -> ProviderModule:
 
 
 def _own_names() -> list[str]:
-    return [module.name.replace("_", "-") for module in pkgutil.iter_modules(providers.__path__)]
+    # ``torch__compile`` is torch.compile.
+    return [module.name.replace("__", ".").replace("_", "-") for module in pkgutil.iter_modules(providers.__path__)]
 
 
 def _installed() -> dict[str, Plugin]:
@@ -230,7 +233,7 @@ def candidate_from_file(problem_id: str, model: str, path: Path) -> Candidate:
 
 
 def _module(name: str) -> str:
-    return name.replace("-", "_")
+    return name.replace("-", "_").replace(".", "__")
 
 
 def _own_summary(path: Path) -> tuple[str, str]:

@@ -25,7 +25,7 @@ def repeat_command(stored: StoredRun, result: Result) -> str:
     seed = seed_of(info, result)
     words += ["--seed", seed] if seed else []
     file = candidate_file(stored, result)
-    if file is None:
+    if file is None or result.adapted:
         ran = result.outcome.facts.has_code
         return shlex.join(["kgbench", "run", "--model", result.model, "--problems", result.problem, *words]) * ran
     whose = ["--drawn-for", f"{result.model}{sample_label(result)}"] if seed else []

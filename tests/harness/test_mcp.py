@@ -95,7 +95,7 @@ async def cancelled_once_told(client: Client) -> str:
     return told[0]
 
 
-async def everything(client: Client) -> None:
+async def reads(client: Client) -> None:
     assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
     listed = (await client.call_tool("list_problems", {"match": "aten/softm*"})).structured_content
     assert listed is not None
@@ -105,6 +105,8 @@ async def everything(client: Client) -> None:
     assert no.is_error
     assert "closest: aten/t" in text_of(no)
 
+
+async def judges(client: Client) -> None:
     # One place to judge: had the cancelled candidate not been ended, the next would wait for an hour.
     assert await cancelled_once_told(client)
     wrong = await client.call_tool("check_kernel", {"problem": "aten/t", "code": WRONG})
@@ -118,15 +120,25 @@ async def everything(client: Client) -> None:
     assert right.structured_content["right"]
 
 
-@pytest.mark.parametrize("transport", [over_stdio, over_http])
-def test_an_agent_lists_reads_checks_times_and_cancels(transport: Any, tmp_path: Path) -> None:
+def test_an_agent_lists_reads_checks_times_and_cancels(tmp_path: Path) -> None:
     async def asks() -> None:
-        async with transport(tmp_path) as client:
-            await everything(client)
+        async with over_stdio(tmp_path) as client:
+            await reads(client)
+            await judges(client)
 
     anyio.run(asks)
     left = [pid for pid in processes.descendants(os.getpid()) if "kgbench\0mcp" in _command(pid)]
     assert left == []
+
+
+def test_over_http_a_token_is_asked_for_and_the_tools_are_the_same(tmp_path: Path) -> None:
+    """What judging does is the same behind either transport, and takes seconds: it is asked for over stdio."""
+
+    async def asks() -> None:
+        async with over_http(tmp_path) as client:
+            await reads(client)
+
+    anyio.run(asks)
 
 
 def _command(pid: int) -> str:

@@ -33,11 +33,12 @@ from kgbench.cluster import device as device_module
 from kgbench.cluster.actor import Refusal
 from kgbench.cluster.connection import Cluster
 from kgbench.core import plugins
+from kgbench.core.details.values import Mismatch
 from kgbench.core.errors import KgbenchError, MachineError
 from kgbench.core.messages import MESSAGES
 from kgbench.core.outcomes import Outcome
 from kgbench.core.torch_process import NoAnswer
-from kgbench.core.types import Result
+from kgbench.core.types import CaseResult, Result
 from kgbench.evaluation.evaluator import Evaluator
 from kgbench.evaluation.verl import compute_score
 from kgbench.harness.machine.devices import find_devices
@@ -50,7 +51,7 @@ from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.llm.conversation import Prompt, Question, Sampling, Turn
 from kgbench.mcp.http import listening
 from kgbench.mcp.toolbox import Toolbox
-from kgbench.models import layouts
+from kgbench.models import adapted, layouts
 from kgbench.models.providers.anthropic import AnthropicClient
 from kgbench.models.providers.exec import AgentClient
 from kgbench.models.providers.openai import OpenAIClient
@@ -596,7 +597,7 @@ from kgbench.harness.wire.judging import Judged, RefereeReady, SickDevice
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import Result
+from kgbench.core.types import CaseResult, Result
 HOW = {how!r}
 if HOW == "silent":
     sys.exit("torch is broken")
@@ -806,6 +807,50 @@ def _no_mcp(ground: Ground) -> str:
     return ground.command("mcp")
 
 
+def _package(version: str | None) -> Callable[[Ground], str]:
+    """Packages are installed in that version; in none where it is None."""
+
+    def found(package: str) -> str:
+        if version is None:
+            raise adapted.importlib.metadata.PackageNotFoundError(package)
+        return version
+
+    def trigger(ground: Ground) -> str:
+        ground.bend.setattr(adapted.importlib.metadata, "version", found)
+        if version is None:
+            return _error(lambda: adapted.adapter("liger"))
+        liger = adapted.provider_for("liger", None, None)
+        none = _error(lambda: liger.narrow(["aten/add"], chosen=False))
+        return none + "\n" + _error(lambda: adapted.provider_for("liger", "9", None))
+
+    return trigger
+
+
+def _repro(ground: Ground, result_changes: dict[str, Any], file: str = "repro.py") -> str:
+    """``show --repro`` of a product by an installed package that is wrong in its first element, changed so."""
+    ground.bend.setattr(adapted.importlib.metadata, "version", lambda package: "1.2")
+    wrong = Mismatch("return", (0,), "1", "2", "0.1", 1.0, (3,), "float32")
+    case = CaseResult("check-1-float32", "", "check", "float32", {}, Outcome.WRONG_VALUE, detail=wrong)
+    changes = {"model": "flaggems:1.2", "adapted": "flag_gems 1.2", "outcome": Outcome.WRONG_VALUE, "cases": (case,)}
+    store = ground.run()
+    store.append(replace(result("aten/mm", problem_sha256="1"), **{**changes, **result_changes}))
+    store.finish("finished", finished="2026-01-02T04:00:00+00:00", seed="s")
+    return ground.command(f"show {RUN}/aten/mm --repro {file}")
+
+
+def _no_short_file(ground: Ground) -> str:
+    def ask(module: str, request: Any, timeout_s: float) -> Any:
+        raise NoAnswer("it took over 600 s")
+
+    ground.bend.setattr("kgbench.cli.repro.ask", ask)
+    return _repro(ground, {})
+
+
+def _unwritable(ground: Ground) -> str:
+    ground.bend.setattr("kgbench.cli.repro.ask", lambda *asked: [{"script": "1 / 0\n"}])
+    return _repro(ground, {}, "nowhere/repro.py")
+
+
 def _no_ray(ground: Ground) -> str:
     ground.bend.setattr(importlib.util, "find_spec", lambda name: None)
     return _error(lambda: compute_score([], [], [], []))
@@ -908,6 +953,7 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB643": _on_a_cluster(_dies_once, "a"),
     "KGB644": _on_a_cluster(lambda field, node: None, "a", CPU=1),
     "KGB645": _on_a_cluster(lambda field, node: setattr(node, "greets_after_s", 0.2), "a"),
+    "KGB344": _no_short_file,
     "KGB401": _written_by_another,
     "KGB435": lambda ground: _error(lambda: write_folder({"run.json": b""}, ground.file("file") / "x")),
     "KGB434": lambda ground: _error(
@@ -925,6 +971,12 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB534": _refused(401),
     "KGB535": _refused(404),
     "KGB536": _refused(400, "temperature is not supported"),
+    "KGB580": _package(None),
+    "KGB581": _package("1.2"),
+    "KGB582": _package("1.2"),
+    "KGB583": lambda ground: _repro(ground, {"adapted": ""}),
+    "KGB584": lambda ground: _repro(ground, {"cases": (), "outcome": Outcome.TIMEOUT}),
+    "KGB585": _unwritable,
     "KGB603": _fewer_seats,
     "KGB604": _sick,
     "KGB605": _gpus_taken(2),

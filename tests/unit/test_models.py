@@ -35,7 +35,8 @@ def write(path: Path, text: str = "def mm(): ...\n") -> Path:
 
 def test_every_file_of_the_folder_is_a_provider() -> None:
     folder = Path(models.providers.__path__[0])
-    assert provider_names() == tuple(sorted(path.stem.replace("_", "-") for path in folder.glob("[!_]*.py")))
+    stems = [path.stem for path in folder.glob("[!_]*.py")]
+    assert provider_names() == tuple(sorted(stem.replace("__", ".").replace("_", "-") for stem in stems))
 
 
 def test_every_provider_has_a_summary_that_starts_with_its_name() -> None:

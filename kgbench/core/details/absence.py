@@ -95,6 +95,15 @@ class NoCandidate:
     words: str
 
 
+@dataclass(frozen=True)
+class NotOffered:
+    """An installed package, which is judged through an adapter, does not do this call, or the whole operator."""
+
+    package: str
+    """With its version: ``liger_kernel 0.8.5``."""
+    words: str
+
+
 class Fault(StrEnum):
     """What went wrong on the harness's side."""
 

@@ -325,6 +325,11 @@ def _(detail: absence.NoCandidate) -> str:
 
 
 @words_of.register
+def _(detail: absence.NotOffered) -> str:
+    return f"{detail.package} does not offer it: {detail.words}"
+
+
+@words_of.register
 def _(detail: absence.HarnessTrouble) -> str:
     return detail.words
 

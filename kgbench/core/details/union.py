@@ -18,6 +18,7 @@ from kgbench.core.details.absence import (
     NoCode,
     NoLibrary,
     NotApplicable,
+    NotOffered,
 )
 from kgbench.core.details.failures import (
     Crash,
@@ -58,7 +59,8 @@ Detail = (
     | Mismatch | RootMeanSquare | Scalar | NoCanonicalForm | Impossible | Seed | Statistic
     | Deadline | QueueStalled | HostMemory | Raised | Crash | RuleBroken | NoEntry | PolicyBroken | PhysicalBound
     | StateUnfit
-    | Lacking | Capability | DeviceMemory | NotApplicable | NoLibrary | NoCode | NoCandidate | HarnessTrouble
+    | Lacking | Capability | DeviceMemory | NotApplicable | NoLibrary | NoCode | NoCandidate | NotOffered
+    | HarnessTrouble
 )  # fmt: skip
 """What a verdict may say. A new type needs a name below and a sentence; what models are told of it stands in
 ``kgbench/prompts/public.py``, and a type that is missing there tells them nothing."""
@@ -97,6 +99,7 @@ DETAILS: Final[Mapping[str, type[Detail]]] = {
     "no library": NoLibrary,
     "no code": NoCode,
     "no candidate": NoCandidate,
+    "not offered": NotOffered,
     "harness": HarnessTrouble,
 }
 """The types by their name in ``results.jsonl``."""

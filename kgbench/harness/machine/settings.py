@@ -66,6 +66,9 @@ class Job:
     """False leaves timing out where the session has it."""
     round: int = 0
     """Number of a model's answer within one sample, from 0."""
+    adapted: str = ""
+    """The installed package, with its version, whose kernel the text calls; its NotImplementedError says that it does
+    not offer a call. Only trusted code sets it: a candidate's own would pick its calls."""
     practice: bool = False
     """Somebody tries a kernel before handing one in: other shapes and values than any verdict's."""
 

@@ -58,6 +58,7 @@ class Checker:
         cases = evaluation.defences.cases.all_of(overload, kind, memory_gb, evaluation.seeds.shared("cases"))
         evaluation.preset = evaluation.preset or choose_preset(overload, kind, memory_gb)
         failed: Verdict | None = None
+        lacking: Verdict | None = None
         for number, case in enumerate(cases, 1):
             label = f"{overload.name} {case.id}".strip()
             self.report("check", f"{label} ({number}/{len(cases)})")
@@ -65,11 +66,16 @@ class Checker:
             with evaluation.phase("check", case=label):
                 verdict = self._check_large(case) if case.phase is Phase.LARGE else self._check_case(case)
             evaluation.cases.append(JudgedCase(case, verdict, evaluation.now() - begun))
-            if verdict is not PASSED and not (case.phase is Phase.LARGE and verdict.outcome is Outcome.SKIPPED):
+            if evaluation.is_not_offered(verdict):
+                lacking = lacking or verdict
+            elif verdict is not PASSED and not (case.phase is Phase.LARGE and verdict.outcome is Outcome.SKIPPED):
                 failed = failed or verdict
                 if not evaluation.job.suite or verdict.outcome.facts.ends_suite or not self.worker.handle.alive():
                     return failed
-        return failed or self._recheck([case for case in cases if case.phase is not Phase.LARGE])
+        judged = [each for each in evaluation.cases_of(overload) if each.case.phase is not Phase.LARGE]
+        offered = [each.case for each in judged if lacking is None or each.verdict is PASSED]
+        failed = failed or (self._recheck(offered) if offered else PASSED)
+        return lacking if lacking is not None and failed is PASSED else failed
 
     def _recheck(self, cases: list[Case]) -> Verdict:
         """Repeat cases that were right, with new values and in secret number and order.
@@ -85,7 +91,7 @@ class Checker:
             self.report("check", f"{self.overload.name} again ({number}/{len(again)})".strip())
             with evaluation.phase("check", case=f"{self.overload.name} {case.id} again/{number}".strip()):
                 verdict = self._check_case(case, number, number - 1 in twice)
-            if verdict is PASSED:
+            if verdict is PASSED or evaluation.is_not_offered(verdict):
                 continue
             # Their values are for smaller sizes: more of a sum may overflow on its way.
             if case not in cases and self._library_fails_too(case, number, verdict):
@@ -147,10 +153,11 @@ class Checker:
             verdict = self._run(call, generator, limit_s, watched=not again, twice=twice)
         except WorkerFailed as failure:
             evaluation.keep_log(failure)
-            if self.resources.device.type == "cuda" and failure.outcome is Outcome.RUNTIME_ERROR:
+            verdict = evaluation.said(failure)
+            if self.resources.device.type == "cuda" and verdict.outcome is Outcome.RUNTIME_ERROR:
                 # A device fault leaves the worker's CUDA context unusable.
                 self.worker.handle.kill()
-            return _at(failure.verdict, case, again)
+            return _at(verdict, case, again)
         self.worker.side.warm.add(self._compile_class(case))
         if self.resources.device.type == "cuda" and GPU.cached_bytes() > CACHED_DEVICE_BYTES:
             # Others on this device need it, too.
@@ -176,7 +183,9 @@ class Checker:
         deadlines = self.evaluation.deadlines
         first = self._compile_class(case) not in self.worker.side.warm
         # A library may come without code for this GPU, and a case may be the first that has the driver translate some.
-        translates = first or self.evaluation.job.trusted == "baseline"
+        # An installed package may compile for each shape.
+        job = self.evaluation.job
+        translates = first or job.trusted == "baseline" or bool(job.adapted)
         return deadlines.case_s + (deadlines.compile_s if translates else 0.0)
 
     def _compile_class(self, case: Case) -> str:

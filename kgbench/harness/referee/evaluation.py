@@ -5,10 +5,12 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
+from kgbench.core.details.absence import NotOffered
+from kgbench.core.details.failures import Raised
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Library, Result, Timing
 from kgbench.core.verdicts import PASSED, Verdict
@@ -100,6 +102,26 @@ class Evaluation:
         required = [overload.name for overload in self.problem.overloads if overload.required]
         return all(self.verdicts[name].outcome is Outcome.PASSED for name in required)
 
+    @property
+    def has_right_calls(self) -> bool:
+        """Nothing is wrong, and every required overload has a call that is right: others may be not offered."""
+        required = [overload for overload in self.problem.overloads if overload.required]
+        verdicts = [self.verdicts[overload.name] for overload in required]
+        right = all(any(each.verdict is PASSED for each in self.cases_of(overload)) for overload in required)
+        return right and all(each is PASSED or self.is_not_offered(each) for each in verdicts)
+
+    def is_not_offered(self, verdict: Verdict) -> bool:
+        """The package that is judged here says that it does not do this."""
+        return bool(self.job.adapted) and isinstance(verdict.detail, NotOffered)
+
+    def said(self, failure: WorkerFailed) -> Verdict:
+        """What a failure is: of an installed package, NotImplementedError says what it does not offer."""
+        verdict = failure.verdict
+        raised = verdict.detail
+        if not self.job.adapted or not isinstance(raised, Raised) or raised.name != "NotImplementedError":
+            return verdict
+        return replace(verdict, outcome=Outcome.NOT_OFFERED, detail=NotOffered(self.job.adapted, raised.message))
+
     def judge(self, overload: Overload) -> OverloadJudge:
         """The one judge of an overload's calls, which knows all of them: checked, timed and watched."""
         if overload.name not in self._judges:
@@ -151,6 +173,7 @@ class Evaluation:
             outcome=failed.outcome,
             detail=failed.detail,
             where=failed.where,
+            adapted=job.adapted,
             candidate_sha256=job.candidate_sha256,
             problem_sha256=problem.sha256,
             source=problem.source,

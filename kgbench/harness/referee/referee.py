@@ -68,13 +68,13 @@ class Referee:
                     worker = resources.starter.start_candidate(evaluation, resources.library, report)
                 verdict = Checker(resources, evaluation, overload, worker, report).check()
                 evaluation.verdicts[overload.name] = verdict
-            if worker is not None and evaluation.is_right and is_worth_timing(evaluation):
+            if worker is not None and evaluation.has_right_calls and is_worth_timing(evaluation):
                 Stopwatch(resources, evaluation, worker).time(report)
             if worker is not None and evaluation.is_right and evaluation.attribution is not None:
                 Watcher(resources, evaluation, evaluation.attribution, worker).attribute(report)
         except WorkerFailed as failure:
             evaluation.keep_log(failure)
-            verdict = failure.verdict
+            verdict = evaluation.said(failure)
             if job.trusted == "baseline" and isinstance(verdict.detail, Crash):
                 advice = crash_advice(failure, problem.id, resources.library.targets(problem))
                 verdict = replace(verdict, detail=replace(verdict.detail, advice=advice))

@@ -99,7 +99,7 @@ class Stopwatch:
             self._warm_library(bench.judge, library)
         try:
             for judged in evaluation.cases_of(overload):
-                if judged.case.phase != Phase.BENCH:
+                if judged.case.phase != Phase.BENCH or judged.verdict is not PASSED:
                     continue
                 report("bench", f"{overload.name} {judged.case.id}".strip())
                 self._time_case(bench, judged)

@@ -54,6 +54,7 @@ def without_evaluation(job: Job, outcome: Outcome, detail: Detail | None, device
         sample=job.sample,
         outcome=outcome,
         detail=detail,
+        adapted=job.adapted,
         candidate_sha256=job.candidate_sha256,
         problem_sha256=problem.sha256,
         source=problem.source,

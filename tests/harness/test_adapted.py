@@ -1,0 +1,105 @@
+"""Kernels of installed packages: what is not offered, what is wrong all the same, and the short file that shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
+from kgbench.harness.session.session import Job, Session
+from kgbench.models import adapted
+from kgbench.problem.registry import Registry
+from kgbench.store.reader import read_run
+from tests.harness.sessions import kgbench
+
+pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
+
+SILU = Registry().find("aten/silu")
+RIGHT = "torch.nn.functional.silu(self)"
+WRONG_ABOVE_1 = f"torch.where(self > 1, self, {RIGHT})"
+FILE = """
+package = "torch"
+install = "torch"
+issue_first = "import torch"
+first = "import torch"
+
+[calls."aten/silu"]
+where = "self.dtype != torch.bfloat16"
+call = "{call}"
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of adapters, in which a test writes its own ``liger.toml``."""
+    monkeypatch.setattr(adapted, "FOLDER", tmp_path)
+    return tmp_path
+
+
+def text(folder: Path, call: str) -> str:
+    (folder / "liger.toml").write_text(FILE.format(call=call))
+    found = adapted.adapter("liger").source(SILU)
+    assert found is not None
+    return found
+
+
+def judged(session: Session, source: str, package: str = "torch 2") -> Result:
+    return session.evaluate(Job(SILU, "liger:2", source=source, adapted=package))
+
+
+def outcomes(result: Result) -> set[tuple[bool, str]]:
+    return {(case.dtype == "bfloat16", str(case.outcome)) for case in result.cases}
+
+
+def test_calls_that_are_not_offered_are_told_apart_and_the_others_judged(session: Session, package: Path) -> None:
+    found = judged(session, text(package, RIGHT))
+    assert found.outcome is Outcome.NOT_OFFERED
+    assert found.reason.startswith("case ")
+    assert "torch 2 does not offer it: only calls with self.dtype != torch.bfloat16" in found.reason
+    assert outcomes(found) == {(False, "passed"), (True, "not offered")}
+    assert found.adapted == "torch 2"
+
+
+def test_what_is_wrong_is_wrong_although_other_calls_are_not_offered(session: Session, package: Path) -> None:
+    found = judged(session, text(package, WRONG_ABOVE_1))
+    assert found.outcome is Outcome.WRONG_VALUE
+
+
+def test_a_candidate_of_a_model_cannot_choose_its_calls(session: Session, package: Path) -> None:
+    found = judged(session, text(package, RIGHT), package="")
+    assert found.outcome is Outcome.RUNTIME_ERROR
+    assert "NotImplementedError" in found.reason
+
+
+def test_a_package_that_does_nothing_on_this_machine_is_not_offered(session: Session) -> None:
+    found = judged(session, 'raise NotImplementedError("its kernels run on a GPU alone")')
+    assert found.outcome is Outcome.NOT_OFFERED
+    assert "its kernels run on a GPU alone" in found.reason
+    assert not found.cases
+
+
+@pytest.mark.usefixtures("commands_share_it")
+def test_a_run_names_the_version_and_a_short_file_shows_the_first_wrong_element(package: Path, tmp_path: Path) -> None:
+    text(package, WRONG_ABOVE_1)
+    done = kgbench(tmp_path, "run", "--model", "liger", "--problems", "aten/silu,aten/t", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "runs").iterdir()
+    results = {each.problem: each for each in read_run(run).results}
+    silu, t = results["aten/silu"], results["aten/t"]
+    assert silu.model.startswith("liger:2")
+    assert (silu.outcome, silu.policy, silu.adapted.split()[0]) == (Outcome.WRONG_VALUE, "report", "torch")
+    assert (t.outcome, t.reason.partition(" offer")[2]) == (Outcome.NOT_OFFERED, " it: it has no such operator")
+    assert "in no denominator: 1 not offered" in done.stdout
+
+    file = tmp_path / "repro.py"
+    shown = kgbench(tmp_path, "show", "last/aten/silu", "--repro", str(file))
+    assert shown.returncode == 0, shown.stderr
+    lines = file.read_text().splitlines()
+    assert len(lines) <= 12
+    assert "kgbench" not in file.read_text()
+    assert "run by itself it ends with" in shown.stderr
+    assert "AssertionError: Tensor-likes are not close" in shown.stderr
+    repaired = file.read_text().replace("self > 1, self,", "self > 1, torch.nn.functional.silu(self),")
+    exec(compile(repaired, "repaired.py", "exec"), {})  # ends without an error
