@@ -19,6 +19,7 @@ from .caller import Answer, Caller, inside, is_inside, tensors_of
 from .table import Device, Operator
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+_NUMBERS = (bool, int, float, complex)
 
 
 class AtenOperator:
@@ -31,6 +32,13 @@ class AtenOperator:
         self._op = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
         self._key = device.kind.upper()
         self._original: Any = None
+        # A schema makes new objects each time it is asked.
+        arguments = self._op._schema.arguments
+        self._names = [each.name for each in arguments]
+        self._defaults = [each.default_value for each in arguments]
+        self._for_tensors = {each.name for each in arguments if str(each.type) == "Tensor"}
+        names = [each.name for each in operator.parameters]
+        self._returned = names.index(operator.returned) if operator.returned else None
 
     @property
     def is_composite(self) -> bool:
@@ -65,12 +73,13 @@ class AtenOperator:
 
     def _library(self, keys: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """ATen's own kernel. A number that came as a tensor, as the 2 of ``x + 2``, is made one again."""
+        pairs = [*zip(self._names, args, strict=False), *kwargs.items()]
+        if not any(name in self._for_tensors and isinstance(value, _NUMBERS) for name, value in pairs):
+            return self._original.call_boxed(keys, *args, **kwargs)
         tensors = list(tensors_of((*args, *kwargs.values())))
-        numbered = {each.name for each in self._op._schema.arguments if str(each.type) == "Tensor"}
-        names = [each.name for each in self._op._schema.arguments]
-        given = (as_tensor(value, tensors) if name in numbered else value
-                 for name, value in zip(names, args, strict=False))  # fmt: skip
-        named = {name: as_tensor(value, tensors) if name in numbered else value for name, value in kwargs.items()}
+        made = {name: as_tensor(value, tensors) for name, value in pairs if name in self._for_tensors}
+        given = [made.get(name, value) for name, value in zip(self._names, args, strict=False)]
+        named = {name: made.get(name, value) for name, value in kwargs.items()}
         return self._original.call_boxed(keys, *given, **named)
 
     def _at_autograd(self, keys: Any, *args: Any, **kwargs: Any) -> Any:
@@ -91,15 +100,16 @@ class AtenOperator:
 
     def _run(self, values: Sequence[Any], answer: Answer) -> Any:
         result = self.caller.run(values)
-        names = [each.name for each in self.caller.operator.parameters]
-        if self.caller.operator.returned:
-            return values[names.index(self.caller.operator.returned)]
+        if self._returned is not None:
+            return values[self._returned]
         return self._as_aten(values, result, answer.expected)
 
     def _values(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """One per parameter: the dispatcher leaves out what equals its default."""
-        given = {**dict(zip((each.name for each in self._op._schema.arguments), args, strict=False)), **kwargs}
-        return [given.get(each.name, each.default_value) for each in self._op._schema.arguments]
+        values = [*args, *self._defaults[len(args) :]]
+        for name, value in kwargs.items():
+            values[self._names.index(name)] = value
+        return values
 
     # --- what ATen would give ---
 
@@ -122,6 +132,8 @@ class AtenOperator:
 
     def _as_aten(self, values: Sequence[Any], result: Any, expected: Sequence[torch.Tensor]) -> Any:
         """Results in ATen's strides, on which views in compiled graphs rely. RuntimeError on other shapes or dtypes."""
+        if isinstance(result, torch.Tensor) and len(expected) == 1 and _is_like(result, expected[0]):
+            return result
         found = list(tensors_of((result,)))
         wrong = [have.shape != want.shape or have.dtype != want.dtype
                  for have, want in zip(found, expected, strict=False)]  # fmt: skip
@@ -155,7 +167,7 @@ def as_tensor(value: Any, tensors: Sequence[torch.Tensor]) -> Any:
     only means that a real or complex number has the default dtype where nothing else is floating; its value is
     otherwise read in full. Beside tensors without dimensions the dtype is what both have in common.
     """
-    if isinstance(value, torch.Tensor) or not isinstance(value, (bool, int, float, complex)):
+    if not isinstance(value, _NUMBERS):
         return value
     with_dims = [each.dtype for each in tensors if each.dim()]
     widest = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}[type(value)]
@@ -165,14 +177,25 @@ def as_tensor(value: Any, tensors: Sequence[torch.Tensor]) -> Any:
         dtype = widest
     else:
         dtype = torch.result_type(torch.empty(1, dtype=torch.int64), value)
-    with inside():
-        return torch.tensor(value, dtype=widest).to(dtype)
+    # Zeros of both signs are equal, so they are made anew.
+    return _made(value, widest, dtype) if value else _made.__wrapped__(value, widest, dtype)
+
+
+@functools.lru_cache(maxsize=256, typed=True)
+def _made(value: Any, widest: torch.dtype, dtype: torch.dtype) -> torch.Tensor:
+    """Models have few numbers; making a tensor of one takes longer than the rest of a call."""
+    with inside(), torch.inference_mode(False):
+        return torch.tensor(value, dtype=widest, device="cpu").to(dtype)
 
 
 def _stand_in(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     return [_stand_in(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _is_like(have: torch.Tensor, want: torch.Tensor) -> bool:
+    return have.shape == want.shape and have.dtype == want.dtype and have.stride() == want.stride()
 
 
 def _relaid(have: torch.Tensor, want: torch.Tensor) -> torch.Tensor:

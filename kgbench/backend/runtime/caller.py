@@ -81,17 +81,20 @@ class Caller:
         """Whether the kernel may be called with these values, one per parameter."""
         if not self.operator.deterministic and torch.are_deterministic_algorithms_enabled():
             return Answer("torch.use_deterministic_algorithms: equal calls gave other bits")
-        if why := self._not_plain(values):
-            return Answer(why)
         key = tuple(map(_key, values))
         found = self._remembered.get(key)
         if found is None:
-            why = self._guard.refusal([_fact(value, self._device.kind) for value in values])
-            found = Answer(why) if why else self._library(values)
+            found = self._found_out(values)
             self._remember(key, found)
-        if not found.why and (why := self._overlap(values)):
+        if self._written and not found.why and (why := self._overlap(values)):
             return Answer(why)
         return found
+
+    def _found_out(self, values: Sequence[Any]) -> Answer:
+        if why := self._not_plain(values):
+            return Answer(why)
+        why = self._guard.refusal([_fact(value, self._device.kind) for value in values])
+        return Answer(why) if why else self._library(values)
 
     def refuse(self, values: Sequence[Any], why: str) -> None:
         """From now on calls of these shapes and numbers are left to the library."""
@@ -164,8 +167,13 @@ def _is_aligned(tensor: torch.Tensor) -> bool:
 
 
 def _key(value: Any) -> Any:
+    """All of a value that an answer rests on."""
     if isinstance(value, torch.Tensor):
-        return value.dtype, value.shape, value.stride(), _is_aligned(value), value.device
+        kind = type(value)
+        if kind not in _PLAIN or value.layout is not torch.strided or value.is_quantized:
+            return kind, value.layout
+        bits = _is_aligned(value), value.is_conj(), value.is_neg()
+        return value.dtype, value.shape, value.stride(), value.device, bits
     if isinstance(value, (list, tuple)):
         return tuple(map(_key, value))
     return type(value), value
