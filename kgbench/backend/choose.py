@@ -136,13 +136,16 @@ def _of_text(group: Sequence[Judgement], left: list[LeftOut], *, all_correct: bo
     if why := next((why for each in group if (why := _unfit(each))), ""):
         left.append(LeftOut(first.problem.id, why))
         return
-    for overload in first.problem.judged:
+    # A suite may have calls of some overloads alone.
+    overloads = {each.name: each for one in reversed(group) for each in one.problem.judged}
+    for overload in overloads.values():
         what = f"{first.problem.id} {overload.name}".strip()
         operator, why = _operator(first.problem, overload)
-        of_overload = [_narrowed(each, overload.name) for each in group]
+        of_overload = [_narrowed(each, overload.name) for each in group if overload.name in each.result.overloads]
         fast = [each for each in of_overload if is_fast(each.result, 1.0)]
-        if not why and not all(each.result.overloads.get(overload.name) == Outcome.PASSED for each in of_overload):
-            why = "not correct"
+        outcomes = {each.result.overloads[overload.name] for each in of_overload}
+        if not why and outcomes != {str(Outcome.PASSED)}:
+            why = "not correct" if outcomes else "not judged"
         if not why and not fast and not all_correct:
             timed = any(speedup(each.result) and not each.result.interpreted for each in of_overload)
             why = "not faster for certain" if timed else "not timed beside its library"

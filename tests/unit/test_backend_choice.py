@@ -101,6 +101,19 @@ def test_judged_calls_of_several_runs_add_up_and_one_failure_ends_it(tmp_path: P
     assert names([runs[0], run_of(tmp_path / "c", (failed, MM))]) == {}
 
 
+def test_a_run_that_judged_some_overloads_alone_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    whole = judged("aten/mul", MUL)
+    cases = tuple(each for each in whole.cases if each.overload == "Tensor")
+    part = replace(whole, overloads={"Tensor": "passed"}, cases=cases)
+    for order in ((whole, part), (part, whole)):
+        folder = tmp_path / str(order[0] is whole)
+        runs = [run_of(folder / str(number), (each, MUL)) for number, each in enumerate(order)]
+        assert set(names(runs, all_correct=True)) == {"aten::mul.Tensor", "aten::mul.Scalar"}
+    wrong = replace(part, overloads={"Tensor": "wrong value"})
+    found = names([run_of(tmp_path / "w", (whole, MUL)), run_of(tmp_path / "v", (wrong, MUL))], all_correct=True)
+    assert set(found) == {"aten::mul.Scalar"}
+
+
 def test_runs_of_two_devices_make_no_package(tmp_path: Path) -> None:
     runs = [
         run_of(tmp_path / name, (judged("aten/mm", MM), MM), device={**DEVICE, "name": name}) for name in ("a", "b")
