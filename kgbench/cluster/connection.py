@@ -19,6 +19,10 @@ REACH_S: Final = 5.0
 """Seconds in which the head node of a cluster must accept a connection."""
 ADDRESS: Final = "RAY_ADDRESS"
 """The variable that Ray reads where the address is ``auto``."""
+_SETTINGS: Final = b"\x04"
+"""Type of the frame that every HTTP/2 server sends first, its fourth byte; a head node speaks gRPC, which is HTTP/2."""
+_HELLO: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
+"""What a client of HTTP/2 sends first."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +115,13 @@ def _check_reachable(address: str) -> None:
             f"--ray {meant}: expected auto or HOST:PORT, what `ray start --head` prints, such as 10.0.0.1:6379",
         )
     try:
-        socket.create_connection((host, int(port)), timeout=REACH_S).close()
+        with socket.create_connection((host, int(port)), timeout=REACH_S) as head:
+            head.sendall(_HELLO)
+            answer = head.recv(9)
     except OSError as error:
         raise MachineError("KGB331", _not_connected(meant, error)) from error
+    if answer[3:4] != _SETTINGS:
+        raise MachineError("KGB331", _not_connected(meant, ValueError("what listens there is no head node of Ray")))
 
 
 def _not_connected(address: str, error: Exception) -> str:

@@ -153,28 +153,27 @@ class RaySession:
 
     def _look(self) -> None:
         """Starts a device on each place of a node that was not there before. Raises MachineError."""
-        for node in self._cluster.nodes().values():
-            if node.id in self._seen or self._closed:
-                continue
-            self._seen.add(node.id)
-            self._join(node)
+        nodes = self._cluster.nodes()
+        with self._changed:
+            if self._closed:
+                return
+            new = [device for node in nodes.values() if node.id not in self._seen for device in self._places(node)]
+            most = self._settings.gpus or len(self._devices) + len(new)
+            new = new[: max(0, most - len(self._devices))]
+            self._seen |= nodes.keys()
+            self._devices += new  # all of them, before the first can end as if it were the last
+        for device in new:
+            threading.Thread(target=self._serve, args=(device,), name=device.name, daemon=True).start()
 
-    def _join(self, node: Node) -> None:
-        if self._kind == DeviceKind.CPU:
-            count = min(1, node.cpus)
-        elif node.gpus:
-            count = node.gpus
-        else:
+    def _places(self, node: Node) -> list[Device]:
+        """A node's devices."""
+        count = min(1, node.cpus) if self._kind == DeviceKind.CPU else node.gpus
+        if self._kind == DeviceKind.CUDA and not count:
             words = f"{node.name} has no GPU for Ray and judges nothing; nodes without a GPU judge with --device cpu"
             self._say(numbered("KGB644", words))
-            count = 0
-        for number in range(count):
-            with self._changed:
-                if self._settings.gpus and len(self._devices) >= self._settings.gpus:
-                    return
-                device = Device(self._cluster, node, number, self._kind, self._settings, self._folders, self._say)
-                self._devices.append(device)
-            threading.Thread(target=self._serve, args=(device,), name=device.name, daemon=True).start()
+        numbers = range(count)
+        made = (Device(self._cluster, node, n, self._kind, self._settings, self._folders, self._say) for n in numbers)
+        return list(made)
 
     # --- one device; in a thread of its own ---
 
