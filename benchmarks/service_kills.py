@@ -206,13 +206,17 @@ def _await(client: Client, name: str, seen: Seen) -> None:
 
 
 def _kill(server: Server, number: int, kills: int, submissions: int) -> dict[str, Any]:
-    """Once its share of verdicts is there; how many were at work, and how long nobody answered."""
+    """The first time as soon as a few are taken, while the session starts; then whenever a share of verdicts is there.
+
+    How many were done and at work, and how long nobody answered.
+    """
     database = Database(server.folder)
     with contextlib.closing(database):
-        wanted = submissions * (number + 1) // (kills + 1)
+        wanted = submissions * number // kills
+        also = "state = 'judging'" if number else "state = 'queued'"
         begun = time.monotonic()
-        while _count(database, "state = 'done'") < wanted or not _count(database, "state = 'judging'"):
-            time.sleep(0.01)
+        while _count(database, "state = 'done'") < wanted or not _count(database, also):
+            time.sleep(0.001)
             if time.monotonic() - begun > _PATIENCE_S:
                 raise click.ClickException("the service judges nothing any more")
         assert server.process is not None

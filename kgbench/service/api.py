@@ -24,7 +24,7 @@ from kgbench.store.encoding import json_text
 
 LONGEST_WAIT_S: Final = 30.0
 """Seconds that a poll may ask to wait."""
-_CHECKED_S: Final = 5.0
+_CHECKED_S: Final = 1.0
 """Seconds between two looks at a waiting caller's token."""
 _REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     401: {"model": models.Refusal, "description": "No token, or one that is not or no longer good."},

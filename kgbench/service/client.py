@@ -118,6 +118,9 @@ class Client:
             connection.request(method, self._address[3] + path, data, headers)
             with connection.getresponse() as response:
                 text = response.read(_MOST_BYTES)
+                if response.length:
+                    # Its server was killed while it answered; a read of so many bytes does not say so.
+                    raise http.client.IncompleteRead(text, response.length)
                 return response.status, response.headers, text
         except BaseException:
             self._forget(connection)

@@ -46,11 +46,11 @@ class StandIn:
 
     def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result:
         source = job.source or ""
-        on_event("check", SECRET)
-        on_event(SECRET, SECRET)
         waits = re.search(r"waits ([0-9.]+)", source)
         if waits and self._closed.wait(float(waits[1])):
             raise SessionClosed("KGB316", "closed")
+        on_event("check", SECRET)
+        on_event(SECRET, SECRET)
         if "does not compile" in source:
             return self._compile_error(job, source)
         outcome = Outcome.PASSED if "passes" in source else Outcome.WRONG_VALUE

@@ -7,6 +7,8 @@ import contextlib
 import dataclasses
 import json
 import re
+import socket
+import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,6 +27,7 @@ from kgbench.problem.registry import Registry
 from kgbench.prompts.feedback import verdict_words
 from kgbench.reports.page import document
 from kgbench.service.access import Access
+from kgbench.service.client import Client
 from kgbench.service.database import Database, serving
 from kgbench.service.errors import ServiceError, TokenRefused
 from kgbench.service.problems import Problems
@@ -303,6 +306,26 @@ def test_a_shown_run_hides_what_a_verdict_hides(
 
 
 # --- asking ---
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
+    """As by a server that was killed behind the head of its answer."""
+    whole = b'{"state": "done"}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(whole)
+
+    def serve(listener: socket.socket) -> None:
+        for body in (b"", whole[:5], whole):
+            channel, _ = listener.accept()
+            with channel:
+                channel.recv(4096)
+                channel.sendall(head + body)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        with contextlib.closing(Client(f"http://127.0.0.1:{listener.getsockname()[1]}", "", patience_s=20)) as client:
+            assert client.ask("GET", "/") == {"state": "done"}
+        thread.join()
 
 
 def test_a_harness_error_of_a_run_is_judged_again_and_other_verdicts_are_not() -> None:
