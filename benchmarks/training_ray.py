@@ -1,6 +1,6 @@
 """The reward function for verl (``kgbench.evaluation.verl``) on a local Ray cluster, with recorded replies for a model.
 
-    python -m benchmarks.training_ray [PROBLEM]... [--judges 1] [--steps 20] [--group 8]
+    python -m benchmarks.training_ray [PROBLEM]... [--gpus 1] [--steps 20] [--group 8]
 
 ``compute_score`` is called as verl's batch reward manager calls it. The mean reward must rise.
 """
@@ -17,12 +17,12 @@ import click
 
 from benchmarks.script import MachineLacks, Script, json_option, smoke_option
 from benchmarks.stand_in_policy import StandIn
-from kgbench.evaluation.verl import compute_score
+from kgbench.evaluation.verl import close, compute_score
 
 
 @click.command(cls=Script)
 @click.argument("problems", nargs=-1)
-@click.option("--judges", default=1, show_default=True, help="Actors, and GPUs where --device is cuda.")
+@click.option("--gpus", default=0, show_default=True, help="Devices that judge, at most; 0 for all.")
 @click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
 @click.option("--steps", default=20, show_default=True, help="Steps of the policy.")
 @click.option("--group", default=8, show_default=True, help="Replies per problem and step.")
@@ -30,7 +30,7 @@ from kgbench.evaluation.verl import compute_score
 @json_option
 @smoke_option(steps=2, group=5)
 def main(
-    problems: tuple[str, ...], judges: int, device: str, steps: int, group: int, timing: bool, json_path: Path | None
+    problems: tuple[str, ...], gpus: int, device: str, steps: int, group: int, timing: bool, json_path: Path | None
 ) -> None:
     """Rehearse training on Ray for PROBLEMs (aten/silu)."""
     if importlib.util.find_spec("ray") is None:
@@ -38,7 +38,7 @@ def main(
     import ray
 
     chosen = problems or ("aten/silu",)
-    options = {"judges": judges, "device": device, "timing": timing}
+    options = {"gpus": gpus, "device": device, "timing": timing}
 
     def rewards(asked: Sequence[str], replies: Sequence[str]) -> list[float]:
         found = compute_score(["kgbench"] * len(asked), replies, asked, [{}] * len(asked), **options)  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def main(
 
     policy, means, seconds = StandIn(chosen), [], 0.0
     # A cluster of somebody else on this machine is not joined.
-    ray.init(address="local", num_cpus=judges + 1, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", include_dashboard=False, log_to_driver=False)
     try:
         for number in range(steps):
             begun = time.monotonic()
@@ -54,6 +54,7 @@ def main(
             seconds += time.monotonic() - begun if number else 0.0
             click.echo(f"step {number}: mean reward {means[-1]:.2f}")
     finally:
+        close()
         ray.shutdown()
     replies = (steps - 1) * group * len(chosen)
     click.echo(f"{replies} replies in {seconds:.1f} s, {replies / seconds:.1f} per second; the first step started Ray")

@@ -71,6 +71,7 @@ def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result
             yield result, Job(
                 with_suite(problem, suite) if suite is not None and is_suite else problem, result.model,
                 result.sample, text, round=result.round, suite=is_suite, timing=stored.info.get("timed", True),
+                adapted=result.adapted,
             )  # fmt: skip
 
 

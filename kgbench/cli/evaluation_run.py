@@ -7,7 +7,7 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -238,7 +238,8 @@ def plan_of(
         run_id=new_run_id(now, secrets.token_hex(3)) if store is None else store.path.name,
         started=now,
         deadlines=Deadlines() if kind is None else deadlines_of(kind, overrides),
-        request=request,
+        # What repeats, verifies or compares the run goes by the policy that it was judged by.
+        request=replace(request, policy=getattr(found, "policy", request.policy)),
         suite=suite,
         shard=Shard.parse(request.shard) if request.shard else None,
         done={} if store is None else done_in(store, problems),
@@ -292,7 +293,7 @@ def _run(
             log_dir=store.log_dir,
             timing=plan.provider.timed and plan.suite is None,
             require_sandbox=request.require_sandbox or "",
-            policy=getattr(plan.provider, "policy", request.policy),
+            policy=plan.request.policy,
             say=lambda words: console.print(words, soft_wrap=True, markup=False),
             trace_dir=trace_dir,
         )

@@ -25,6 +25,8 @@ server_option = click.option(
 
 def check_server(server: str, request: RunRequest, trace: Path | None) -> None:
     """Raises UsageError for what a service decides by itself, before anything is written."""
+    from kgbench.models.adapted import adapter_names
+
     if not server:
         return
     given: dict[str, Any] = {
@@ -36,6 +38,7 @@ def check_server(server: str, request: RunRequest, trace: Path | None) -> None:
         "--policy": request.policy != PolicyMode.STRICT,
         "--trace": trace,
         "--model baseline": request.model == "baseline",
+        f"--model {request.model}": request.model.partition(":")[0] in adapter_names(),
     }
     refused = [name for name, value in given.items() if value]
     if refused:

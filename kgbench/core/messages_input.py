@@ -130,7 +130,6 @@ INPUT: Final[dict[str, Message]] = {
         "Write `--http 8765`, or set KGBENCH_MCP_TOKEN as the message says.",
     ),
     "KGB178": Message("The SDK that `kgbench mcp` needs is not installed.", "`pip install 'kgbench[mcp]'`."),
-    "KGB179": Message("The reward function for trainers on Ray needs Ray.", "`pip install 'kgbench[ray]'`."),
     "KGB180": Message("The page of `--html` cannot be written.", "Give another file."),
     "KGB185": Message(
         "`--format parquet` would write bytes to a terminal.", "Append `> FILE.parquet`, or give `--to FILE.parquet`."

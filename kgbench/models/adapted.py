@@ -103,6 +103,11 @@ class Adapter:
         return "\n".join((*lines, f"    return {call['call']}"))
 
 
+def adapter_names() -> frozenset[str]:
+    """What ``--model`` calls the packages that there are adapters for, installed or not."""
+    return frozenset(path.stem.replace("__", ".") for path in FOLDER.glob("*.toml"))
+
+
 def adapter(name: str) -> Adapter:
     """The adapter of ``--model NAME``. Raises ModelError where its package is not installed."""
     data = tomllib.loads((FOLDER / f"{name.replace('.', '__')}.toml").read_text(encoding="utf-8"))

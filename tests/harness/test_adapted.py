@@ -86,7 +86,9 @@ def test_a_run_names_the_version_and_a_short_file_shows_the_first_wrong_element(
     done = kgbench(tmp_path, "run", "--model", "liger", "--problems", "aten/silu,aten/t", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     (run,) = (tmp_path / "runs").iterdir()
-    results = {each.problem: each for each in read_run(run).results}
+    stored = read_run(run)
+    results = {each.problem: each for each in stored.results}
+    assert stored.info["asked"]["policy"] == "report"
     silu, t = results["aten/silu"], results["aten/t"]
     assert silu.model.startswith("liger:2")
     assert (silu.outcome, silu.policy, silu.adapted.split()[0]) == (Outcome.WRONG_VALUE, "report", "torch")

@@ -7,8 +7,11 @@ import tomllib
 
 import pytest
 
+from kgbench.cli.remote import check_server
 from kgbench.core.details.absence import NotOffered
+from kgbench.core.errors import UsageError
 from kgbench.core.outcomes import Outcome
+from kgbench.evaluation.request import RunRequest
 from kgbench.models import adapted
 from kgbench.models.adapted import FOLDER, Adapter, adapter
 from kgbench.models.provider import ModelError, Provider, provider_forms, provider_of
@@ -17,7 +20,7 @@ from kgbench.scores.rows import rows
 from kgbench.scores.samples import Selected
 from tests.unit.made_results import result
 
-NAMES = sorted(path.stem.replace("__", ".") for path in FOLDER.glob("*.toml"))
+NAMES = sorted(adapted.adapter_names())
 REGISTRY = Registry()
 
 
@@ -108,3 +111,10 @@ def test_what_is_not_offered_stands_in_no_denominator() -> None:
     (row,) = rows([Selected(each.problem, "compute") for each in results], results)
     assert (row.problems, row.correct, row.share_correct()) == (2, 1.0, 0.5)
     assert row.outcomes["not offered"] == 1
+
+
+def test_a_service_is_asked_for_no_packages_kernels() -> None:
+    request = RunRequest.here("liger:0.8.5")
+    with pytest.raises(UsageError, match=r"leave --model liger:0\.8\.5 out"):
+        check_server("http://localhost:1", request, None)
+    check_server("http://localhost:1", RunRequest.here("examples"), None)

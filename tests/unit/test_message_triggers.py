@@ -40,7 +40,6 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.torch_process import NoAnswer
 from kgbench.core.types import CaseResult, Result
 from kgbench.evaluation.evaluator import Evaluator
-from kgbench.evaluation.verl import compute_score
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.gpu_lock import GpuLock
 from kgbench.harness.session import pools as pools_module
@@ -851,11 +850,6 @@ def _unwritable(ground: Ground) -> str:
     return _repro(ground, {}, "nowhere/repro.py")
 
 
-def _no_ray(ground: Ground) -> str:
-    ground.bend.setattr(importlib.util, "find_spec", lambda name: None)
-    return _error(lambda: compute_score([], [], [], []))
-
-
 def _port_taken(ground: Ground) -> str:
     with listening("127.0.0.1", 0) as taken:
         return _error(lambda: listening("127.0.0.1", taken.getsockname()[1]))
@@ -925,7 +919,6 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB176": _tool_cannot,
     "KGB177": lambda ground: ground.command("mcp --http 0.0.0.0:0") + ground.command("mcp --http port"),
     "KGB178": _no_mcp,
-    "KGB179": _no_ray,
     "KGB185": _bytes_for_a_terminal,
     "KGB187": lambda ground: _error(lambda: write({"a/b": ""}, ground.file("a"))),
     "KGB208": _folder_for_a_file,
