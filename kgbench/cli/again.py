@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +15,10 @@ from kgbench.cli.options import deadline_overrides, deadlines_on
 from kgbench.core.errors import UsageError, numbered
 from kgbench.core.kinds import PolicyMode
 
+_LOOKS: Final = 10
+"""Most further looks at whether a GPU is idle: the driver's samples are up to a second old."""
+_LOOK_S: Final = 0.5
+"""Seconds between two of them."""
 _NAMED: Final = 5
 """Most candidates that one line names; it counts the others."""
 
@@ -23,6 +29,18 @@ if TYPE_CHECKING:
     from kgbench.harness.machine.settings import Job
     from kgbench.harness.session.session import Session, Settings
     from kgbench.store.reader import StoredRun
+
+
+@dataclass(frozen=True)
+class Measured:
+    """On what stored candidates were judged again."""
+
+    seed_sha256: str
+    at: str
+    device: str
+    busy_before: float | None
+    """Percent that the device was busy right before, without anything of ours; None where that is not known."""
+    busy_after: float | None
 
 
 def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, Job]]:
@@ -77,8 +95,8 @@ def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result
 
 def measure(
     stored: StoredRun, jobs: Sequence[Job], device: str, most: int, file: str, told: Callable[[str], None]
-) -> None:
-    """Judges all; each result is in ``file`` of the run's folder as soon as it is known.
+) -> Measured | None:
+    """Judges all; each result is in ``file`` of the run's folder as soon as it is known. None where there is no job.
 
     ``told`` hears first what is another here than in the run. Raises UsageError on another kind of device.
     """
@@ -88,16 +106,17 @@ def measure(
 
     from kgbench.core.interruption import ended_by_signals
     from kgbench.evaluation.coordinator import opened
-    from kgbench.harness.machine.devices import find_devices
+    from kgbench.harness.machine.devices import busy_percent, find_devices
     from kgbench.harness.session.session import Session
     from kgbench.reports.words import result_line
     from kgbench.store import verification
     from kgbench.store.encoding import sha256
 
     if not jobs:
-        return
+        return None
     before = stored.info.get("device") or {}
-    kind = find_devices(device)[0].kind
+    found = find_devices(device)
+    kind = found[0].kind
     if before.get("kind") not in (None, kind):
         raise UsageError(
             "KGB161", f"the run was made on {before['kind']}, and this is {kind}: times cannot be compared; --device"
@@ -105,8 +124,10 @@ def measure(
     console = Console(stderr=True, highlight=False)
     seed = secrets.token_hex(16)
     settings = _settings(stored, device, most, seed, console)
+    busy = {each.uuid: busy_percent(each.uuid) for each in found if each.uuid}
     with ended_by_signals(), opened(Session(settings), console) as session:
         where = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **_machine(session)}
+        where["busy_percent_before"] = busy.get(uuid := one_device(session.facts))
         for words in _differences(before, session.facts):
             click.echo(f"kgbench: {numbered('KGB621', words)}", err=True)
             told(words)
@@ -119,6 +140,25 @@ def measure(
                     console.print(f"{result.problem} {result_line(result)}", markup=False, soft_wrap=True)
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+    return Measured(sha256(seed), where["at"], str(where["device"]), where["busy_percent_before"], _idle_percent(uuid))
+
+
+def one_device(facts: Mapping[str, Any]) -> str:
+    """UUID of the GPU that a session uses; empty of a CPU and where it uses several."""
+    return str(facts.get("uuid") or "") if len(facts.get("devices") or ()) <= 1 else ""
+
+
+def _idle_percent(uuid: str) -> float | None:
+    """How busy a GPU is once what has just ended is not counted any more; None where it is no one GPU."""
+    from kgbench.harness.machine.devices import busy_percent
+
+    busy = busy_percent(uuid) if uuid else None
+    for _ in range(_LOOKS):
+        if not busy:
+            break
+        time.sleep(_LOOK_S)
+        busy = busy_percent(uuid)
+    return busy
 
 
 def _settings(stored: StoredRun, device: str, most: int, seed: str, console: Console) -> Settings:

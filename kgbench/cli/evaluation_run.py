@@ -25,6 +25,7 @@ from kgbench.cli.options import (
     deadline_overrides,
     deadlines_of,
 )
+from kgbench.cli.record_claims import say_records
 from kgbench.cli.report_output import breaks, print_run
 from kgbench.cli.resume import done_in, selected_by
 from kgbench.core import user_modules
@@ -158,6 +159,8 @@ def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool, 
 def closed(ending: Ending, shown: Shown) -> int:
     """Prints the table, and what is left to do. Returns the exit code; raises what ended the run."""
     reports = print_run(ending.path, shown.thresholds, form="json" if shown.as_json else "table")
+    for report in reports:
+        say_records(report)
     if ending.left:
         say_left(ending.left)
     if ending.error is not None or ending.interrupted or ending.left:

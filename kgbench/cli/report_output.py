@@ -80,9 +80,10 @@ def print_run(
 
 
 def _print_part(stored: StoredRun, values: tuple[float, ...], form: str, by: str | None, to: Path | None) -> Report:
+    from kgbench.core.paths import records_dir
     from kgbench.reports.model import report_of
 
-    found = report_of(stored, values, by=by)
+    found = report_of(stored, values, by=by, records=records_dir())
     if by and form == "table" and found.suite is not None and found.suite.shares:
         words = f"--by {by}: the table of suite {found.suite.name} has a row per operator; leave --by out"
         raise UsageError("KGB190", words)

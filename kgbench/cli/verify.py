@@ -10,6 +10,7 @@ import click
 from kgbench.cli.again import jobs_of, measure
 from kgbench.cli.completion import complete_run
 from kgbench.cli.options import check_machine, device_option, json_option, out_option
+from kgbench.cli.record_claims import check_records, enter_records
 from kgbench.core.errors import UsageError, shown_path
 
 
@@ -17,15 +18,24 @@ from kgbench.core.errors import UsageError, shown_path
 @click.argument("run", metavar="RUN", shell_complete=complete_run)
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the N fastest.  [default: all winners]")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Candidates that are prepared at once.")
+@click.option(
+    "--records",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Enter what is faster than the device's records into DIR, such as results/records.",
+)
 @out_option
 @device_option
 @json_option
-def verify(run: str, top: int | None, jobs: int | None, out: Path, device: str, as_json: bool) -> None:
+def verify(
+    run: str, top: int | None, jobs: int | None, records: Path | None, out: Path, device: str, as_json: bool
+) -> None:
     """Measure a run's winners once more, with new seeds.
 
     Winners are right and faster than the library by their interval. Their stored candidates are judged and timed again;
     what comes out is appended to verification.jsonl in the run's folder, and `kgbench report` shows both. The run's own
-    results stay as they are. Exit code 1: a winner is not right any more, or not faster.
+    results stay as they are. With --records, winners that hold become records of the device (docs/published.md) where
+    they are faster, if nothing else ran on it. Exit code 1: a winner is not right any more, or not faster.
     """
     from kgbench.reports.model import report_of
     from kgbench.store import verification
@@ -39,9 +49,11 @@ def verify(run: str, top: int | None, jobs: int | None, out: Path, device: str, 
         raise UsageError(
             "KGB160", f"{shown_path(stored.path)} has no winner: nothing is right and faster than the library"
         )
+    if records is not None:
+        check_records(stored, records)
     check_machine()
     wanted = jobs_of(stored, won)
-    measure(stored, [job for _, job in wanted], device, jobs or 0, verification.FILE, lambda words: None)
+    measured = measure(stored, [job for _, job in wanted], device, jobs or 0, verification.FILE, lambda words: None)
     again, notes = verification.read(stored.path)
     found = verification.verified([result for result, _ in wanted], again)
     if as_json:
@@ -49,4 +61,6 @@ def verify(run: str, top: int | None, jobs: int | None, out: Path, device: str, 
     else:
         for line in [*verification.lines(found, len(won)), *notes]:
             click.echo(line)
+    if records is not None and measured is not None:
+        enter_records(stored, [each.again for each in found if each.fast], measured, records)
     sys.exit(int(not all(each.fast for each in found)))

@@ -86,6 +86,8 @@ WORK: Final[dict[str, Message]] = {
     "KGB433": Message("`kgbench publish --draft` into the folder of published runs.", "Give a folder elsewhere."),
     "KGB434": Message("A published run is not as it was published.", "Restore the file that is named from git."),
     "KGB435": Message("What is published cannot be written there.", "Look at the folder's permissions and free space."),
+    "KGB436": Message("A file of records cannot be read.", "Restore it with git, or remove it and verify again."),
+    "KGB437": Message("`kgbench verify --records`: no record can come of this run.", "The reason is named."),
     # --- models and providers ---
     "KGB501": Message("`--model` is missing.", "Say whose kernels; `kgbench run --model examples` works everywhere."),
     "KGB502": Message("There is no such provider.", "Take one of those named; a path to one .py file works too."),
@@ -269,6 +271,11 @@ WORK: Final[dict[str, Message]] = {
     "KGB645": Message(
         "An actor has not started yet: perhaps Ray has given the GPU or the cores of its node to somebody else.",
         "It is waited for; `ray status` shows what is taken, and `--jobs` asks for fewer cores.",
+    ),
+    "KGB650": Message("The records of the device cannot be read, so none is shown.", "Restore the file from git."),
+    "KGB651": Message(
+        "`kgbench verify --records`: the device was busy before or after, so no record was entered.",
+        "End what else runs on it and verify again.",
     ),
 }
 """By number."""

@@ -46,6 +46,11 @@ def results_dir() -> Path:
     return ((checkout() or PACKAGE) / "results").resolve()
 
 
+def records_dir() -> Path:
+    """The folder with the records of each device."""
+    return results_dir() / "records"
+
+
 def answer_dirs() -> tuple[Path, ...]:
     """Folders with answers: problems, references, examples, published kernels, and packages that bring problems.
 

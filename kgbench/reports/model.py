@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kgbench.core.errors import numbered
-from kgbench.core.kinds import Kind
+from kgbench.core.kinds import DeviceKind, Kind
 from kgbench.core.text import number_of
 from kgbench.core.types import Result
 from kgbench.policy.evidence import notes as evidence_notes
@@ -23,7 +24,9 @@ from kgbench.scores.per_problem import ProblemScores, problem_scores
 from kgbench.scores.rows import THRESHOLDS, Row
 from kgbench.scores.samples import Selected, latest, newest
 from kgbench.store import verification
+from kgbench.store.errors import StoreError
 from kgbench.store.reader import StoredRun, declared_in
+from kgbench.store.records import read_records, with_records
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,20 @@ class Report:
     """Scores of each problem, in the order of the run; only with ``by``, since rooflines need every problem file."""
 
 
-def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: str | None = None) -> Report:
-    """Scores a stored run; ``by`` is one of ``scores.BY``, for rows beside those by source."""
+def report_of(
+    run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: str | None = None, records: Path | None = None
+) -> Report:
+    """Scores a stored run; ``by`` is one of ``scores.BY``, for rows beside those by source.
+
+    ``records`` is the folder with the records of devices; without it nothing is compared with any.
+    """
     selected = selected_in(run.info)
     current = {each["id"]: each.get("sha256") for each in run.info.get("problems", ())}
     fresh = [result for result in run.results if not is_stale(result, current.get(result.problem))]
     attempts = tuple(newest(fresh))
     results = tuple(latest(attempts))
     shown = sorted({1.0, *thresholds})
-    selected = with_least_times(selected, run.info, results)
+    selected, unread = _with_records(with_least_times(selected, run.info, results), run.info, records)
     seed = seed_of(run)
     per_problem = problem_scores(run.info, selected, attempts) if by else ()
     rooflines = {each.problem: each.roofline for each in per_problem if each.roofline}
@@ -71,7 +79,7 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: s
     # A problem's roofline is that of its best sample, whichever model wrote it.
     of_groups = rooflines if by != "model" else None
     stale = len(run.results) - len(fresh)
-    notes = run.notes
+    notes = run.notes + unread
     if stale:
         notes += (numbered("KGB610", f"{number_of(stale, 'result')} of older problem files left out."),)
     notes += evidence_notes(results)
@@ -97,6 +105,19 @@ def report_of(run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: s
         groups=tuple(scores.rows(selected, attempts, shown, by=by, seed=seed, rooflines=of_groups)) if by else (),
         per_problem=per_problem,
     )
+
+
+def _with_records(
+    selected: tuple[Selected, ...], info: Mapping[str, Any], folder: Path | None
+) -> tuple[tuple[Selected, ...], tuple[str, ...]]:
+    """With the records of the run's device, and what cannot be read of them."""
+    device = info.get("device") or {}
+    if folder is None or device.get("kind") != DeviceKind.CUDA or not device.get("name"):
+        return selected, ()
+    try:
+        return with_records(selected, info, read_records(folder, device["name"])), ()
+    except StoreError as error:
+        return selected, (numbered("KGB650", f"no record is shown: {error.text}"),)
 
 
 def selected_in(info: Mapping[str, Any]) -> tuple[Selected, ...]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
-from kgbench.scores.speedups import CLAMP, Estimate, case_key, geometric_mean, speedup, timed_cases
+from kgbench.scores.speedups import CLAMP, Estimate, against_record, case_key, geometric_mean, speedup, timed_cases
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,9 @@ class Selected:
     least_us: Mapping[str, float] = field(default_factory=dict, compare=False)
     """Least time in µs of each timed case that takes longer than an empty launch (``light.py``), by its key; empty
     where there is none or where that is not known."""
+    record_us: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """Time in µs of the fastest verified kernel so far in each timed case on the run's device, by the case's key; empty
+    where there is none."""
 
     @property
     def source(self) -> str:
@@ -58,14 +61,18 @@ class Scored:
     light: float | None = None
     """Share of the speed of light: least time / time, geometric mean over the cases of ``Selected.least_us``. None
     where it is not right, or where one of these cases has no time."""
+    record: float | None = None
+    """Record's time / time, the lower end (``against_record``); None as above."""
 
     @classmethod
-    def of(cls, result: Result, least_us: Mapping[str, float] | None = None) -> Scored:
+    def of(cls, result: Result, problem: Selected | None = None) -> Scored:
         right = result.outcome is Outcome.PASSED
         rejected = result.outcome is Outcome.REJECTED
         library, fallback = speedup(result), speedup(result, "fallback")
-        light = light_share(result, least_us) if least_us else None
-        return cls(right, is_compiled(result), rejected, result.interpreted, library, fallback, light)
+        light = light_share(result, problem.least_us) if problem else None
+        record = against_record(result, problem.record_us) if problem else None
+        low = record.low if record else None
+        return cls(right, is_compiled(result), rejected, result.interpreted, library, fallback, light, low)
 
     def log_over_all(self) -> float:
         """Logarithm of the speedup; the lowest there is where it is not right or has none."""
@@ -89,6 +96,7 @@ class OfProblem:
     samples: tuple[Scored, ...]
     bounded: bool = False
     """A timed case of it has a least time that is longer than an empty launch."""
+    has_record: bool = False
     counts: dict[Callable[[Scored], float | None], int] = field(default_factory=dict, compare=False)
     """How many samples count, by what is asked of them; filled as it is asked for."""
 
@@ -162,13 +170,13 @@ def samples_of(problem: Selected, of_problem: Sequence[Result]) -> OfProblem:
     """Those that count: what could not be judged here was as good as not asked for."""
     counted = [result for result in of_problem if result.outcome.facts.counts]
     asked = max(problem.samples, len(of_problem)) - (len(of_problem) - len(counted))
-    samples = tuple(Scored.of(result, problem.least_us) for result in counted)
-    return OfProblem(problem.id, asked, samples, bool(problem.least_us))
+    samples = tuple(Scored.of(result, problem) for result in counted)
+    return OfProblem(problem.id, asked, samples, bool(problem.least_us), bool(problem.record_us))
 
 
 def light_share(result: Result, least_us: Mapping[str, float]) -> float | None:
     """``Scored.light`` of a result."""
-    if result.outcome is not Outcome.PASSED or result.interpreted:
+    if not least_us or result.outcome is not Outcome.PASSED or result.interpreted:
         return None
     timed = {case_key(case.overload, case.id): case.timing for case in timed_cases(result)}
     known = [(least, found) for case, least in least_us.items() if (found := timed.get(case))]

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,6 +75,29 @@ def timed_cases(result: Result) -> list[CaseResult]:
 def case_key(overload: str, case_id: str) -> str:
     """A case among those of all overloads of its problem."""
     return f"{overload} {case_id}".strip()
+
+
+def against_record(result: Result, record_us: Mapping[str, float]) -> Estimate | None:
+    """Record's time / time over the cases of ``record_us``, which has the record's time in µs by case.
+
+    Cases are left out as in ``speedup``; the ends are as wide as those of the speedup over the library. None where it
+    is not right, or where one of these cases has no time beside the library.
+    """
+    if not record_us or result.outcome is not Outcome.PASSED or result.interpreted:
+        return None
+    timed = {case_key(each.overload, each.id): each.timing for each in timed_cases(result)}
+    pairs = [(us, timing) for case, us in record_us.items() if (timing := timed.get(case)) and timing.candidate_us > 0]
+    if len(pairs) < len(record_us) or any(timing.against != "library" for _, timing in pairs):
+        return None
+    long = [pair for pair in pairs if not pair[1].launch_bound] or pairs
+    points = [us / timing.candidate_us for us, timing in long]
+    ends = [_clamped(timing) for _, timing in long]
+    return Estimate(
+        geometric_mean(points),
+        geometric_mean([point * low / ratio for point, (ratio, low, _) in zip(points, ends, strict=True)]),
+        geometric_mean([point * high / ratio for point, (ratio, _, high) in zip(points, ends, strict=True)]),
+        count=len(long),
+    )
 
 
 def mean_estimate(estimates: Sequence[Estimate]) -> Estimate:

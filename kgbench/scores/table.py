@@ -91,6 +91,31 @@ def sol(p: float) -> Score:
 
 
 @functools.cache
+def record(p: float) -> Score:
+    """Share of problems whose kernel is right and more than p times as fast as the record, by the lower end; problems
+    without a record stand apart."""
+    name = f"record_{p:g}"
+    number = Number(lambda sample: sample.record is not None and sample.record > p, of_problem=lambda o: o.has_record)
+
+    def value(basis: Basis) -> float | None:
+        known = [each for each in basis.scored if each.has_record]
+        return None if basis.interpreted or not known else count(score, known) / len(known)
+
+    score = Score(
+        name,
+        name,
+        Unit.SHARE,
+        value,
+        Resample(number),
+        places=dict.fromkeys((Place.TEXT, Place.PAGE), 100 + round(100 * p)),
+        optional=True,
+        legend=f"correct and more than {p:g} times as fast as the record of this device",
+        footnote=f"{name}: correct, and more than {p:g} times as fast as the record, of the problems that have one.",
+    )
+    return score
+
+
+@functools.cache
 def best_of(k: int, score: Score) -> Score:
     """The chance that of k samples one counts in another share: pass@k, fast_p@k."""
     one = score.resample
@@ -117,6 +142,8 @@ def best_of(k: int, score: Score) -> Score:
 
 SOL: Final = (0.5, 0.8)
 """Shares of the speed of light at which problems are counted."""
+RECORD: Final = (0.9, 1.0)
+"""The p of record_p."""
 LOG_SPEEDUP: Final = Number(lambda sample: math.log(sample.library.point) if sample.library else None, missing=None)
 
 
@@ -256,7 +283,7 @@ def all_scores(thresholds: tuple[float, ...] = (1.0,), ks: tuple[int, ...] = ())
         *(SPEEDUP, MEDIAN, OVER_ALL, CLOCK_LOW, CLOCK_HIGH),
         *(best_of(k, CORRECT) for k in ks),
         *(best_of(k, fast(1.0)) for k in ks if 1.0 in thresholds),
-        *(FALLBACK, ROOFLINE, *map(sol, SOL), USD, USD_PER_SOLVED),
+        *(FALLBACK, ROOFLINE, *map(sol, SOL), *map(record, RECORD), USD, USD_PER_SOLVED),
     )
 
 

@@ -10,6 +10,7 @@ A published run (docs/published.md) has ``results.jsonl.gz`` in place of ``resul
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,15 @@ RUN_FILE: Final = "run.json"
 RESULTS_FILE: Final = "results.jsonl"
 PACKED_RESULTS_FILE: Final = "results.jsonl.gz"
 REPLIES_DIR: Final = "replies"
+
+
+def device_slug(device: str) -> str:
+    """A device's name in a path: ``h200`` of ``NVIDIA H200``."""
+    return slug(re.sub("(?i)nvidia", "", device))
+
+
+def slug(words: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "unknown"
 
 
 def candidate_path(run: Path, problem_id: str, sample: int, round: int = 0) -> Path:

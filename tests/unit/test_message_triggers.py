@@ -26,8 +26,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kgbench.cli.again import Measured
 from kgbench.cli.evaluation_run import loaded
 from kgbench.cli.main import main
+from kgbench.cli.record_claims import enter_records
 from kgbench.cluster import connection
 from kgbench.cluster import device as device_module
 from kgbench.cluster.actor import Refusal
@@ -65,6 +67,7 @@ from kgbench.reports.export.tidy import print_parquet
 from kgbench.reports.model import report_of
 from kgbench.reports.publishing.folder import publications, write_folder
 from kgbench.store.reader import read_run
+from kgbench.store.records import read_records
 from kgbench.store.writer import RunStore
 from tests.unit import service_triggers
 from tests.unit.made_results import result
@@ -417,6 +420,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB432": (lambda ground: (ground.ended(), ground.file("d/unknown-unknown-device-unknown/a")),
                "publish last --draft d"),
     "KGB433": (Ground.ended, "publish last --draft results/mine"),
+    "KGB437": (_winner, "verify last --device cpu --records r"),
     "KGB501": (_nothing, "run"),
     "KGB502": (_nothing, "run --model clod"),
     "KGB503": (_nothing, "run --model baseline:x"),
@@ -698,6 +702,12 @@ def _written_by_another(ground: Ground) -> str:
         store.close()
 
 
+def _busy_after_verifying(ground: Ground) -> str:
+    with contextlib.redirect_stderr(io.StringIO()) as told:
+        enter_records(read_run(ground.ended()), [], Measured("", "", "NVIDIA H200", 0.0, 40.0), ground.here)
+    return told.getvalue()
+
+
 def _disk_full(ground: Ground) -> str:
     store = ground.run()
 
@@ -949,6 +959,14 @@ OTHERWISE: dict[str, Callable[[Ground], str]] = {
     "KGB344": _no_short_file,
     "KGB401": _written_by_another,
     "KGB435": lambda ground: _error(lambda: write_folder({"run.json": b""}, ground.file("file") / "x")),
+    "KGB436": lambda ground: _error(lambda: read_records(ground.file("r/h200.json", "[]").parent, "NVIDIA H200")),
+    "KGB650": lambda ground: "\n".join(
+        report_of(
+            read_run(ground.ended(device={"kind": "cuda", "name": "NVIDIA H200"})),
+            records=ground.file("r/h200.json", "[]").parent,
+        ).notes
+    ),
+    "KGB651": _busy_after_verifying,
     "KGB434": lambda ground: _error(
         lambda: list(publications(ground.file("results/x/publication.json", "{").parents[1]))
     ),

@@ -132,6 +132,7 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "a CPU": ("GPU", info(device={"kind": "cpu", "name": "NVIDIA H200"}), "it was made on cpu"),
     "interpreted": ("GPU", each_result(interpreted=True), "in Triton's interpreter"),
     "two devices": ("one device", info(device={"kind": "cuda", **H200, "devices": [H200, OTHER]}), "H100 and NVIDIA"),
+    "other device's": ("one device", each_result(device_name="NVIDIA H100"), "NVIDIA H100 and NVIDIA H200"),
     "not timed": ("timed", info(timed=False), "nothing was timed"),
     "a suite": ("timed", info(suite="opinfo"), "the suite opinfo"),
     "known seed": ("seeds", info(seed_is_secret=False), "given beforehand"),

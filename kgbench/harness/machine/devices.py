@@ -76,5 +76,18 @@ def nvidia_gpus() -> list[Device]:
     return _numbered(found)
 
 
+def busy_percent(uuid: str) -> float | None:
+    """How busy a GPU is, by its driver's last sample of up to a second; None where that cannot be asked."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    query = [program, f"--id={uuid}", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=30, check=True).stdout
+        return float(answer.strip())
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
 def _numbered(gpus: Iterable[Device]) -> list[Device]:
     return [dataclasses.replace(device, index=index) for index, device in enumerate(gpus)]

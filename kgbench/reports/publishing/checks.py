@@ -15,6 +15,7 @@ from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.reports.publishing.selftests import Evidence, wrong_with
 from kgbench.scores.samples import newest
+from kgbench.store.by_device import models_in
 from kgbench.store.encoding import sha256
 from kgbench.store.reader import StoredRun, shard_of
 from kgbench.store.repeat import candidate_file
@@ -49,7 +50,7 @@ def checks(run: StoredRun, evidence: Sequence[Evidence]) -> tuple[Check, ...]:
         _check("whole", _whole(run, results), f"`kgbench run --resume {path}`, or judge it anew"),
         _check("candidates stored", _candidates(run, results), "copy the run's folder whole, `candidates/` included"),
         _check("GPU", _gpu(info, results), "run it on an NVIDIA GPU; `--draft DIR` writes what a CPU shows"),
-        _check("one device", _one_device(info), "judge it anew on one kind of GPU, without `--resume`"),
+        _check("one device", _one_device(info, results), "judge it anew on one kind of GPU, without `--resume`"),
         _check("timed", _timed(info), "judge it anew without `--suite`"),
         _check("seeds", _seeds(info, results), "judge it anew without `--seed`, and let it come to its end"),
         _check("problem set", _problem_set(info, results), "judge it anew with the problems of this kgbench"),
@@ -107,8 +108,8 @@ def _gpu(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
         yield f"judged in Triton's interpreter: {_names(interpreted)}"
 
 
-def _one_device(info: Mapping[str, Any]) -> Iterator[str]:
-    names = device_names(info)
+def _one_device(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
+    names = device_names(info) | set(models_in(results))
     if len(names) != 1:
         yield f"it was made on {' and '.join(sorted(names)) or 'a device without a name'}"
     segments = info.get("segments", ())

@@ -28,7 +28,7 @@ from kgbench.scores.samples import newest
 from kgbench.store import verification
 from kgbench.store.encoding import json_text
 from kgbench.store.errors import StoreError, WriteError, reason
-from kgbench.store.layout import PACKED_RESULTS_FILE, RESULTS_FILE, RUN_FILE
+from kgbench.store.layout import PACKED_RESULTS_FILE, RESULTS_FILE, RUN_FILE, device_slug, slug
 from kgbench.store.reader import StoredRun, read_run
 from kgbench.store.repeat import candidate_file, repeat_command
 
@@ -55,7 +55,7 @@ class Publication:
 def folder_name(info: Mapping[str, Any], what: str) -> str:
     """``2026-11-22-h200-first-attempt``; the date is the day on which the run was begun, UTC."""
     device = next(iter(sorted(device_names(info))), "unknown device")
-    return f"{str(info.get('started') or 'unknown')[:10]}-{_slug(re.sub('(?i)nvidia', '', device))}-{_slug(what)}"
+    return f"{str(info.get('started') or 'unknown')[:10]}-{device_slug(device)}-{slug(what)}"
 
 
 def files_of(run: StoredRun, what: str, found: Sequence[Check], evidence: Sequence[Evidence], *, draft: bool) -> Files:
@@ -190,7 +190,3 @@ def _read(file: Path) -> Publication:
         if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
             raise StoreError("KGB434", f"{path}: it is not as it was published; {again}")
     return Publication(file.parent, what, draft)
-
-
-def _slug(words: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "unknown"

@@ -39,7 +39,8 @@ def rendered(results: Path) -> dict[str, str]:
 
     Raises StoreError where a published run is not as it was published, or cannot be read.
     """
-    found = [(each, report_of(read_run(each.path), by="source")) for each in publications(results)]
+    records = results / "records"
+    found = [(each, report_of(read_run(each.path), by="source", records=records)) for each in publications(results)]
     sections = [_section(*each) for each in found] or [_NOTHING]
     text = "\n".join([_HEAD, *sections])
     page = leaderboard_page(boards(report for _, report in found))
