@@ -6,11 +6,11 @@ import contextlib
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kgbench.core.kinds import DeviceKind
     from kgbench.evaluation.coordinator import Ending, Plan
     from kgbench.evaluation.request import RunRequest
+    from kgbench.harness.machine.settings import Deadlines
     from kgbench.llm.conversation import ModelClient
     from kgbench.models.generation import ModelProvider
     from kgbench.models.provider import Provider
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
     from kgbench.reports.model import Report
     from kgbench.scores.bounds import Bound
     from kgbench.store.writer import RunStore
+
+
+SUITE_CALL_S: Final = 2.0
+"""Seconds by which each call of a timed suite lengthens the deadline of a whole candidate."""
 
 
 @dataclass(frozen=True)
@@ -240,13 +245,20 @@ def plan_of(
         out=out if store is None else store.path.parent,
         run_id=new_run_id(now, secrets.token_hex(3)) if store is None else store.path.name,
         started=now,
-        deadlines=Deadlines() if kind is None else deadlines_of(kind, overrides),
+        deadlines=Deadlines() if kind is None else _with_room(deadlines_of(kind, overrides), overrides, suite),
         # What repeats, verifies or compares the run goes by the policy that it was judged by.
         request=replace(request, policy=getattr(found, "policy", request.policy)),
         suite=suite,
         shard=Shard.parse(request.shard) if request.shard else None,
         done={} if store is None else done_in(store, problems),
     )
+
+
+def _with_room(deadlines: Deadlines, overrides: Mapping[str, float], suite: Suite | None) -> Deadlines:
+    """More time for the whole of a candidate where a suite has many calls of a problem, unless that was given."""
+    if suite is None or not suite.is_timed or "whole" in overrides:
+        return deadlines
+    return replace(deadlines, whole_s=deadlines.whole_s + SUITE_CALL_S * suite.most_calls)
 
 
 def loaded(registry: Registry, ids: Sequence[str]) -> tuple[Problem, ...]:
@@ -294,7 +306,7 @@ def _run(
             deadlines=plan.deadlines,
             hidden=_hidden(plan),
             log_dir=store.log_dir,
-            timing=plan.provider.timed and plan.suite is None,
+            timing=plan.is_timed,
             require_sandbox=request.require_sandbox or "",
             policy=plan.request.policy,
             say=lambda words: console.print(words, soft_wrap=True, markup=False),

@@ -91,7 +91,8 @@ command line, 3 this machine cannot, 130 interrupted.
     metavar="NAME",
     help="Judge other calls than the problems' own, right or wrong only: opinfo (every sample input of the installed "
     "PyTorch), trace:FILE (the calls of a trace file), or smoke (one problem of each source, in seconds). "
-    "kernelbench:PATH judges and times candidates for the problems of a checkout of KernelBench.",
+    "torchbench:FILE judges and times the calls of BackendBench's data set, kernelbench:PATH candidates for the "
+    "problems of a checkout of KernelBench.",
 )
 @against_option
 @problem_dir_option

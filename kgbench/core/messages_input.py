@@ -68,7 +68,7 @@ INPUT: Final[dict[str, Message]] = {
         "`kgbench new aten`: torch cannot say what that operator or overload is.",
         "Look at its name; torch and expecttest have to be installed.",
     ),
-    "KGB131": Message("`--suite` is not one that there is.", "Write opinfo, smoke, trace:FILE or kernelbench:PATH."),
+    "KGB131": Message("`--suite` is not one that there is.", "Write opinfo, smoke, or trace:FILE and the like."),
     "KGB132": Message(
         "The trace file of `--suite` cannot be read.", "The line is named; docs/suites.md has the format."
     ),
@@ -93,6 +93,10 @@ INPUT: Final[dict[str, Message]] = {
     ),
     "KGB140": Message("`kgbench selftest exploits`: there is no such exploit.", "Take the one named, or give no name."),
     "KGB141": Message("`--against` is for problems that are modules.", "Give `--suite kernelbench:PATH`, too."),
+    "KGB143": Message(
+        "`--suite torchbench:FILE`: parquet is read with pyarrow, which is not installed.",
+        "`pip install 'kgbench[parquet]'`, or give the data set's trace text.",
+    ),
     "KGB150": Message("`--shard` is not NUMBER/COUNT.", "Write for example `--shard 3/8`; numbers begin at 1."),
     "KGB151": Message(
         "An option that is about a whole run stands beside `--shard`.", "Give it to `kgbench merge`, or leave it out."

@@ -109,6 +109,10 @@ class CaseResult:
         return detail if isinstance(detail, Mismatch) else None
 
 
+WEAK: Final = "weak"
+"""Key of a library's notes: which wrong answers a problem's outputs cannot tell from right ones."""
+
+
 @dataclass(frozen=True)
 class Library:
     """What the candidate was compared with, or why there was nothing to compare with."""

@@ -108,6 +108,11 @@ class Plan:
         chains = [(each.id, sample) for each in problems for sample in range(self.provider.samples_of(each.id))]
         return chains if self.shard is None else self.shard.of(chains)
 
+    @property
+    def is_timed(self) -> bool:
+        """Something is timed, and not only judged right or wrong."""
+        return self.provider.timed and (self.suite is None or self.suite.is_timed)
+
     @cached_property
     def missing(self) -> frozenset[Key]:
         """What has no verdict yet."""
@@ -316,7 +321,7 @@ def run_facts(plan: Plan) -> dict[str, Any]:
         "asked": plan.request.to_json(),
         "samples": plan.provider.asking.samples if isinstance(plan.provider, ModelProvider) else None,
         "rounds": plan.rounds,
-        "timed": plan.provider.timed and plan.suite is None,
+        "timed": plan.is_timed,
         "suite": plan.suite.name if plan.suite is not None else None,
         "seed_is_secret": plan.seed_is_secret,
         "deadlines": asdict(plan.deadlines),

@@ -19,6 +19,7 @@ from kgbench.core.torch_process import NoAnswer, ask
 from kgbench.problem.calls import DTYPES
 from kgbench.problem.cases import bind, expand_cases, parsed_call
 from kgbench.problem.model import CaseTemplate, Overload, Problem
+from kgbench.problem.torchbench_files import Traced, read_torchbench
 from kgbench.problem.trace_files import read_trace_file
 
 SUITE_FILE: Final = "suite.json"
@@ -26,6 +27,14 @@ SUITE_FILE: Final = "suite.json"
 TRACE: Final = "trace:"
 CHECKOUT: Final = "kernelbench:"
 """A checkout of KernelBench: problems of its own, where other suites are calls of ours (``kernelbench.py``)."""
+TORCHBENCH: Final = "torchbench:"
+"""A file of BackendBench's data set; its path may end in ALL."""
+ALL: Final = "#all"
+"""Asks for the calls, too, that the data set does not include in its benchmark."""
+TIMED_CALLS: Final = 4
+"""Calls of an overload that are timed at most: those that models make most often."""
+TIMED_OVERHEAD_CALLS: Final = 2
+"""The same of calls whose launch takes longer than their work."""
 SMOKE: Final = ("aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
 """Of each source the operator that is judged fastest."""
 _OPINFO_S: Final = 900.0
@@ -38,6 +47,9 @@ class SuiteCall:
     call: str
     lazy: str = ""
     count: int = 1
+    overhead: bool = False
+    """Launching it takes longer than its work, as BackendBench's data set says."""
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,8 @@ class Suite:
     shares: tuple[Share, ...] = ()
     missing: dict[str, int] = field(default_factory=dict)
     """Operators of a trace file that no problem is, with their lines."""
+    excluded: dict[str, int] = field(default_factory=dict)
+    """Why BackendBench's data set leaves calls out of its benchmark, with how many."""
 
     def judged(self) -> frozenset[str]:
         """Problems that have calls."""
@@ -78,17 +92,27 @@ class Suite:
                                        for name, calls in each["calls"].items()}})
             for each in data["shares"]
         )  # fmt: skip
-        return cls(data["name"], tuple(shares), dict(data["missing"]))
+        return cls(data["name"], tuple(shares), dict(data["missing"]), dict(data.get("excluded", {})))
+
+    @property
+    def is_timed(self) -> bool:
+        """Some of its calls are timed."""
+        return self.name.startswith(TORCHBENCH)
+
+    @property
+    def most_calls(self) -> int:
+        """Calls of the problem that has most."""
+        return max((sum(map(len, share.calls.values())) for share in self.shares), default=0)
 
 
 def check_name(name: str) -> str:
     """The name, if it is a suite's; a checkout's with its absolute path. Raises UsageError."""
     if name.startswith(CHECKOUT):
         return f"{CHECKOUT}{Path(name.removeprefix(CHECKOUT)).expanduser().resolve()}" if name != CHECKOUT else name
-    if name not in ("opinfo", "smoke") and not (name.startswith(TRACE) and name != TRACE):
-        raise UsageError(
-            "KGB131", f"there is no suite '{name}'; there are opinfo, smoke, trace:FILE and kernelbench:PATH"
-        )
+    of_file = any(name.startswith(prefix) and name != prefix for prefix in (TRACE, TORCHBENCH))
+    if name not in ("opinfo", "smoke") and not of_file:
+        known = "opinfo, smoke, trace:FILE, torchbench:FILE and kernelbench:PATH"
+        raise UsageError("KGB131", f"there is no suite '{name}'; there are {known}")
     return name
 
 
@@ -162,11 +186,12 @@ def _share_of(problem: Problem, answer: Mapping[str, Any]) -> Share:
 
 def of_trace(name: str, problems: Sequence[Problem]) -> Suite:
     """The calls of a trace file. Raises UsageError where it cannot be read."""
-    path = Path(name.removeprefix(TRACE))
+    kind = TORCHBENCH if name.startswith(TORCHBENCH) else TRACE
+    everything, path = name.endswith(ALL), Path(name.removeprefix(kind).removesuffix(ALL))
     try:
-        traced = read_trace_file(path)
+        read = Traced(tuple(read_trace_file(path))) if kind == TRACE else read_torchbench(path, everything=everything)
     except OSError as error:
-        raise UsageError("KGB132", f"{path}: cannot be read: {error.strerror}; give --suite trace:FILE") from None
+        raise UsageError("KGB132", f"{path}: cannot be read: {error.strerror}; give --suite {kind}FILE") from None
     except UnicodeDecodeError:
         raise UsageError("KGB132", f"{path}: cannot be read: it is not UTF-8") from None
     except ValueError as error:
@@ -175,16 +200,29 @@ def of_trace(name: str, problems: Sequence[Problem]) -> Suite:
              for name, overload in _by_aten_name(problem).items()}  # fmt: skip
     lines: dict[str, dict[str, list[SuiteCall]]] = {}
     missing: Counter[str] = Counter()
-    for each in traced:
+    for each in read.calls:
         operator = each.operator if each.operator.count(".") > 1 else f"{each.operator}.default"
         if operator in known:
             problem, overload = known[operator]
             own = lines.setdefault(problem.id, {}).setdefault(overload.name, [])
-            own.append(SuiteCall(each.call, "", each.count))
+            own.append(SuiteCall(each.call, "", each.count, each.overhead))
         else:
             missing[operator] += 1
     shares = tuple(_traced(problem, lines[problem.id]) for problem in problems if problem.id in lines)
-    return Suite(name, shares, dict(missing))
+    suite = Suite(name, shares, dict(missing), read.excluded)
+    return replace(suite, shares=tuple(map(_with_timed_calls, shares))) if suite.is_timed else suite
+
+
+def _with_timed_calls(share: Share) -> Share:
+    """The share with the calls chosen that are timed."""
+    return replace(share, calls={name: _chosen(calls) for name, calls in share.calls.items()})
+
+
+def _chosen(calls: Sequence[SuiteCall]) -> tuple[SuiteCall, ...]:
+    often = sorted(calls, key=lambda each: -each.count)
+    chosen = [each for each in often if not each.overhead][:TIMED_CALLS]
+    chosen += [each for each in often if each.overhead][:TIMED_OVERHEAD_CALLS]
+    return tuple(replace(each, timed=each in chosen) for each in calls)
 
 
 def _traced(problem: Problem, lines: Mapping[str, list[SuiteCall]]) -> Share:
@@ -195,7 +233,9 @@ def _traced(problem: Problem, lines: Mapping[str, list[SuiteCall]]) -> Share:
         counts: Counter[str] = Counter()
         for each in own:
             counts[each.call] += each.count
-        calls[overload.name], complaints = _sorted_out(overload, [SuiteCall(text, "", n) for text, n in counts.items()])
+        slow = {each.call for each in own if each.overhead}
+        given = [SuiteCall(text, "", count, text in slow) for text, count in counts.items()]
+        calls[overload.name], complaints = _sorted_out(overload, given)
         kept = {each.call for each in calls[overload.name]}
         reasons = list(complaints) or [""]
         refused.update({reasons[0]: sum(each.call not in kept for each in own)} if complaints else {})
@@ -230,12 +270,15 @@ def with_suite(problem: Problem, suite: Suite) -> Problem:
 
 
 def _with_templates(overload: Overload, calls: Sequence[SuiteCall]) -> Overload:
-    templates = tuple(
+    templates = [
         CaseTemplate({"lazy": each.lazy} if each.lazy else {}, 0, parsed_call(overload, each.call)) for each in calls
-    )
+    ]
+    timed = tuple(template for template, each in zip(templates, calls, strict=True) if each.timed)
+    # A case that is timed is judged as well; what is judged at all has a check case.
+    check = tuple(template for template, each in zip(templates, calls, strict=True) if not each.timed) or timed[:1]
     return replace(
-        overload, check=templates, opinfo=(), large=(), fuzz=None, bench={},
-        required=overload.required and bool(templates),
+        overload, check=check, opinfo=(), large=(), fuzz=None,
+        bench={"cpu": timed, "gpu24": timed} if timed else {}, required=overload.required and bool(templates),
     )
 
 

@@ -21,6 +21,8 @@ class TracedCall:
     call: str
     line: int
     """Counts from 1."""
+    overhead: bool = False
+    """The data set says that launching it takes longer than its work."""
 
 
 def read_trace_file(path: Path) -> list[TracedCall]:

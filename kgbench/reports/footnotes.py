@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from kgbench.core.figures import ABSENT, count_text, percent
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import number_of
-from kgbench.core.types import Library
+from kgbench.core.types import WEAK, Library
 from kgbench.reports.generated import asked_lines
 from kgbench.reports.model import Report
 from kgbench.reports.wall_time import wall_time_line
@@ -42,6 +42,8 @@ def _source_lines(report: Report) -> Iterable[str]:
                 yield f"  in no denominator: {count} {name}, since {Outcome(name).facts.meaning}"
         for reason, problems in _by_value(row.no_library).items():
             yield f"  no library for {', '.join(problems)}: {reason}"
+        for weakness, problems in _weak(report, row.source).items():
+            yield f"  weak, wrong answers pass: {', '.join(problems)}: {weakness}"
         if row.overloads:
             yield f"  overloads correct {count_text(row.overloads_correct)} of {row.overloads}"
         yield from _light(next(each for each in report.rows if each.source == row.source))
@@ -55,6 +57,12 @@ def _light(row: Row) -> Iterable[str]:
         apart = row.problems - row.bounded
         yield f"  speed of light: {', '.join(shares)} of {number_of(row.bounded, 'problem')}; {apart} apart, whose work"
         yield "    takes less than an empty launch, or has no known bound"
+
+
+def _weak(report: Report, source: str) -> dict[str, list[str]]:
+    """Problems of a source whose outputs let wrong answers pass, by which."""
+    found = {r.problem: r.library.notes[WEAK] for r in report.results if r.library and WEAK in r.library.notes}
+    return _by_value({problem: words for problem, words in found.items() if problem.startswith(f"{source}/")})
 
 
 def _not_compared(row: Row) -> str:

@@ -102,12 +102,17 @@ def test_shares_are_per_level(judged: dict[Any, Any]) -> None:
 def as_baseline(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> dict[str, Any]:
     """Results by problem of a run with the problems' own modules."""
     folder = tmp_path_factory.mktemp("baseline")
-    wanted = ("--problems", "level1/1", "--problems", "level2/*")
+    wanted = ("--problems", "level1/1,level1/10", "--problems", "level2/*")
     with shared(fork_server):
-        kgbench(folder, "run", "--suite", SUITE, "--model", "baseline", *wanted, "--device", "cpu")
+        done = kgbench(folder, "run", "--suite", SUITE, "--model", "baseline", *wanted, "--device", "cpu")
     (run,) = (folder / "runs").iterdir()
     lines = (run / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    return {each["problem"]: each for each in map(json.loads, lines)}
+    return {"stdout": done.stdout, **{each["problem"]: each for each in map(json.loads, lines)}}
+
+
+def test_a_weak_problem_is_marked_below_the_table(as_baseline: dict[str, Any]) -> None:
+    assert re.search(r"weak, wrong answers pass: level1/10_Leaky_output: all but zero", as_baseline["stdout"])
+    assert "weak" not in as_baseline[SUM]["library"]["notes"]
 
 
 def test_the_module_itself_is_right_and_timed(as_baseline: dict[str, Any]) -> None:

@@ -185,6 +185,11 @@ def _no_answer(*asked: Any) -> Any:
     raise NoAnswer("expecttest is missing")
 
 
+def _parquet_without_pyarrow(ground: Ground) -> None:
+    ground.file("t.parquet", "PAR1")
+    ground.bend.setitem(sys.modules, "pyarrow", None)
+
+
 def _checkout(answers: Callable[..., Any]) -> Callable[[Ground], object]:
     """A checkout of one file, and what running it is said to have given."""
 
@@ -385,6 +390,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB155": (_nothing, "run --model examples --mixed-devices"),
     "KGB156": (lambda ground: ground.ended(), "report last --on H100"),
     "KGB140": (_nothing, "selftest exploits replays_by_shap"),
+    "KGB143": (_parquet_without_pyarrow, "run --model baseline --suite torchbench:t.parquet --device cpu"),
     "KGB141": (_nothing, "run --model baseline --against compile"),
     "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
     "KGB202": (_nothing, "list --problem-dir nowhere"),

@@ -77,7 +77,7 @@ def traced(tmp_path: Path, problem: Problem, text: str = TRACE) -> Suite:
 
 @pytest.mark.parametrize("name", ["opinfo2", "trace", "trace:", ""])
 def test_other_names_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="there are opinfo, smoke and trace:FILE"):
+    with pytest.raises(UsageError, match="there are opinfo, smoke, trace:FILE, torchbench:FILE and kernelbench:PATH"):
         check_name(name)
 
 

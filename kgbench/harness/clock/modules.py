@@ -11,7 +11,7 @@ from kgbench.core.details.failures import Breach, RuleBroken, StateUnfit
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import told
-from kgbench.core.types import Library
+from kgbench.core.types import WEAK, Library
 from kgbench.harness.machine.settings import Deadlines
 from kgbench.harness.verdict.modules.handing import hand_over
 from kgbench.harness.verdict.modules.trusted import TrustedModule
@@ -35,10 +35,14 @@ class RunModule:
     """The secret of its parameters."""
     compiled: bool
 
+    weak: str = ""
+    """Which wrong answers its outputs cannot tell from right ones, as one sentence; empty where none are known."""
+
     def library(self) -> Library:
         """What a result says of it."""
         how = "torch.compile" if self.compiled else "eager"
-        return Library(f"PyTorch {torch.__version__} {how}", "", {"math_mode": "TF32 off"})
+        notes = {"math_mode": "TF32 off", **({WEAK: self.weak} if self.weak else {})}
+        return Library(f"PyTorch {torch.__version__} {how}", "", notes)
 
 
 def load_trusted(worker: Worker, wanted: RunModule, deadlines: Deadlines) -> None:

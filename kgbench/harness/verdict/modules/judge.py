@@ -14,7 +14,7 @@ from kgbench.harness.verdict.inputs import CallInputs
 from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudge
 from kgbench.harness.verdict.modules.reference import ModuleReference, Shape
 from kgbench.harness.verdict.modules.trusted import ModuleError, TrustedModule, full_precision
-from kgbench.harness.verdict.modules.weak import why_unjudgeable
+from kgbench.harness.verdict.modules.weak import weaknesses, why_unjudgeable
 from kgbench.harness.verdict.output_specs import Promise
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.problem.calls import format_call
@@ -22,6 +22,8 @@ from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
 from kgbench.problem.modules import ModuleSource
 
+SLOW_S: Final = 0.2
+"""Seconds of a run from which on a module is not looked at for what passes; ``kgbench validate --suite`` does so."""
 KNOWN_BYTES: Final = 64 << 20
 """Bytes of a call's right outputs, in float64, up to which they are kept with the call."""
 
@@ -50,6 +52,11 @@ class ModuleJudge(OverloadJudge):
     @functools.cached_property
     def unjudgeable(self) -> str:
         return why_unjudgeable(self.module, self.overload.check[0].variables.get("batch"))
+
+    @property
+    def weak(self) -> str:
+        """Which wrong answers kgbench's limits let pass, found once for a module; empty where that takes long."""
+        return _weak(self.module, self.overload.check[0].variables.get("batch"), self.unjudgeable)
 
     def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
         """As of any call; where the value set makes nothing that can be judged, in the file's own values."""
@@ -88,6 +95,13 @@ def trusted_module(source: ModuleSource, weights: str, device: torch.device) -> 
     """The module, kept for the next candidate of the same problem. Raises ModuleError."""
     full_precision()
     return TrustedModule(source, weights, device)
+
+
+@functools.lru_cache(maxsize=1)
+def _weak(module: TrustedModule, batch: int | None, unjudgeable: str) -> str:
+    if unjudgeable or module.runs_s > SLOW_S:
+        return ""
+    return "; ".join(each.what for each in weaknesses(module, batch) if each.here)
 
 
 def _key(case: Case) -> str:
