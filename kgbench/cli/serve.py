@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -26,6 +26,10 @@ from kgbench.core.errors import MachineError, UsageError
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.paths import hidden_dirs
 from kgbench.service.settings import DEFAULT_PORT, MAX_BODY_BYTES, Listening
+
+if TYPE_CHECKING:
+    from kgbench.harness.session.session import Settings
+    from kgbench.service.server import Shows
 
 NEEDED: Final = ("fastapi", "uvicorn", "prometheus_client")
 """Modules of the extra ``serve``."""
@@ -113,26 +117,24 @@ def serve(
     overrides = deadline_overrides(deadlines, timeout_s)
     if not ray:
         check_machine()
-    from kgbench.cluster.connection import connected
     from kgbench.harness.session.session import Settings
     from kgbench.service import server
-    from kgbench.service.backends import local_backend, ray_backend
     from kgbench.service.problems import Problems
 
     user_modules.offer(problem_dirs)
     settings = Settings(
-        device=device,
-        gpus=gpus or 0,
-        jobs=jobs or 0,
-        deadlines=deadlines_on(device, overrides),
-        hidden=hidden_dirs(data, *problem_dirs, *filter(None, (runs,))),
-        timing=timing,
-        require_sandbox=require_sandbox or "",
-        policy=PolicyMode(policy),
-        say=server.to_stderr,
-    )
+        device=device, gpus=gpus or 0, jobs=jobs or 0, deadlines=deadlines_on(device, overrides),
+        hidden=hidden_dirs(data, *problem_dirs, *filter(None, (runs,))), timing=timing,
+        require_sandbox=require_sandbox or "", policy=PolicyMode(policy), say=server.to_stderr,
+    )  # fmt: skip
     listening = Listening(host, port, max_body, tls_certificate=tls_certificate, tls_key=tls_key)
-    shows = server.Shows(Problems(problem_dirs), runs, keep_days)
+    _serve(listening, data, settings, server.Shows(Problems(problem_dirs), runs, keep_days), ray)
+
+
+def _serve(listening: Listening, data: Path, settings: Settings, shows: Shows, ray: str) -> None:
+    from kgbench.cluster.connection import connected
+    from kgbench.service import server
+    from kgbench.service.backends import local_backend, ray_backend
 
     if not ray:
         server.serve(listening, data, lambda: local_backend(settings), shows)

@@ -49,6 +49,7 @@ def public_result(problem: Problem, code: str, result: Result, *, peaks: Mapping
         source=result.source,
         kind=result.kind,
         device=result.device,
+        device_name=result.device_name,
         interpreted=result.interpreted,
         deterministic=result.deterministic,
         preset=result.preset,
@@ -61,6 +62,7 @@ def public_result(problem: Problem, code: str, result: Result, *, peaks: Mapping
         policy=result.policy,
         seed=result.seed,
         generation=result.generation,
+        adapted=result.adapted,
         told=verdict_words(problem, result, code=code, peaks=peaks),
     )
 

@@ -272,7 +272,7 @@ def test_every_field_of_a_result_is_passed_on_or_withheld_on_purpose(problem: Pr
     told = {
         "problem", "model", "sample", "round", "outcome", "reason", "candidate_sha256", "problem_sha256", "source",
         "kind", "device", "interpreted", "deterministic", "preset", "overloads", "cases", "library", "sandbox",
-        "seconds", "log_tail", "policy", "seed", "generation", "told",
+        "seconds", "log_tail", "policy", "seed", "generation", "told", "device_name", "adapted",
     }  # fmt: skip
     assert {each.name for each in dataclasses.fields(Result)} == told | withheld
     public = public_result(problem, "code", failed(problem, next(with_secrets(DETAILS["value"]))))
