@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -44,6 +44,9 @@ from kgbench.cli.remote import check_server, server_option
 from kgbench.cli.resume import reopened
 from kgbench.core.errors import UsageError
 from kgbench.evaluation.request import RunRequest
+
+if TYPE_CHECKING:
+    from kgbench.store.writer import RunStore
 
 EPILOG: Final = """
 \b
@@ -161,27 +164,31 @@ def run(
     from kgbench.scores.bounds import parse_bounds
 
     spread.check(trace, server, fail=fail, fail_under=fail_under)
-    overrides = deadline_overrides(deadlines, timeout_s)
     shown = Shown(thresholds(fast_at), parse_bounds(fail_under), as_json=as_json, fail=fail)
     request = RunRequest.here(
         model, sources, globs, problem_dirs, suite=None if suite is None else check_name(suite),
-        against=against or "", deadlines=overrides, device=device, require_sandbox=require_sandbox, policy=policy,
-        shard=spread.shard, asking=asking_words(asking),
+        against=against or "", deadlines=deadline_overrides(deadlines, timeout_s), device=device,
+        require_sandbox=require_sandbox, policy=policy, shard=spread.shard, asking=asking_words(asking),
     )  # fmt: skip
     check_server(server, request, trace)
-    store = None
-    if resume is not None:
-        store, begun = reopened(resume, out, request, seed)
-        request = replace(begun, asking=resumed_words(begun.asking, request.asking))
-    elif model is None:
-        raise UsageError("KGB501", _which_model())
-    judged_on = JudgedOn(gpus or 0, jobs or 0, trace, server, spread.ray, spread.mixed_devices)
-    sys.exit(carry_out(request, out, seed, store, judged_on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
+    store, request = _begun(request, resume, out, seed)
+    on = JudgedOn(gpus or 0, jobs or 0, trace, server, spread.ray, spread.mixed_devices)
+    sys.exit(carry_out(request, out, seed, store, on, shown, yes=asking["yes"], dry_run=asking["dry_run"]))
 
 
 for option in run.params:
     if isinstance(option, click.Option) and option.name in RARELY_GIVEN:
         option.hidden = True
+
+
+def _begun(request: RunRequest, resume: str | None, out: Path, seed: str | None) -> tuple[RunStore | None, RunRequest]:
+    """The run to go on with and what it was begun with; without one the request as it is. Raises UsageError."""
+    if resume is not None:
+        store, begun = reopened(resume, out, request, seed)
+        return store, replace(begun, asking=resumed_words(begun.asking, request.asking))
+    if not request.model:
+        raise UsageError("KGB501", _which_model())
+    return None, request
 
 
 def _which_model() -> str:
