@@ -49,8 +49,8 @@ class StandIn:
         waits = re.search(r"waits ([0-9.]+)", source)
         if waits and self._closed.wait(float(waits[1])):
             raise SessionClosed("KGB316", "closed")
-        on_event("check", SECRET)
         on_event(SECRET, SECRET)
+        on_event("check", SECRET)
         if "does not compile" in source:
             return self._compile_error(job, source)
         outcome = Outcome.PASSED if "passes" in source else Outcome.WRONG_VALUE
