@@ -16,6 +16,7 @@ import click
 
 from kgbench.core.errors import MachineError, UsageError
 from kgbench.core.paths import IMPORT_ROOT
+from kgbench.harness.machine import visible
 
 if TYPE_CHECKING:
     from kgbench.problem.kernelbench import Checkout
@@ -80,7 +81,7 @@ def verdict(answer: Mapping[str, Any]) -> tuple[str, list[str]]:
 def _answers(files: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """One for each file, as soon as it is known. Raises UsageError where the process ends early."""
     paths = [str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "CUDA_VISIBLE_DEVICES": ""}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **visible.NONE}
     command = [sys.executable, "-P", "-m", _MODULE]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     waiting = set(files)

@@ -23,6 +23,7 @@ from kgbench.harness.machine.processes import own_lines
 from kgbench.harness.machine.settings import Job
 from kgbench.harness.referee.seeds import Seeds
 from kgbench.harness.verdict.inputs import make_inputs
+from kgbench.harness.wire.device import GPU
 from kgbench.problem.cases import BoundCase, bind, expand_cases
 from kgbench.problem.model import plain_type
 from kgbench.problem.registry import load_problem
@@ -225,7 +226,7 @@ def attempts(asked: Asked) -> Iterator[str]:
     overload = next(each for each in problem.overloads if each.name == asked.overload)
     device = torch.device(asked.device)
     seeds = Seeds(asked.seed, Job(problem, asked.model, asked.sample), device)
-    memory_gb = 1e9 if device.type == "cpu" else torch.cuda.get_device_properties(device).total_memory / 1e9
+    memory_gb = 1e9 if device.type == "cpu" else GPU.memory_bytes(device) / 1e9
     cases = expand_cases(overload, DeviceKind(device.type), memory_gb, seeds.shared("cases"))
     case = next((each for each in cases if each.id == asked.case), None)
     if case is None:

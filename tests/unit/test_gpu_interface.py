@@ -252,7 +252,8 @@ def test_torchs_part_is_asked_of_torch_cuda(monkeypatch: pytest.MonkeyPatch) -> 
     for name, value in {
         "synchronize": None, "empty_cache": None, "memory_reserved": 5, "get_device_name": "a GPU", "_sleep": None,
         "get_device_capability": (9, 0), "get_device_properties": facts, "is_initialized": False,
-        "current_stream": SimpleNamespace(cuda_stream=42), "Event": "event", "Stream": "new", "stream": "block",
+        "current_stream": SimpleNamespace(cuda_stream=42), "Event": "event", "set_rng_state": None,
+        "Stream": "new", "stream": "block",
     }.items():  # fmt: skip
         answers(name, value)
     device = torch.device("cuda", 0)
@@ -263,6 +264,9 @@ def test_torchs_part_is_asked_of_torch_cuda(monkeypatch: pytest.MonkeyPatch) -> 
     assert asked == [("synchronize", None), ("synchronize", device), ("empty_cache",), ("_sleep", 100)]
     assert (GPU.name(), GPU.capability(), GPU.memory_bytes(), GPU.l2_bytes(device)) == ("a GPU", 90, 10**9, 77)
     assert (GPU.cached_bytes(), GPU.stream(), GPU.is_touched()) == (5, 42, False)
+    GPU.set_random_state(torch.zeros(1), device)
+    assert asked[-1][0] == "set_rng_state"
+    assert asked[-1][2] == device
     assert GPU.events() == ("event", "event")
     assert ("Event", ("enable_timing", True)) in asked
     assert GPU.another_stream() == "block"

@@ -20,8 +20,8 @@ class Cuda(Gpu):
         major, minor = torch.cuda.get_device_capability(0)
         return 10 * major + minor
 
-    def memory_bytes(self) -> int:
-        return int(torch.cuda.get_device_properties(0).total_memory)
+    def memory_bytes(self, device: torch.device | None = None) -> int:
+        return int(torch.cuda.get_device_properties(0 if device is None else device).total_memory)
 
     def l2_bytes(self, device: torch.device) -> int:
         return int(torch.cuda.get_device_properties(device).L2_cache_size)
@@ -112,6 +112,9 @@ class Cuda(Gpu):
         driver = _driver()
         _check(driver.cuMemHostRegister(address, nbytes, driver.CU_MEMHOSTREGISTER_DEVICEMAP))
         return int(_check(driver.cuMemHostGetDevicePointer(address, 0)))
+
+    def set_random_state(self, state: torch.Tensor, device: torch.device) -> None:
+        torch.cuda.set_rng_state(state, device)
 
     def activity(self) -> Any:
         from torch._C import _profiler

@@ -28,8 +28,8 @@ class Gpu(ABC):
         """What instructions device 0 has, 90 for compute capability 9.0."""
 
     @abstractmethod
-    def memory_bytes(self) -> int:
-        """All memory of device 0."""
+    def memory_bytes(self, device: torch.device | None = None) -> int:
+        """All memory of the device, by default of device 0."""
 
     @abstractmethod
     def l2_bytes(self, device: torch.device) -> int:
@@ -112,6 +112,12 @@ class Gpu(ABC):
     @abstractmethod
     def register(self, address: int, nbytes: int) -> int:
         """Address for the device of a page of the host's memory, which both sides may write from now on."""
+
+    # --- random numbers ---
+
+    @abstractmethod
+    def set_random_state(self, state: torch.Tensor, device: torch.device) -> None:
+        """Of the device's own generator, as ``Generator.get_state`` gives it."""
 
     # --- attribution ---
 

@@ -9,6 +9,7 @@ import torch
 from kgbench.core.details.where import Where
 from kgbench.harness.verdict.modules.trusted import ModuleError, TrustedModule
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, TensorPlace, round_up
+from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.protocol import Message, encode_scalar
 from kgbench.harness.wire.requests import MakeModule
 from kgbench.harness.workers.started import Side
@@ -24,7 +25,7 @@ def hand_over(
         begin, size = places[name].storage_offset_bytes, places[name].storage_bytes
         buffer.bytes_at(begin, size).copy_(tensor.detach().contiguous().reshape(-1).view(torch.uint8))
     if module.device.type == "cuda":
-        torch.cuda.synchronize(module.device)
+        GPU.wait(module.device)
     known = set(module.parameters)
     named = [[name, places[name].to_json()] for name in module.state]
     parameters = [each for each in named if each[0] in known]

@@ -15,6 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from kgbench.harness.verdict.secret_draws import SecretGenerator, renewed
+from kgbench.harness.wire.device import GPU
 from kgbench.problem.modules import TRUSTED_ENTRY, ModuleSource
 
 WIDE: Final = 8.0
@@ -95,7 +96,7 @@ class TrustedModule:
         begun = time.monotonic()
         outputs = _outputs(self.model, [_copied(each) for each in inputs])
         if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+            GPU.wait(self.device)
         took = time.monotonic() - begun
         self.runs_s = min(self.runs_s or took, took)
         return outputs
@@ -132,7 +133,7 @@ def seeded(generator: torch.Generator) -> Iterator[None]:
     held = torch.get_rng_state()
     torch.set_rng_state(state) if generator.device.type == "cpu" else torch.manual_seed(number)
     if generator.device.type == "cuda":
-        torch.cuda.set_rng_state(state, generator.device)
+        GPU.set_random_state(state, generator.device)
     random.seed(number)
     with contextlib.suppress(ImportError):
         import numpy
