@@ -34,7 +34,7 @@ _ALIKE: Final = {
     "samples": "--samples", "rounds": "--rounds",
 }  # fmt: skip
 """Keys of run.json that are alike in all parts, with what a user calls them."""
-_ASKED_ALIKE: Final = {"policy": "--policy", "deadlines": "--deadline"}
+_ASKED_ALIKE: Final = {"policy": "--policy", "deadlines": "--deadline", "against": "--against"}
 """The same, of what was asked for."""
 
 

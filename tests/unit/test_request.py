@@ -10,7 +10,7 @@ import pytest
 from kgbench.evaluation.request import RunRequest
 
 STORED = {
-    "model": "claude", "sources": ["aten"], "problems": ["add", "mm"], "suite": "smoke", "problem_dirs": ["/own"],
+    "model": "claude", "sources": ["aten"], "problems": ["add", "mm"], "suite": "smoke", "against": "compile", "problem_dirs": ["/own"],
     "deadlines": ["case=5"], "device": "cpu", "require_sandbox": "full", "policy": "report", "folder": "/from",
     "shard": "3/8", "asking": {"samples": 2, "agent_sees": ["/key"]},
 }  # fmt: skip
@@ -28,7 +28,7 @@ def test_a_command_line_is_stored_with_absolute_paths(tmp_path: Path, monkeypatc
     assert request.to_json() == {
         **dict.fromkeys(("suite", "require_sandbox")), "model": "examples", "sources": ["aten"], "problems": [],
         "problem_dirs": [str(tmp_path / "own")], "deadlines": ["case=5", "whole=0.5"], "device": "auto",
-        "policy": "strict", "folder": str(tmp_path), "shard": "", "asking": {},
+        "policy": "strict", "folder": str(tmp_path), "against": "", "shard": "", "asking": {},
     }  # fmt: skip
 
 
