@@ -10,7 +10,8 @@ import pytest
 from kgbench.evaluation.request import RunRequest
 
 STORED = {
-    "model": "claude", "sources": ["aten"], "problems": ["add", "mm"], "suite": "smoke", "against": "compile", "problem_dirs": ["/own"],
+    "model": "claude", "sources": ["aten"], "problems": ["add", "mm"], "suite": "smoke", "against": "compile",
+    "problem_dirs": ["/own"],
     "deadlines": ["case=5"], "device": "cpu", "require_sandbox": "full", "policy": "report", "folder": "/from",
     "shard": "3/8", "asking": {"samples": 2, "agent_sees": ["/key"]},
 }  # fmt: skip
