@@ -37,9 +37,10 @@ Exit codes: 0 right, 1 outputs differ by more than allowed, 2 wrong command line
 @click.option("--model", required=True, metavar="NAME", help="gpt2, llama-small, resnet50, or MODULE:FUNCTION of yours "
               "that returns (model, arguments). Weights are random, nothing is downloaded.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the model. Repeatable.")
-@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Texts or pictures at once.")
 @click.option("--tokens", type=click.IntRange(min=1), default=128, show_default=True, help="Length of the input text.")
-@click.option("--dtype", type=click.Choice(("float32", "float16", "bfloat16")), default="float32", show_default=True)
+@click.option("--dtype", type=click.Choice(("float32", "float16", "bfloat16")), default="float32", show_default=True,
+              help="Of weights and inputs.")  # fmt: skip
 @click.option("--gradients", is_flag=True, help="Compare the gradients of all parameters, too.")
 @click.option("--compile", "compiler", default="", metavar="BACKEND",
               help="With torch.compile(backend=BACKEND), such as aot_eager or inductor.")  # fmt: skip

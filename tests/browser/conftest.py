@@ -56,7 +56,7 @@ class Opened:
 Open = Callable[..., Opened]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, its thread has a running event loop, and others want their own
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 

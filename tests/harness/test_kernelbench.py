@@ -41,7 +41,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) ->
     """Results by problem and sample of a run with the runs folder."""
     folder = tmp_path_factory.mktemp("kernelbench")
     with shared(fork_server):
-        done = kgbench(folder, "run", "--suite", SUITE, "--model", f"dir:{PLACE / 'runs'}", "--device", "cpu")
+        done = kgbench(folder, "run", "--suite", SUITE, "--model", f"dir:{PLACE / 'answers'}", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     (run,) = (folder / "runs").iterdir()
     lines = (run / "results.jsonl").read_text(encoding="utf-8").splitlines()

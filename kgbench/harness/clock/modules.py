@@ -35,13 +35,13 @@ class RunModule:
     """The secret of its parameters."""
     compiled: bool
 
-    weak: str = ""
+    passes_wrong: str = ""
     """Which wrong answers its outputs cannot tell from right ones, as one sentence; empty where none are known."""
 
     def library(self) -> Library:
         """What a result says of it."""
         how = "torch.compile" if self.compiled else "eager"
-        notes = {"math_mode": "TF32 off", **({WEAK: self.weak} if self.weak else {})}
+        notes = {"math_mode": "TF32 off", **({WEAK: self.passes_wrong} if self.passes_wrong else {})}
         return Library(f"PyTorch {torch.__version__} {how}", "", notes)
 
 

@@ -135,7 +135,7 @@ class Evaluation:
             judge = self.judge(overload) if overload.module is not None else None
             if isinstance(judge, ModuleJudge):
                 compiled = overload.baseline.get(self.device.type) == COMPILED
-                return RunModule(judge.module, overload.name, judge.weights, compiled, judge.weak)
+                return RunModule(judge.module, overload.name, judge.weights, compiled, judge.passes_wrong)
         return None
 
     def cases_of(self, overload: Overload) -> list[JudgedCase]:

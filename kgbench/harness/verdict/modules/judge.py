@@ -54,7 +54,7 @@ class ModuleJudge(OverloadJudge):
         return why_unjudgeable(self.module, self.overload.check[0].variables.get("batch"))
 
     @property
-    def weak(self) -> str:
+    def passes_wrong(self) -> str:
         """Which wrong answers kgbench's limits let pass, found once for a module; empty where that takes long."""
         return _weak(self.module, self.overload.check[0].variables.get("batch"), self.unjudgeable)
 
