@@ -22,7 +22,7 @@ from kgbench.cli.options import (
     timeout_option,
 )
 from kgbench.core import user_modules
-from kgbench.core.errors import MachineError, UsageError
+from kgbench.core.errors import MachineError, UsageError, to_stderr
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.paths import hidden_dirs
 from kgbench.service.settings import DEFAULT_PORT, MAX_BODY_BYTES, Listening
@@ -125,7 +125,7 @@ def serve(
     settings = Settings(
         device=device, gpus=gpus or 0, jobs=jobs or 0, deadlines=deadlines_on(device, overrides),
         hidden=hidden_dirs(data, *problem_dirs, *filter(None, (runs,))), timing=timing,
-        require_sandbox=require_sandbox or "", policy=PolicyMode(policy), say=server.to_stderr,
+        require_sandbox=require_sandbox or "", policy=PolicyMode(policy), say=to_stderr,
     )  # fmt: skip
     listening = Listening(host, port, max_body, tls_certificate=tls_certificate, tls_key=tls_key)
     _serve(listening, data, settings, server.Shows(Problems(problem_dirs), runs, keep_days), ray)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final
@@ -84,6 +85,11 @@ class MachineError(KgbenchError):
     """This machine cannot do what was asked, however it is spelled; exit code 3."""
 
     exit_code: ClassVar[int] = 3
+
+
+def to_stderr(words: str) -> None:
+    """What is said beside the work, where there is no terminal of a command's own."""
+    print(f"kgbench: {words}", file=sys.stderr, flush=True)
 
 
 def numbered(number: str, text: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from kgbench.core import user_modules
+from kgbench.core.errors import to_stderr
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.paths import hidden_dirs
 from kgbench.core.types import Result
@@ -26,10 +26,6 @@ from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem, problem_folders
 from kgbench.scores.samples import is_fast
 from kgbench.scores.speedups import speedup
-
-
-def _to_stderr(words: str) -> None:
-    print(f"kgbench: {words}", file=sys.stderr)
 
 
 class Checked(Result):
@@ -101,7 +97,7 @@ class Evaluator:
                 timing=timing,
                 require_sandbox=require_sandbox,
                 policy=PolicyMode(policy),
-                say=say or _to_stderr,
+                say=say or to_stderr,
             ),
             server=server,
         )

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import functools
 import itertools
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -21,7 +20,7 @@ from typing import Any, Final
 from kgbench.cluster.connection import connected
 from kgbench.cluster.session import RaySession
 from kgbench.core import user_modules
-from kgbench.core.errors import KgbenchError, MachineError
+from kgbench.core.errors import KgbenchError, MachineError, to_stderr
 from kgbench.core.kinds import PolicyMode
 from kgbench.core.types import Result
 from kgbench.evaluation.evaluator import Checked
@@ -133,8 +132,7 @@ class RayEvaluator:
             options = {"num_cpus": 0, "max_concurrency": MOST_AT_ONCE, "scheduling_strategy": here}
             front = ray.remote(Front).options(**options).remote(settings, folders, mixed_devices)
             self._use(ray, front, folders, most_in_flight)
-            say = say or (lambda words: print(f"kgbench: {words}", file=sys.stderr))
-            threading.Thread(target=self._pass_on, args=(say,), name="said", daemon=True).start()
+            threading.Thread(target=self._pass_on, args=(say or to_stderr,), name="said", daemon=True).start()
             self._raised(ray.get(front.open.remote()))
         except BaseException:
             self._connection.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -12,6 +11,7 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
+from kgbench.core.addresses import is_loopback
 from kgbench.core.errors import MachineError, UsageError
 
 TOKEN_VARIABLE: Final = "KGBENCH_MCP_TOKEN"
@@ -33,13 +33,6 @@ def address(text: str) -> tuple[str, int]:
     if not port.isdecimal() or int(port) > 65535:
         raise UsageError("KGB177", f"--http {text}: expected PORT or HOST:PORT, for example --http 8765")
     return host.strip("[]") or "127.0.0.1", int(port)
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def checked_token(host: str, token: str) -> str:

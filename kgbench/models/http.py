@@ -17,11 +17,11 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from queue import Empty, SimpleQueue
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
+from kgbench.core.addresses import is_loopback
 from kgbench.llm.conversation import ModelClient, NotAnswered, Question, Reply, Sampling, Stop, Unanswerable, Usage
 from kgbench.models.provider import ModelError
 
@@ -313,11 +313,7 @@ def host_of(url: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    with contextlib.suppress(ValueError):
-        return ip_address(host).is_loopback
-    return False
+    return host.endswith(".localhost") or is_loopback(host)
 
 
 def environment(*names: str) -> str:

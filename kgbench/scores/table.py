@@ -71,23 +71,13 @@ def sol(p: float) -> Score:
     than an empty launch, or has no known bound, stand apart."""
     name = f"sol_{100 * p:g}"
     number = Number(lambda sample: sample.light is not None and sample.light >= p, of_problem=lambda each: each.bounded)
-
-    def value(basis: Basis) -> float | None:
-        bounded = [each for each in basis.scored if each.bounded]
-        return None if basis.interpreted or not bounded else count(score, bounded) / len(bounded)
-
-    score = Score(
+    return _share_of_some(
         name,
-        name,
-        Unit.SHARE,
-        value,
-        Resample(number),
-        places=dict.fromkeys((Place.TEXT, Place.PAGE), round(100 * p)),
-        optional=True,
+        number,
+        place=round(100 * p),
         legend=f"correct and at {100 * p:g} % of the least time that the device's measured peaks allow",
         footnote=f"{name}: correct, and at {100 * p:g} % of the least time that the device's measured peaks allow.",
     )
-    return score
 
 
 @functools.cache
@@ -96,21 +86,25 @@ def record(p: float) -> Score:
     without a record stand apart."""
     name = f"record_{p:g}"
     number = Number(lambda sample: sample.record is not None and sample.record > p, of_problem=lambda o: o.has_record)
-
-    def value(basis: Basis) -> float | None:
-        known = [each for each in basis.scored if each.has_record]
-        return None if basis.interpreted or not known else count(score, known) / len(known)
-
-    score = Score(
+    return _share_of_some(
         name,
-        name,
-        Unit.SHARE,
-        value,
-        Resample(number),
-        places=dict.fromkeys((Place.TEXT, Place.PAGE), 100 + round(100 * p)),
-        optional=True,
+        number,
+        place=100 + round(100 * p),
         legend=f"correct and more than {p:g} times as fast as the record of this device",
         footnote=f"{name}: correct, and more than {p:g} times as fast as the record, of the problems that have one.",
+    )
+
+
+def _share_of_some(name: str, number: Number, *, place: int, legend: str, footnote: str) -> Score:
+    """A share of the problems that ``number`` is about; None where there are none, or where times mean nothing."""
+
+    def value(basis: Basis) -> float | None:
+        some = [each for each in basis.scored if number.of_problem(each)]
+        return None if basis.interpreted or not some else count(score, some) / len(some)
+
+    places = dict.fromkeys((Place.TEXT, Place.PAGE), place)
+    score = Score(
+        name, name, Unit.SHARE, value, Resample(number), places=places, optional=True, legend=legend, footnote=footnote
     )
     return score
 

@@ -7,8 +7,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Final
 
+from kgbench.core.addresses import is_loopback
 from kgbench.service.errors import ServiceError, TokenRefused
-from kgbench.service.settings import is_loopback
 from kgbench.service.tokens import LOCAL, Caller, Tokens
 
 _HOW: Final = (

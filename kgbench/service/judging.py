@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from kgbench.core.details.absence import Fault, HarnessTrouble
+from kgbench.core.errors import to_stderr
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
@@ -122,7 +122,7 @@ class Judging:
             try:
                 submission = self._queue.claim()
             except ServiceError as error:
-                print(f"kgbench: {error.printed}", file=sys.stderr, flush=True)
+                to_stderr(error.printed)
                 self._stop.wait(_AGAIN_S)
                 continue
             if submission is None:
@@ -151,7 +151,7 @@ class Judging:
                 kept = self._queue.finish(submission, str(result.outcome), verdict)
                 break
             except ServiceError as error:
-                print(f"kgbench: {error.printed}", file=sys.stderr, flush=True)
+                to_stderr(error.printed)
                 if self._stop.wait(_AGAIN_S):
                     return
         if kept:

@@ -6,7 +6,6 @@ was killed left some judging: they are queued again when the next one begins.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import secrets
 import sqlite3
@@ -18,6 +17,7 @@ from typing import Any, Final
 from kgbench.service.database import Database
 from kgbench.service.errors import ServiceError
 from kgbench.service.tokens import LOCAL, Caller
+from kgbench.store.encoding import sha256
 
 MOST_ATTEMPTS: Final = 10
 """How often a server may end while it judges a submission before that one is given up."""
@@ -116,7 +116,7 @@ class Queue:
         row = cursor.execute(statement, (caller.name, each.key)).fetchone()
         if row is None:
             return None
-        if (row["problem"], row["sha256"]) != (each.problem, _sha256(each.source)):
+        if (row["problem"], row["sha256"]) != (each.problem, sha256(each.source)):
             words = f"the key {each.key!r} was given to another kernel before; give each submission a key of its own"
             raise ServiceError("KGB714", words, 409)
         return str(row["id"])
@@ -245,15 +245,11 @@ def _insert(cursor: sqlite3.Cursor, name: str, caller: Caller, each: Wanted, bat
     values = {
         "id": name, "owner": caller.name, "key": each.key or name, "batch": batch, "problem": each.problem,
         "problem_sha256": each.problem_sha256, "model": each.model, "sample": each.sample, "round": each.round,
-        "practice": each.practice, "timing": each.timing, "source": each.source, "sha256": _sha256(each.source),
+        "practice": each.practice, "timing": each.timing, "source": each.source, "sha256": sha256(each.source),
         "submitted": now, "state": "queued",
     }  # fmt: skip
     places = ", ".join("?" * len(values))
     cursor.execute(f"INSERT INTO submissions ({', '.join(values)}) VALUES ({places})", tuple(values.values()))
-
-
-def _sha256(source: str) -> str:
-    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def _submission(row: sqlite3.Row) -> Submission:

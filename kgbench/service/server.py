@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import socket
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 import uvicorn
 
-from kgbench.core.errors import MachineError, UsageError
+from kgbench.core.errors import MachineError, UsageError, to_stderr
 from kgbench.core.interruption import ended_by_signals
 from kgbench.service.app import make_app
 from kgbench.service.changes import Changes
@@ -41,10 +40,6 @@ class Shows:
     """Folder of stored runs; None shows none."""
     keep_days: float = 90.0
     """Days for which verdicts are kept."""
-
-
-def to_stderr(words: str) -> None:
-    print(f"kgbench: {words}", file=sys.stderr, flush=True)
 
 
 def serve(

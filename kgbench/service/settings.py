@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
+
+from kgbench.core.addresses import is_loopback
 
 DEFAULT_PORT: Final = 8650
 MAX_BODY_BYTES: Final = 8 << 20
@@ -35,14 +36,3 @@ class Listening:
     def is_loopback(self) -> bool:
         """Nobody but this machine's own users reaches it."""
         return is_loopback(self.host)
-
-
-def is_loopback(host: str) -> bool:
-    """Of an address or a name; other names than localhost may lead anywhere."""
-    bare = host.strip("[]")
-    if bare.lower() == "localhost":
-        return True
-    try:
-        return ip_address(bare).is_loopback
-    except ValueError:
-        return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 import time
@@ -12,6 +11,7 @@ from typing import Any, Final
 from kgbench.core.errors import UsageError
 from kgbench.service.database import Database
 from kgbench.service.errors import TokenRefused
+from kgbench.store.encoding import sha256
 
 PREFIX: Final = "kgb_"
 """How every token begins, so that scanners for secrets find one."""
@@ -92,7 +92,7 @@ class Tokens:
             if cursor.execute("SELECT 1 FROM tokens WHERE name = ?", (name,)).fetchone():
                 words = f"{name} has a token; `kgbench token revoke {name}` withdraws it, then a new one can be made"
                 raise UsageError("KGB706", words)
-            row = (name, hashed(text), rate.count, rate.per_s, queue, time.time())
+            row = (name, sha256(text), rate.count, rate.per_s, queue, time.time())
             cursor.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, NULL)", row)
         return text
 
@@ -112,15 +112,15 @@ class Tokens:
 
     def caller(self, text: str) -> Caller:
         """Whose token it is. Raises TokenRefused."""
-        return self._by_hash(hashed(text))
+        return self._by_hash(sha256(text))
 
     def check(self, caller: Caller) -> None:
         """Raises TokenRefused where the caller's token was withdrawn since."""
         if caller.sha256:
             self._by_hash(caller.sha256)
 
-    def _by_hash(self, sha256: str) -> Caller:
-        rows = self._database.read("SELECT * FROM tokens WHERE sha256 = ?", sha256)
+    def _by_hash(self, digest: str) -> Caller:
+        rows = self._database.read("SELECT * FROM tokens WHERE sha256 = ?", digest)
         if not rows:
             raise TokenRefused("KGB710", "this token is none of the service's; look at KGBENCH_TOKEN", 401)
         found = _token(rows[0])
@@ -130,11 +130,7 @@ class Tokens:
                 f"`kgbench token new {found.name}`, set KGBENCH_TOKEN, and go on with kgbench run --resume"
             )
             raise TokenRefused("KGB710", words, 401)
-        return Caller(found.name, found.rate, found.queue, sha256)
-
-
-def hashed(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+        return Caller(found.name, found.rate, found.queue, digest)
 
 
 def _token(row: Any) -> Token:
