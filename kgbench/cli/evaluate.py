@@ -11,21 +11,14 @@ import click
 from kgbench.cli.completion import complete_run
 from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out
 from kgbench.cli.options import (
-    deadline_option,
     deadline_overrides,
-    device_option,
     fail_option,
     fail_under_option,
     fast_at_option,
-    gpus_option,
-    jobs_option,
     json_option,
+    judging_options,
     out_option,
-    policy_option,
-    problem_dir_option,
-    require_sandbox_option,
     thresholds,
-    timeout_option,
 )
 from kgbench.cli.resume import reopened
 from kgbench.core.errors import UsageError, shown_path
@@ -34,15 +27,8 @@ from kgbench.evaluation.request import RunRequest, absolute, phases
 
 @click.command(short_help="Judge the replies that kgbench generate kept.", context_settings={"max_content_width": 110})
 @click.argument("run", metavar="RUN", shell_complete=complete_run)
-@problem_dir_option
-@device_option
-@gpus_option
-@jobs_option
-@timeout_option
-@deadline_option
+@judging_options
 @out_option
-@require_sandbox_option
-@policy_option
 @fast_at_option
 @json_option
 @fail_option

@@ -11,16 +11,9 @@ import click
 
 from kgbench.cli.options import (
     check_machine,
-    deadline_option,
     deadline_overrides,
     deadlines_on,
-    device_option,
-    gpus_option,
-    jobs_option,
-    policy_option,
-    problem_dir_option,
-    require_sandbox_option,
-    timeout_option,
+    judging_options,
 )
 from kgbench.core.errors import UsageError
 
@@ -51,14 +44,7 @@ Exit codes: 0 ended, 2 wrong command line, 3 this machine cannot, 130 interrupte
     "--idle", "idle_s", type=click.FloatRange(min=0.1), default=600.0, show_default=True, metavar="SECONDS",
     help="Give the GPU free after so long without a kernel to judge.",
 )  # fmt: skip
-@problem_dir_option
-@device_option
-@gpus_option
-@jobs_option
-@timeout_option
-@deadline_option
-@require_sandbox_option
-@policy_option
+@judging_options
 def mcp(
     http: str | None,
     idle_s: float,

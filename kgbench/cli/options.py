@@ -6,9 +6,9 @@ import dataclasses
 import importlib.util
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -124,6 +124,18 @@ deadline_option = click.option(
     help="For one phase: import (60), compile (120), extension (300, builds C++), case (10), window (30), whole (300). "
     "The defaults are three times as long on a CPU. Repeatable.",
 )
+
+_JUDGING_OPTIONS: Final = (
+    problem_dir_option, device_option, gpus_option, jobs_option, timeout_option, deadline_option,
+    require_sandbox_option, policy_option,
+)  # fmt: skip
+
+
+def judging_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator for commands that judge candidates: where they judge, how long, and under which policy."""
+    for option in reversed(_JUDGING_OPTIONS):
+        command = option(command)
+    return command
 
 
 PROMPT_OPTIONS: Final = (

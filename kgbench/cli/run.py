@@ -21,23 +21,16 @@ from kgbench.cli.completion import complete_model, complete_run
 from kgbench.cli.evaluation_run import JudgedOn, Shown, carry_out
 from kgbench.cli.options import (
     against_option,
-    deadline_option,
     deadline_overrides,
-    device_option,
     fail_option,
     fail_under_option,
     fast_at_option,
-    gpus_option,
-    jobs_option,
     json_option,
+    judging_options,
     new_run_option,
-    policy_option,
-    problem_dir_option,
     problems_option,
-    require_sandbox_option,
     source_option,
     thresholds,
-    timeout_option,
     trace_option,
 )
 from kgbench.cli.remote import check_server, server_option
@@ -98,12 +91,7 @@ command line, 3 this machine cannot, 130 interrupted.
     "problems of a checkout of KernelBench.",
 )
 @against_option
-@problem_dir_option
-@device_option
-@gpus_option
-@jobs_option
-@timeout_option
-@deadline_option
+@judging_options
 @new_run_option
 @click.option(
     "--resume",
@@ -118,8 +106,6 @@ command line, 3 this machine cannot, 130 interrupted.
     help="Draw the same inputs as an earlier run. A candidate that knows the seed can know its inputs.  "
     "[default: secret]",
 )
-@require_sandbox_option
-@policy_option
 @trace_option
 @fast_at_option
 @json_option

@@ -10,16 +10,9 @@ import click
 
 from kgbench.cli.options import (
     check_machine,
-    deadline_option,
     deadline_overrides,
     deadlines_on,
-    device_option,
-    gpus_option,
-    jobs_option,
-    policy_option,
-    problem_dir_option,
-    require_sandbox_option,
-    timeout_option,
+    judging_options,
 )
 from kgbench.core import user_modules
 from kgbench.core.errors import MachineError, UsageError, to_stderr
@@ -78,14 +71,7 @@ Exit codes: 0 ended by Ctrl-C or SIGTERM, 2 wrong command line, 3 this machine c
 @click.option("--ray", metavar="auto|HOST:PORT", default="",
               help="Judge on the devices of a running Ray cluster (docs/clusters.md).")  # fmt: skip
 @click.option("--timing/--no-timing", default=True, show_default=True, help="Time kernels, or judge right or wrong.")
-@problem_dir_option
-@device_option
-@gpus_option
-@jobs_option
-@timeout_option
-@deadline_option
-@require_sandbox_option
-@policy_option
+@judging_options
 def serve(
     host: str,
     port: int,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +22,7 @@ from kgbench.harness.session.cancellation import Cancellation
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Session, Settings
 from kgbench.problem.model import Problem
-from kgbench.problem.registry import Registry, load_problem, problem_folders
+from kgbench.problem.problem_cache import ProblemCache
 from kgbench.scores.samples import is_fast
 from kgbench.scores.speedups import speedup
 
@@ -83,10 +82,8 @@ class Evaluator:
     ) -> None:
         folders = tuple(Path(each).resolve() for each in problem_dirs)
         user_modules.offer(folders)
-        self._registry = Registry(problem_folders(folders))
-        self._problems: dict[str, Problem] = {}
+        self._problems = ProblemCache(folders)
         self._numbers = itertools.count()
-        self._lock = threading.Lock()
         self._session = Session(
             Settings(
                 device=device,
@@ -153,8 +150,4 @@ class Evaluator:
 
     def problem(self, name: str) -> Problem:
         """The problem of an id, or of a name that ``kgbench show`` takes. Raises UsageError where there is none."""
-        with self._lock:
-            if name not in self._problems:
-                chosen = self._registry.resolve(name).id
-                self._problems[name] = load_problem(self._registry.paths[chosen])
-            return self._problems[name]
+        return self._problems.load(name)

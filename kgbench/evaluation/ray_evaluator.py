@@ -27,7 +27,7 @@ from kgbench.evaluation.evaluator import Checked
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session.session import Settings
 from kgbench.problem.model import Problem
-from kgbench.problem.registry import Registry, problem_folders
+from kgbench.problem.problem_cache import ProblemCache
 
 MOST_AT_ONCE: Final = 1 << 16
 """Calls that the actor takes at once, of all processes together; a call that waits for its verdict has no thread."""
@@ -142,9 +142,7 @@ class RayEvaluator:
         self._ray, self._front, self._folders = ray, front, tuple(folders)
         self._most_in_flight = most_in_flight
         self._room = threading.BoundedSemaphore(most_in_flight)
-        self._registry = Registry(problem_folders(map(Path, folders)))
-        self._problems: dict[str, Problem] = {}
-        self._lock = threading.Lock()
+        self._problems = ProblemCache([Path(each) for each in folders])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _handle, (self._front, self._folders, self._most_in_flight)
@@ -215,10 +213,7 @@ class RayEvaluator:
 
     def problem(self, name: str) -> Problem:
         """The problem of an id, or of a name that ``kgbench show`` takes. Raises UsageError where there is none."""
-        with self._lock:
-            if name not in self._problems:
-                self._problems[name] = self._registry.find(name)
-            return self._problems[name]
+        return self._problems.load(name)
 
     def _answer(self, verdict: Future[Checked], answer: Future[Any]) -> None:
         """In a thread of Ray's."""

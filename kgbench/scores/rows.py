@@ -139,15 +139,6 @@ class Row:
         return next((fast for fast in self.fast if fast.p == p), None)
 
 
-def share_fast(selected: Sequence[Selected], results: Iterable[Result], p: float) -> float | None:
-    """Share of the selected problems that are right and more than p times as fast as the library; p = 0: right.
-
-    None where none is selected that counts, or where speed means nothing on this device.
-    """
-    basis = Basis.of(selected, by_problem(latest(results)))
-    return fast(p).value(basis) if basis.scored else None
-
-
 def rows(
     selected: Sequence[Selected],
     results: Iterable[Result],

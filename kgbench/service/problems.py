@@ -10,7 +10,8 @@ from typing import Any
 from kgbench.core.errors import UsageError
 from kgbench.llm.conversation import Prompt
 from kgbench.problem.model import Problem
-from kgbench.problem.registry import Registry, load_problem, load_summary, problem_folders
+from kgbench.problem.problem_cache import ProblemCache
+from kgbench.problem.registry import load_summary
 from kgbench.prompts.facts import torch_facts
 from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.service.errors import ServiceError
@@ -21,25 +22,21 @@ class Problems:
 
     def __init__(self, problem_dirs: Sequence[Path] = ()) -> None:
         """Raises UsageError for a folder that cannot be one of problems."""
-        self._registry = Registry(problem_folders(problem_dirs))
+        self._cache = ProblemCache(problem_dirs)
         self._lock = threading.Lock()
-        self._loaded: dict[str, Problem] = {}
         self._summaries: list[dict[str, str]] = []
         self._prompts: dict[tuple[str, str], Prompt] = {}
 
     def resolve(self, name: str) -> str:
         """The id that a name means. Raises ServiceError."""
         try:
-            return self._registry.resolve(name).id
+            return self._cache.registry.resolve(name).id
         except UsageError as error:
             raise ServiceError(error.number, error.text, 404) from None
 
     def load(self, name: str) -> Problem:
         """The problem of an id. Raises ProblemFileError."""
-        with self._lock:
-            if name not in self._loaded:
-                self._loaded[name] = load_problem(self._registry.paths[name])
-            return self._loaded[name]
+        return self._cache.load(name)
 
     def all(self) -> list[dict[str, str]]:
         """Id, source, kind, category and summary of each."""
@@ -48,7 +45,7 @@ class Problems:
                 self._summaries = [
                     {"id": each.id, "source": each.source, "kind": each.kind, "category": each.category,
                      "summary": each.summary}
-                    for each in map(load_summary, self._registry.paths.values())
+                    for each in map(load_summary, self._cache.registry.paths.values())
                 ]  # fmt: skip
             return list(self._summaries)
 

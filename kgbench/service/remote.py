@@ -17,7 +17,7 @@ from kgbench.harness.machine.settings import Job
 from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.retry import without_evaluation
 from kgbench.problem.model import Problem
-from kgbench.problem.registry import Registry
+from kgbench.problem.problem_cache import ProblemCache
 from kgbench.service.client import Client
 from kgbench.store.encoding import sha256, with_floats
 
@@ -143,6 +143,7 @@ class RemoteEvaluator:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self._session = RemoteSession(Client(url, token))
+        self._problems = ProblemCache()
 
     def __enter__(self) -> RemoteEvaluator:
         return self
@@ -197,7 +198,7 @@ class RemoteEvaluator:
 
     def problem(self, name: str) -> Problem:
         """As this machine's kgbench has it. Raises UsageError where there is none."""
-        return Registry().find(name)
+        return self._problems.load(name)
 
 
 def _result(verdict: dict[str, Any]) -> Result:

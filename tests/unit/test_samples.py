@@ -15,12 +15,20 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.scores import rows as scores
 from kgbench.scores.rows import FastP
-from kgbench.scores.samples import Selected, after_round, ks, latest, newest, pass_at_k
+from kgbench.scores.samples import Selected, after_round, by_problem, ks, latest, newest, pass_at_k
+from kgbench.scores.score import Basis
+from kgbench.scores.table import fast
 from tests.unit.made_results import NO_LIBRARY, result, timing
 
 
 def sampled(one: Result, sample: int, round: int = 0) -> Result:
     return dataclasses.replace(one, sample=sample, round=round)
+
+
+def share_fast(selected: list[Selected], found: list[Result], p: float) -> float | None:
+    """fast_p of these problems; None where the device's speed means nothing."""
+    basis = Basis.of(selected, by_problem(latest(found)))
+    return fast(p).value(basis) if basis.scored else None
 
 
 def wrong(problem: str = "aten/mm", outcome: Outcome = Outcome.WRONG_VALUE) -> Result:
@@ -108,7 +116,7 @@ class TestRowsOfSamples:
         assert (row.correct, row.overloads_correct) == (0.5, 0.5)
         assert row.fast_at(1.0) == FastP(1.0, 1 / 4, 1 / 4)
         assert [each.correct for each in row.at_k] == pytest.approx([1 / 4, 5 / 12, 1 / 2])
-        assert scores.share_fast(chosen, found, 1.0) == 1 / 4
+        assert share_fast(chosen, found, 1.0) == 1 / 4
 
     def test_k_goes_to_the_smallest_number_of_samples(self) -> None:
         found = [sampled(wrong("aten/mm"), number) for number in range(5)]
@@ -182,7 +190,7 @@ class TestRounds:
         ]
         chosen = [Selected("aten/mm", "compute")]
         shares = [
-            (scores.share_fast(chosen, after, 0), scores.share_fast(chosen, after, 1.0))
+            (share_fast(chosen, after, 0), share_fast(chosen, after, 1.0))
             for after in (after_round(lines, number) for number in range(4))
         ]
         assert shares == [(0, 0), (1, 0), (1, 1), (1, 1)]
@@ -197,5 +205,5 @@ class TestRounds:
         mixed.shuffle(lines)
         chosen = [Selected("aten/mm", "compute")]
         for p in (0, 0.5, 1.0):
-            shares = [scores.share_fast(chosen, after_round(lines, number), p) for number in range(len(lines))]
+            shares = [share_fast(chosen, after_round(lines, number), p) for number in range(len(lines))]
             assert shares == sorted(shares, key=lambda share: -math.inf if share is None else share)

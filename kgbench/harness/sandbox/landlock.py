@@ -26,8 +26,6 @@ _QUIET: Final = (7, 0b101)
 """Version that brought flags for logging, and those used: a hostile process must not flood the machine's audit log."""
 SIGNALS_ABI: Final = _SCOPES[0]
 """First version of Landlock that can keep signals from other processes."""
-TCP_ABI: Final = _TCP[0]
-"""First version of Landlock that can refuse TCP."""
 
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty", "nvidia", "dri", "infiniband")
 """Entries of /dev, or how they begin, that may be written to."""
