@@ -54,7 +54,7 @@ class Chosen:
     judgement: Judgement
     """The verdict that it was chosen for."""
     speed: Estimate | None
-    """Of this overload's own timed calls; None where nothing was timed meaningfully."""
+    """Speedup over this overload's own timed calls; None where nothing was timed meaningfully."""
     table: Mapping[str, Any]
     """The calls that it was judged in; ``runtime/guard.py``."""
     calls: int

@@ -88,7 +88,9 @@ class Follows:
     value: Callable[[Mapping[str, torch.Tensor]], torch.Tensor]
     """Takes the outputs that follow from nothing, by name, in their own dtypes. float64 or exact integers."""
     rounded: bool = False
-    """Of 16 bits, it may come from the other before that was rounded: the tolerance is the problem's."""
+    """True where an output of 16 bits may be computed from another output before that one was rounded; the problem's
+    tolerance allows for it.
+    """
 
 
 Answer = Expected | Sampled | Follows

@@ -26,7 +26,7 @@ from kgbench.harness.machine.settings import Job
 from kgbench.harness.session.session import Session, Settings
 
 RAY_FOLDER: Final = Path("/tmp/ray")
-"""Where Ray's sockets and logs lie unless it was told otherwise; no candidate may reach them."""
+"""Default folder of Ray's sockets and logs; no candidate may reach it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Opened:
 class Judged:
     result: Result
     timed_s: float
-    """Of the session until now."""
+    """Seconds of timing in this session so far."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Refusal:
     """An error of kgbench on the node."""
 
     words: str
-    """With its number."""
+    """The error's text, which begins with its number."""
 
 
 class DeviceActor:

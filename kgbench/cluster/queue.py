@@ -44,7 +44,7 @@ class TaskQueue:
 
     def __init__(self) -> None:
         self._tasks: dict[int, Task] = {}
-        """By number, the oldest first."""
+        """Tasks by number, the oldest first."""
         self._numbers = itertools.count()
         self._warm: dict[Slot, str] = {}
         """The problem that was judged last, by slot."""

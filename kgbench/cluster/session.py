@@ -76,7 +76,7 @@ class RaySession:
         self._left_out: dict[str, str] = {}
         """Why, by the device's name."""
         self._timed_s = 0.0
-        """Of actors that are gone."""
+        """Seconds of timing by actors that have ended."""
         self._closed = False
         self._error: KgbenchError | None = None
         self._changed = threading.Condition()

@@ -28,7 +28,7 @@ GROUPS: Final[dict[str, str]] = {
 }
 
 MESSAGES: Final[dict[str, Message]] = {**INPUT, **WORK, **SERVICE}
-"""By number."""
+"""All messages by number."""
 
 _HEAD: Final = """\
 # Errors and warnings by number

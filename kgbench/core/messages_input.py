@@ -241,4 +241,4 @@ INPUT: Final[dict[str, Message]] = {
     "KGB273": Message("canonical fails on the right answer of a small case.", "The case and what it raised are named."),
     "KGB274": Message("The reference gives something else than edges promise.", "Change the row or the reference."),
 }
-"""By number."""
+"""Messages about input, by number."""

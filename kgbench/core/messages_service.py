@@ -50,4 +50,4 @@ SERVICE: Final[dict[str, Message]] = {
     "KGB732": Message("`--server` with something that no service judges.", "Leave what is named out, or `--server`."),
     "KGB733": Message("The service cannot judge any more.", "Whoever runs it looks at what it printed."),
 }
-"""By number."""
+"""Messages of the service, by number."""

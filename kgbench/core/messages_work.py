@@ -278,4 +278,4 @@ WORK: Final[dict[str, Message]] = {
         "End what else runs on it and verify again.",
     ),
 }
-"""By number."""
+"""Messages about work, by number."""

@@ -35,9 +35,9 @@ class Window:
     """``window``, ``single`` (one call) or ``overhead`` (no call)."""
     calls: int
     done_us: float
-    """From releasing the inputs to the mark behind the last call."""
+    """Microseconds from releasing the inputs to the mark after the last call."""
     secured_us: float
-    """From releasing the inputs to having every output in the referee's own memory."""
+    """Microseconds from releasing the inputs to having every output in the referee's own memory."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ class Library:
     """What the candidate was compared with, or why there was nothing to compare with."""
 
     name: str
-    """For example ``cuBLAS 13.1.0``; empty when there was none."""
+    """Library and version, for example ``cuBLAS 13.1.0``; empty when there was none."""
     reason: str = ""
     """Why the library did not run here; empty when it did."""
     notes: dict[str, str] = field(default_factory=dict)
-    """For example ``{"math_mode": "default, TF32 off"}``."""
+    """Settings of the library that bear on its speed, for example ``{"math_mode": "default, TF32 off"}``."""
     failed: bool = False
     """It runs here and failed beside this candidate, which has no speed for that."""
 
@@ -140,7 +140,7 @@ class Generation:
     output_tokens: int | None = None
     """Thinking included."""
     seconds: float = 0.0
-    """From sending the request to the last byte."""
+    """Seconds from sending the request to the last byte of the reply."""
     usd: float | None = None
     """None where the price is unknown."""
     stop: str = ""

@@ -15,14 +15,16 @@ class RunRequest:
     """What is judged, by whom it was written, and how. JSON-ready data only."""
 
     model: str = ""
-    """As given by ``--model``. Empty on a command line that goes on with a run, which has its own."""
+    """The value of ``--model``; empty when a stored run is continued, which has its own."""
     sources: tuple[str, ...] = ()
-    """As given by ``--source``; empty means all."""
+    """The values of ``--source``; empty means all."""
     problems: tuple[str, ...] = ()
-    """As given by ``--problems``; empty means all."""
+    """The values of ``--problems``; empty means all."""
     suite: str | None = None
     against: str = ""
-    """As given by ``--against``: what problems of a checkout are timed beside; empty is their own module."""
+    """The value of ``--against``: the baseline for modules of a KernelBench checkout; empty is the problem's own
+    module.
+    """
     problem_dirs: tuple[str, ...] = ()
     """Absolute paths of the user's own folders of problems."""
     deadlines: tuple[str, ...] = ()
@@ -34,7 +36,7 @@ class RunRequest:
     folder: str = ""
     """Absolute path of the working directory, from which relative paths are meant."""
     shard: str = ""
-    """As given by ``--shard``; empty means all."""
+    """The value of ``--shard``; empty means all."""
     asking: Mapping[str, Any] = field(default_factory=dict)
     """Options about asking a model, by name."""
 

@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 @dataclass(frozen=True)
 class Shard:
     number: int
-    """From 1."""
+    """This shard's number, counted from 1."""
     count: int
     """Into how many parts the run is split."""
 

@@ -46,7 +46,7 @@ class Adapter:
     """One package: its file in ``adapters`` and the version that is installed."""
 
     name: str
-    """As ``--model`` has it."""
+    """The name that ``--model`` takes."""
     package: str
     version: str
     first: str
@@ -136,7 +136,7 @@ class AdaptedProvider:
 
     adapter: Adapter
     model: str
-    """With the version, so that results of two versions are two models'."""
+    """The model's name with the package's version, so that results of two versions count as two models."""
     timed: bool = True
     notes: Sequence[str] = ()
     policy: PolicyMode = PolicyMode.REPORT

@@ -139,7 +139,7 @@ class Conversations:
         self._store = store
         self._ready: deque[Work] = deque()
         self._under_way: set[Chain] = set()
-        """Of these a reply or a verdict is still to come."""
+        """Chains for which a reply or a verdict is outstanding."""
         self._change = threading.Condition()
         self._reserved_usd = self._spent_usd = 0.0
         self._unanswered = 0

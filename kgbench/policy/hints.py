@@ -21,7 +21,8 @@ _FOREIGN: Final = re.compile(
     r"|<(?:cublas|cudnn|cusparse|cusolver|cutensor)\w*\.h>|\b(?:cublas|cudnn|cusparse|cusolver)[A-Z]\w*(?=\s*\()"
     r"|\b(?:at|torch)::(?:_?softmax|addmm|bmm|conv\w*|einsum|linear|matmul|mm|scaled_dot_product_attention)\b"
 )
-"""In the text of C++ or in the name of a library: cuBLAS, cuDNN and the like, and ATen's own work."""
+"""Matches other libraries in C++ source or in a library's name: cuBLAS, cuDNN and the like, and ATen's own operators.
+"""
 
 
 @dataclass(frozen=True)

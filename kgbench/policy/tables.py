@@ -218,7 +218,8 @@ HARMLESS_KERNELS: Final = re.compile(
     r"FillFunctor|direct_copy_kernel|float(?:16|32|8)?_copy_kernel|bfloat16_copy|float8_copy|CatArrayBatchedCopy|\barange_cuda"
     r"|copy_device_to_device|conj_kernel|neg_conj"
 )
-"""Of PyTorch's kernels those that fill and copy, where nobody knows which operator launched one: in a CUDA graph."""
+"""PyTorch's kernels that only fill or copy. Used where the operator that launched a kernel is unknown: in a CUDA graph.
+"""
 
 ITS_KERNELS: Final[dict[str, str]] = {
     **dict.fromkeys(("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"), "CatArray"),
@@ -226,10 +227,12 @@ ITS_KERNELS: Final[dict[str, str]] = {
     **dict.fromkeys(("fill", "full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "new_full"), "Fill"),
     "arange": "arange",
 }
-"""Of PyTorch's harmless kernels those that are the work of a problem's own operator."""
+"""For a problem whose own operator fills or copies: the kernels that do its work, by the problem's operator."""
 
 MOVING_KERNELS: Final = re.compile(r"copy|[Ff]ill|Cat|arange|conj_kernel|neg_kernel|neg_conj|pad")
-"""Of PyTorch's kernels those that an operator of a group launches: whoever names such a one for another has lied."""
+"""PyTorch's kernels that operators which only move data launch. A candidate that names one of them as the launcher of
+another kernel has lied.
+"""
 
 CODE: Final[tuple[tuple[str, str], ...]] = (
     (r"^$|^\[(?!vdso|vsyscall)|^//anon|^/dev/(?:zero|shm/)|kgbench-worker-", "own"),

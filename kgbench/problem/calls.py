@@ -56,7 +56,7 @@ class TensorLike:
     dtype: str
     """Torch's name, ``float16``."""
     strides: tuple[int, ...] | None = None
-    """In elements; None is contiguous."""
+    """Strides in elements; None is contiguous."""
     worded: bool = field(default=False, compare=False)
     """Written ``stride=(3, 1)``, as PyTorch's own traces are; kept so that it is printed back the same."""
 
@@ -129,9 +129,9 @@ class _Reader:
     """One text on its way to a call."""
 
     line: bytes
-    """As Python's parser saw it and counts in it: one line, a placeholder's ``$`` an underscore."""
+    """The text as Python's parser counts in it: one line, with ``_`` for the ``$`` of a placeholder."""
     text: str
-    """As written, of as many characters."""
+    """The text as written; it has as many characters."""
     places: dict[int, str]
     """Placeholders' names by position."""
     variables: Mapping[str, Any]

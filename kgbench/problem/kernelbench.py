@@ -61,7 +61,7 @@ class Checkout(Registry):
         self.folder = folder
         self.against = against
         self.complaints: dict[str, str] = {}
-        """Of the problems that were asked for, why some cannot be used."""
+        """For each requested problem that cannot be used, why."""
 
     @cached_property
     def paths(self) -> dict[str, Path]:

@@ -98,7 +98,7 @@ class Returned:
     dtype: Expr | None = None
     shape: Expr | None = None
     strides: Expr | None = None
-    """In elements, judged only where given; None is not judged unless ``as_aten``."""
+    """Strides in elements, checked only where given; None is not checked unless ``as_aten``."""
     as_aten: bool = False
     """Strides as ATen gives them."""
 
@@ -123,7 +123,7 @@ class TensorArgument:
     dtype: Expr
     """A dtype's name as text; by default the case's ``dtype``."""
     strides: Expr | None = None
-    """In elements; None is contiguous."""
+    """Strides in elements; None is contiguous."""
     offset: Expr | None = None
     """Elements of storage before the view's first; None is 0."""
     passed: PassedAs = PassedAs.VIEW
@@ -174,7 +174,7 @@ class CaseTemplate:
     variables: dict[str, Any]
     line: int
     call: ParsedCall | None = None
-    """In the trace format with ``$name`` for variables; None where expressions make the arguments."""
+    """The call in the trace format with ``$name`` for variables; None where expressions make the arguments."""
 
     @property
     def written(self) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class Fuzz:
     """Per variable ``{"range": [low, high]}`` (inclusive), ``{"choice": [...]}`` or a plain constant."""
     dtypes: tuple[str, ...] = ()
     call: ParsedCall | None = None
-    """In the trace format with ``$name`` for what is drawn; None where expressions make the arguments."""
+    """The call in the trace format with ``$name`` for what is drawn; None where expressions make the arguments."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Edge:
     """What is promised of special arguments."""
 
     given: dict[str, Any]
-    """By parameter of entry; of a tensor the value of an element."""
+    """Values by the entry's parameter; for a tensor, the value of each element."""
     gives: tuple[Any, ...]
     """The right results, one or several."""
     line: int
@@ -249,7 +249,7 @@ class Overload:
     """Why it is not required; empty otherwise."""
     signature: Signature
     arguments: tuple[Argument, ...]
-    """In the signature's order, one per parameter."""
+    """Arguments in the signature's order, one per parameter."""
     variables: dict[str, Expr]
     """Derived variables, evaluated in order after the case's own."""
     defaults: dict[str, Any]
@@ -259,7 +259,7 @@ class Overload:
     check: tuple[CaseTemplate, ...]
     fuzz: Fuzz | None
     bench: dict[str, tuple[CaseTemplate, ...]]
-    """By preset."""
+    """Bench cases by preset."""
     baseline: dict[str, str]
     """Per device kind (``cuda``, ``cpu``) a target such as ``cublas:cublasSgemm_v2``; of a BLAS routine whose signature
     stands in the file ``cublas:cublasSrot_v2(i pi pi x x)``, as ``problem/blas.py`` spells it."""

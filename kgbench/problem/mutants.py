@@ -137,7 +137,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "returns_early": _blas("It does nothing where k is 0.", "inner size"),
     "half_sums": _blas("It keeps sums of 16-bit products in 16 bits.", "float32 sums"),
 }
-"""By name, in the order of the table that ``kgbench selftest mutants`` prints."""
+"""Mutants by name, in the order of the table that ``kgbench selftest mutants`` prints."""
 
 PLACELESS: Final = (
     "last_element", "last_row", "last_column", "last_tile", "shifted", "transposed", "drops_nan", "bfloat16_inputs",

@@ -10,7 +10,7 @@ from typing import Any, Final
 from kgbench.problem.model import Problem
 
 _MODULES: Final = ("kgbench.problem.", "kgbench.core.kinds", "pathlib", "ast")
-"""Where the classes lie that a problem is made of; numbers may be complex besides."""
+"""The modules whose classes make up a problem; pickles may name no others, except complex numbers."""
 
 
 def packed(problem: Problem) -> str:

@@ -36,7 +36,7 @@ TIMED_CALLS: Final = 4
 TIMED_OVERHEAD_CALLS: Final = 2
 """The same of calls whose launch takes longer than their work."""
 SMOKE: Final = ("aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
-"""Of each source the operator that is judged fastest."""
+"""For each source, the problem that is judged fastest."""
 _OPINFO_S: Final = 900.0
 
 
@@ -60,11 +60,11 @@ class Share:
     samples: int
     """Samples, or lines of a trace file, that are calls of it."""
     used: int
-    """Of those, how many are judged."""
+    """How many of those are judged."""
     refused: dict[str, int] = field(default_factory=dict)
-    """Of the others, how many for which reason."""
+    """For the rest, the number of calls by reason."""
     calls: dict[str, tuple[SuiteCall, ...]] = field(default_factory=dict)
-    """By the overload's name in the problem's file, each call once."""
+    """Calls by the overload's name in the problem's file, each call once."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Node:
     key: str
     file: Path
     line: int
-    """Where its key stands, or the value itself where it has none; from 1."""
+    """Line of the key, or of the value where it has no key; counted from 1."""
     name: str = ""
     """The last key alone; empty in a list."""
 

@@ -32,7 +32,7 @@ _EXCEPTION: Final = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?::|$)")
 _REAL: Final = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?|\b(?:nan|inf)\b")
 _WHOLE: Final = re.compile(r"\d+")
 _PLACE: Final = re.compile(r"^(?:[\w.]+: )?at (?P<line>\d+):\d+")
-"""Where Triton's compiler says the kernel's text to be wrong."""
+"""The place in the kernel's text that an error of Triton's compiler names."""
 _QUOTED: Final = re.compile(r"""'([^']*)'|"([^"']*)\"""")
 _NAMES: Final = frozenset((*dir(builtins), "NoneType", "Tensor", "torch.dtype", "triton.language", "block_type", "ptr"))
 """What may stand in quotes although the kernel's text does not have it."""

@@ -18,7 +18,7 @@ from kgbench.scores.speedups import Estimate, geometric_mean, mean_estimate
 
 class Unit(StrEnum):
     SHARE = "share"
-    """From 0 to 1."""
+    """A number from 0 to 1."""
     RATIO = "ratio"
     """Library time / kernel time."""
     USD = "usd"
@@ -29,7 +29,7 @@ class Over(StrEnum):
 
     MEAN = "mean"
     GEOMETRIC_MEAN = "geometric mean"
-    """Of numbers that are logarithms."""
+    """The exponential of the mean of logarithms."""
     MEDIAN = "median"
     """The same; of two in the middle the geometric mean."""
 
@@ -116,7 +116,7 @@ class Number:
     of: Callable[[Scored], float | None]
     """None where the sample has none."""
     missing: float | None = 0.0
-    """Of a sample that was asked for and has no result."""
+    """The value for a requested sample that has no result."""
     of_problem: Callable[[OfProblem], bool] = lambda each: True
     """Whether a problem counts; one that does not is left out, with all its samples."""
 
@@ -135,9 +135,9 @@ class Score:
     """One number of a row of problems."""
 
     name: str
-    """In data."""
+    """The score's name in JSON and CSV."""
     head: str
-    """In tables."""
+    """The column's head in tables."""
     unit: Unit
     value: Callable[[Basis], float | None]
     """None where it is not known or means nothing."""

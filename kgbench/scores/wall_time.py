@@ -32,7 +32,7 @@ class WallTime:
     """Of one run. Seconds."""
 
     wall_s: float | None
-    """From the first candidate to the last verdict; None where the run does not say."""
+    """Seconds from the first candidate to the last verdict; None where the run does not say."""
     devices: int
     jobs: int
     """Candidates that were at work at once on each device."""

@@ -21,7 +21,7 @@ FILE: Final = "service.sqlite"
 _LOCK: Final = "serving"
 """File that a server has locked for as long as it runs."""
 FORMAT: Final = 1
-"""Of the tables, as ``PRAGMA user_version`` has it."""
+"""Version of the tables, stored as ``PRAGMA user_version``."""
 BUSY_S: Final = 20.0
 """Seconds that a write waits for another process's."""
 _TABLES: Final = """

@@ -20,7 +20,7 @@ _SECURE = (
     (b"x-frame-options", b"DENY"),
     (b"cache-control", b"no-store"),
 )
-"""With every answer: what a candidate wrote is never taken for anything but what it is said to be."""
+"""Headers of every answer: a browser never interprets what a candidate wrote as another type of content."""
 OnAnswer = Callable[[str, int, str], None]
 """Told of the method, the status and the error's number (else empty) of every answer."""
 

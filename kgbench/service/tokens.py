@@ -57,7 +57,7 @@ class Caller:
     queue: int = DEFAULT_QUEUE
     """Submissions without a verdict that may be there at once."""
     sha256: str = ""
-    """Of its token; empty without one."""
+    """SHA-256 of the token; empty where no token was sent."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ _NOT_FINISHED: Final = {
     "partial": "Parts of the merged run are missing, or did not come to their end.",
     "generated": "The replies are there, and nothing is judged yet.",
 }
-"""By the status in run.json, the sentence for a run that has work left."""
+"""The sentence about a run that has work left, by the status in run.json."""
 _DECLARED_BEFORE: Final = {"aten": 110, "vllm": 50, "cublas": 50}
 """Problems by source in every version that wrote no ``declared`` into run.json."""
 _WINDOWS: Final = re.compile(rb'"windows": \[[^\]]*\]')

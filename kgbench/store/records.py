@@ -46,9 +46,9 @@ class Record:
     at: str
     """When it was verified, UTC."""
     sha256: str
-    """Of the kernel's file, ``kernels/<sha256>.py``."""
+    """SHA-256 of the kernel's file, ``kernels/<sha256>.py``."""
     seed_sha256: str
-    """Of the seed that the verification's inputs came from."""
+    """SHA-256 of the seed that the verification's inputs came from."""
     busy_percent: tuple[float, float]
     """How busy the device was right before and right after the verification; 0 is quiet."""
 
@@ -58,7 +58,7 @@ class OfProblem:
     problem_sha256: str
     """The file that the records were judged by; another file has other records."""
     cases: Mapping[str, Record]
-    """By ``case_key``."""
+    """Records by ``case_key``."""
 
     def times(self) -> dict[str, float]:
         return {case: record.candidate_us for case, record in self.cases.items()}

@@ -17,7 +17,7 @@ import torch
 from kgbench.harness.machine.processes import own_lines
 
 _PLACES: Final = ("torch", "torch.Tensor", "torch.nn.functional", "torch.special", "torch.linalg")
-"""Where torch documents its operators, the first of these with a text."""
+"""Where torch documents its operators; the first module with a text counts."""
 _POINTER: Final = re.compile(
     r"(?:Alias for|See|In-place version of|Out-of-place version of)\s+:\w+:`~?([\w.]+)(?:\(\))?`"
 )

@@ -38,7 +38,7 @@ class SampledCall:
     lazy: str = ""
     """``conj`` or ``neg`` where tensors have that bit set."""
     shapes: tuple[tuple[int, ...], ...] = ()
-    """Of its tensors."""
+    """Shapes of the call's tensors."""
     count: int = 1
     """Samples that make this call."""
 
@@ -51,13 +51,13 @@ class Samples:
     samples: int = 0
     """Samples that reach it."""
     used: int = 0
-    """Of those, how many can be written as calls of the overloads asked for."""
+    """How many of those can be written as calls of the requested overloads."""
     refused: Counter[str] = field(default_factory=Counter)
     """Why the others cannot."""
     elsewhere: Counter[str] = field(default_factory=Counter)
     """Samples that are not counted: they reach only overloads that were not asked for."""
     calls: dict[str, list[SampledCall]] = field(default_factory=dict)
-    """By overload, each call once."""
+    """Calls by overload, each call once."""
     derived: list[str] = field(default_factory=list)
     """Overloads that have the calls of another one, since they only write its answer somewhere."""
 

@@ -28,7 +28,7 @@ MOST: Final = 16
 SHAPES: Final = 10
 """Fewer distinct shapes than this in the sample inputs: the reference inputs are asked, too."""
 MOST_ELEMENTS: Final = 1 << 16
-"""Of all tensors of a call. These cases run everywhere, also in Triton's interpreter."""
+"""Most elements of all tensors of a call together. These cases run everywhere, also in Triton's interpreter."""
 REMARK: Final = "# written by python -m kgbench.torchtools.opinfo_update"
 
 

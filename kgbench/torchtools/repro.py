@@ -62,7 +62,7 @@ class Asked:
     raises: str
     """Name of the exception that the call raises; empty where its result is wrong."""
     dtype: str
-    """Of the output that is wrong."""
+    """The dtype of the output that is wrong."""
     returns_tensor: bool
     header: str
     """A line about what is shown."""

@@ -35,7 +35,7 @@ class Tensor:
     strides: tuple[int, ...]
     aligned: bool
     host: bool = False
-    """In the memory of the host while the call is on a GPU."""
+    """True where the tensor lies in host memory while the call runs on a GPU."""
 
     @property
     def extent(self) -> int:

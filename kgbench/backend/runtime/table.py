@@ -21,7 +21,7 @@ class Parameter:
 
     name: str
     type: str
-    """As kgbench's problem files write it: ``Tensor``, ``list[int]``, ``Scalar`` …"""
+    """The type as kgbench's problem files write it: ``Tensor``, ``list[int]``, ``Scalar`` …"""
     keyword_only: bool
     written: bool
     """The kernel changes this tensor."""
@@ -70,9 +70,10 @@ class Device:
     kind: str
     """``cuda`` or ``cpu``."""
     name: str
-    """As the driver calls it. A kernel that is right and fast on one GPU need be neither on another."""
+    """The GPU's name as the driver gives it. A kernel that is correct and fast on one GPU need be neither on another.
+    """
     interpreted: bool
-    """In Triton's interpreter."""
+    """True where kernels ran in Triton's interpreter."""
 
     def check_interpreter(self) -> None:
         """Raises RuntimeError where Triton would not interpret the kernels that were judged so."""

@@ -85,7 +85,7 @@ def mul(self: torch.Tensor, other: Any) -> torch.Tensor:
 
 
 SMALLEST_NORMAL = 2.0**-126
-"""Of float32."""
+"""The smallest normal float32."""
 
 
 def div(self: torch.Tensor, other: Any, rounding_mode: str | None = None) -> Expected:

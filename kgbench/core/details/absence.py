@@ -100,7 +100,7 @@ class NotOffered:
     """An installed package, which is judged through an adapter, does not do this call, or the whole operator."""
 
     package: str
-    """With its version: ``liger_kernel 0.8.5``."""
+    """The package's name and version: ``liger_kernel 0.8.5``."""
     words: str
 
 

@@ -20,7 +20,9 @@ class Evidence:
     """Overload and case in which it did most."""
     count: int = 0
     share: float | None = None
-    """Of the time of the calls that were watched: on the device, where there is one. None where it has none."""
+    """Share of the watched calls' time, 0 to 1: time on the device where there is one. None where this kind of evidence
+    has no share.
+    """
     allowed: bool = True
     why: str = ""
 
@@ -57,7 +59,7 @@ class Raised:
     """An exception in the worker, in its own words."""
 
     name: str
-    """Of the exception's type, without its module."""
+    """The exception's type, without its module."""
     message: str
 
 
@@ -70,7 +72,7 @@ class Crash:
     cause: str = ""
     """Why the supervisor ended it; empty where it ended by itself."""
     advice: str = ""
-    """Of a library that crashed: which call it was and where that is described, as the end of a sentence."""
+    """Only for a library that crashed: which call it was and where that is described, as the end of a sentence."""
 
 
 class Breach(StrEnum):
@@ -127,6 +129,6 @@ class PhysicalBound:
     per_s: float
     """Largest known rate of the device, in units per second."""
     dtypes: tuple[str, ...] = ()
-    """Of the operations; empty where bytes are the bound."""
+    """The dtypes of the operations; empty where bytes are the bound."""
     margin: float = 0.0
     """Share by which the device may be faster than that."""

@@ -35,7 +35,7 @@ _ATTRIBUTES_BYTES: Final = 112
 _BUFFER_PAGES: Final = 4
 """Pages of a ring buffer, beside one with its head: some 680 samples."""
 _HEAD_AT: Final = 1024
-"""Where the first page has how many bytes were written."""
+"""Offset in the first page of the count of bytes written."""
 _SAMPLE: Final = 9
 """Type of the records that are samples."""
 _MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S\Sx\S \S+ \S+ \S+\s*(.*)$")

@@ -56,7 +56,9 @@ RELEASE_DEADLINE_S: Final = 120.0
 """Seconds that a window on the CPU waits for its release."""
 
 Handlers = dict[type[Request], Callable[[Any, list[int]], Message]]
-"""By operation: the function that carries it out, with the descriptors that came along, and says what to reply."""
+"""For each operation, the function that carries it out. It takes the request and the descriptors sent along, and
+returns the reply.
+"""
 
 
 class Stub:

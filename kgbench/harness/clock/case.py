@@ -77,7 +77,7 @@ class Measured:
 
     pairs: list[Pair]
     singles: tuple[float, float] | None
-    """As from ``single_calls``."""
+    """The result of ``single_calls``."""
     call_us: dict[str, float]
     """Time of a call with its launch in µs, by side."""
 

@@ -68,7 +68,7 @@ class TimedWindow:
     inputs: WindowInputs
     queued: bool
     kind: str = "window"
-    """As in ``Window``, or of those that are not scored ``warm``, ``watched`` or ``probe``."""
+    """The kind as in ``Window``; for windows that are not scored ``warm``, ``watched`` or ``probe``."""
 
     @property
     def calls(self) -> int:
@@ -136,7 +136,7 @@ class WindowRunner:
         self.owed: dict[str, tuple[int, Where]] = {}
         """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
         self.sampler: Sampling | None = None
-        """At work from the release of a window to its mark, on the CPU."""
+        """CPU only: samples the machine from the release of a window to its mark."""
 
     @property
     def queues(self) -> bool:

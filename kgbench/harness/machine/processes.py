@@ -87,7 +87,7 @@ class Task(NamedTuple):
     """A thread at one moment."""
 
     state: str
-    """As in ``/proc/PID/stat``; empty where it is gone."""
+    """The state letter of ``/proc/PID/stat``; empty where the process is gone."""
     scheduled: int
     """How often it was given a processor; 0 where the kernel does not count."""
     ran_ns: int = 0

@@ -50,7 +50,7 @@ class Job:
     """One candidate to evaluate."""
 
     problem: Problem
-    """As it was read when the candidate's run began; its file may be another one by now."""
+    """The problem as it was read when the run began; its file may have changed since."""
     model: str
     sample: int = 0
     source: str | None = None

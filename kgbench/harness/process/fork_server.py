@@ -69,9 +69,9 @@ class ForkServer:
         self.channels: dict[Channel, str] = {coordinator: ""}
         """Who asks: the coordinator, or a referee of the session with this token."""
         self.supervisors: dict[int, str] = {}
-        """By process id, the session's token."""
+        """The session's token by the supervisor's process id."""
         self.referees: dict[int, str] = {}
-        """By process id, the session's token."""
+        """The session's token by the referee's process id."""
 
     def serve(self) -> None:
         """Until the coordinator is gone; then nothing that was forked here is left either."""

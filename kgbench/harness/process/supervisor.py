@@ -65,7 +65,7 @@ class Supervisor:
         """Resident bytes of the fork server, which each process of the tree begins with."""
         self.looks = 0
         self.walked: dict[int, tuple[float, int]] = {}
-        """By process of the tree, when its maps were walked and the bytes that it needs."""
+        """For each process of the tree: when its memory maps were last read, and its memory in bytes."""
 
     def start(self, worker_socket: socket.socket) -> None:
         """Fork the worker. Raises OSError where the sandbox cannot be entered."""

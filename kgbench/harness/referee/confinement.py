@@ -17,7 +17,7 @@ class Confinement:
     hidden: tuple[str, ...]
     """Folders that it does not see, if it is a candidate's."""
     limits: dict[str, int]
-    """As from ``default_limits``."""
+    """Resource limits, as ``default_limits`` returns them."""
 
     @classmethod
     def of(cls, settings: RefereeSettings, plan: Plan) -> Confinement:

@@ -64,7 +64,7 @@ class DevicePool:
     sick: str = ""
     """Why it is set aside; empty while it computes."""
     library_times: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
-    """By problem: when, and what its library took."""
+    """The library's time by problem: when it was measured, and the measurement."""
 
     def learn(self, problem_id: str, times: dict[str, Any]) -> None:
         """Keep what was just measured beside a candidate."""

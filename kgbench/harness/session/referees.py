@@ -55,7 +55,7 @@ class Referees:
         self._check_open = check_open
         self._accept = accept
         self._peaks: dict[str, dict[str, Any]] = {}
-        """By a GPU's name, what was measured of it."""
+        """Measured peaks by the GPU's name."""
         self._cache = tempfile.TemporaryDirectory(prefix="kgbench-referees-")
         """Holds the kernels that torch compiles for referees, which have no home. No worker may write here."""
         self._page_lock = threading.Lock()

@@ -57,7 +57,7 @@ class Surroundings:
 
     python: str
     cores: frozenset[int]
-    """On which it may run, with all that it forks."""
+    """CPU cores on which the server and all that it forks may run."""
     variables: Mapping[str, str]
     """Environment variables."""
 
@@ -83,9 +83,9 @@ class ForkServer:
         self.plan = Plan((), False, False)
         """What workers are shut off from here; known once it has started."""
         self.versions: dict[str, str] = {}
-        """Of what it has imported."""
+        """Versions of the modules it has imported."""
         self.not_imported: dict[str, str] = {}
-        """By module, why it could not be imported."""
+        """Why a module could not be imported, by module."""
         self._logs = Logs(log_dir)
         self._lock = threading.RLock()
         self._channel: Channel | None = None

@@ -98,7 +98,7 @@ class Settings:
     hidden: tuple[Path, ...] = ()
     """Folders that no candidate may see: problems, baselines, results."""
     log_dir: Path | None = None
-    """Where fork server and referees write what they print; None discards it."""
+    """Folder for the output of the fork server and the referees; None discards it."""
     limits: dict[str, int] | None = None
     """Bytes of memory and of output, and processes, that a candidate may have, where the defaults do not hold."""
     timing: bool = True

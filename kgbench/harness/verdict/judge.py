@@ -39,9 +39,11 @@ SPARE_OUTPUT_BYTES: Final = 4096
 
 
 ForbiddenChange = Callable[[str, Chunk, torch.Tensor, dict[str, Any]], Guard | InputChanged | None]
-"""As ``forbidden_change``: what a call changed of one argument and may not."""
+"""The type of ``forbidden_change``: what a call changed of one argument and may not."""
 Compare = Callable[[str, torch.Tensor, Expected, Limits], Mismatch | RootMeanSquare | None]
-"""As ``compare``: what is wrong with an output, by its name, its values, what is right and how far it may be off."""
+"""The type of ``compare``. Takes an output's name, its values, the expected values and the limits; returns what is
+wrong.
+"""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class ServerReady(Typed):
 
     op = "server ready"
     versions: dict[str, str]
-    """By module."""
+    """Version by module."""
     plan: dict[str, Any]
     """The sandbox that this machine allows, as ``Plan.to_json`` has it."""
     unfit: str
@@ -46,7 +46,7 @@ class WorkerLimits(Typed):
     output_bytes: int
     """Printed."""
     written_bytes: int
-    """To disks."""
+    """Bytes written to disks."""
     processes: int
 
 
@@ -179,7 +179,7 @@ class WorkerEnded(Typed):
     words: str = ""
     """What the supervisor failed at."""
     returncode: int | None = None
-    """As ``os.waitstatus_to_exitcode`` has it; None where nobody could wait for it."""
+    """The exit status as ``os.waitstatus_to_exitcode`` gives it; None where no process could wait for it."""
     output_bytes: int = 0
     """All that it printed."""
     tail: str = ""

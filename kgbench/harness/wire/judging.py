@@ -14,9 +14,9 @@ class StartReferee(Typed):
 
     op = "start"
     settings: dict[str, Any]
-    """As ``RefereeSettings.to_json`` has it."""
+    """The form of ``RefereeSettings.to_json``."""
     plan: dict[str, Any]
-    """As ``Plan.to_json`` has it."""
+    """The form of ``Plan.to_json``."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Judge(Typed):
 
     op = "judge"
     job: dict[str, Any]
-    """As ``Job.to_json`` has it."""
+    """The form of ``Job.to_json``."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Judged(Typed):
 
     op = "judged"
     result: dict[str, Any]
-    """As ``Result.to_json`` has it, without NaN and infinity."""
+    """The form of ``Result.to_json``, without NaN and infinity."""
     library_times: dict[str, Any]
     """The library's times that others may use, by ``overload/case``."""
 

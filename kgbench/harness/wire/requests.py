@@ -51,7 +51,7 @@ class CallOnce(Request):
     op = "call"
     entry: str
     args: list[Any]
-    """As ``candidate.calls.decode`` takes them."""
+    """Arguments in the form that ``candidate.calls.decode`` takes."""
     kwargs: dict[str, Any]
     out: list[int]
     """Offset and size, in bytes, of the buffer's region for outputs."""
@@ -60,9 +60,9 @@ class CallOnce(Request):
     late: bool
     """The tensors are still to be written when the call is made, on a stream of its own."""
     seed: int | None = None
-    """Of the default generators; None leaves them as they are."""
+    """Seed for the default generators; None leaves them alone."""
     again: bool = False
-    """With the very arguments of the call before."""
+    """Repeats the call before with the very same arguments."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class LoadCandidate(Request):
     op = "load"
     source: str
     entries: dict[str, list[str]]
-    """By overload, the names that its entry may have."""
+    """For each overload, the names that its entry may have."""
     watched: bool
     """Its calls may be observed later."""
     classes: bool = False
@@ -161,7 +161,7 @@ class LoadLibrary(Request):
 
     op = "load library"
     targets: dict[str, str]
-    """By overload."""
+    """The library target of each overload."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class LoadReference(Request):
 
     op = "load reference"
     references: dict[str, dict[str, Any]]
-    """By overload: ``reference``, the arguments of a ``ReferenceFunction``, and ``parameters``, the entry's."""
+    """For each overload: ``reference``, the arguments of a ``ReferenceFunction``, and ``parameters``, the entry's."""
     mutant: str = ""
     """What spoils it; empty where nothing does."""
 

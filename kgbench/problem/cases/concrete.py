@@ -74,7 +74,7 @@ class TensorSpec:
     contiguous: bool
     """The view is row-major without gaps."""
     slots: tuple[int, ...] = ()
-    """Where in memory ``view[b]`` lies, in steps of the first stride; empty where it lies in order."""
+    """Positions of ``view[b]`` in memory, in multiples of the first stride; empty where they are in order."""
     lazy: str = ""
     """``conj`` or ``neg``: handed over with that bit set, so that its values are those of storage, changed so."""
     host: bool = False
@@ -109,7 +109,7 @@ class BoundArgument:
 class BoundCase:
     case: Case
     arguments: tuple[BoundArgument, ...]
-    """In the signature's order."""
+    """Arguments in the signature's order."""
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:

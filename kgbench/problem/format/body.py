@@ -39,7 +39,7 @@ class Part:
     values: dict[str, Any]
     """What is said, by key."""
     data: dict[str, Any]
-    """Where it is said."""
+    """The mapping in which the key stands."""
     own: frozenset[str]
     """Keys that the overload states itself."""
     written: frozenset[str]

@@ -51,7 +51,7 @@ class Leaf:
 
     read: Callable[[Node], Any]
     schema: dict[str, Any]
-    """Of JSON Schema."""
+    """The key's JSON Schema."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(lambda datum: self.read(node_of(datum)))

@@ -94,7 +94,7 @@ class Shape:
     dtypes: tuple[str, ...] = ()
     sizes: tuple[tuple[int, ...], ...] = ()
     errors: tuple[Errors, ...] = field(default=(), compare=False)
-    """Of each output; those of whole numbers have none that count."""
+    """Error bounds of each output; not used for outputs of whole numbers."""
 
     @property
     def is_sound(self) -> bool:
@@ -113,7 +113,7 @@ class ModuleReference(ReferenceFunction):
         self.module = module
         self.returned_argument = ""
         self.last = Shape()
-        """Of the last call that was asked for."""
+        """Shape of the last call that was requested."""
 
     def answers(self, arguments: Mapping[str, Any], written: tuple[str, ...]) -> dict[str, Answer]:
         """Right outputs by name. ``arguments``: by parameter, in the file's own order."""
