@@ -17,13 +17,12 @@ from typing import Any, Final
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
-from kgbench.llm.conversation import Question
+from kgbench.llm.conversation import MAX_SOURCE_BYTES, Question
 
-MAX_KERNEL_BYTES: Final = 1 << 20
-"""Bytes of a kernel at most that an agent may have checked."""
 SEND_S: Final = 10.0
 """Seconds that one message may take, from connecting to its end; the next one waits meanwhile."""
 _WAITING: Final = 64
+"""Connections that may wait to be accepted."""
 NOT_RIGHT, NOT_ASKED, NOBODY, TOO_OFTEN = 1, 2, 3, 4
 """Exit codes of ``./check`` beside 0."""
 GENERATES_ONLY: Final = (
@@ -79,10 +78,10 @@ class CheckServer:
     def _answer(self, message: bytes) -> dict[str, Any]:
         if self._question.judge is None:
             return {"code": NOBODY, "words": GENERATES_ONLY}
-        if len(message) > MAX_KERNEL_BYTES:
+        if len(message) > MAX_SOURCE_BYTES:
             return {
                 "code": NOT_ASKED,
-                "words": f"The kernel has more than {MAX_KERNEL_BYTES} bytes; nothing was asked.",
+                "words": f"The kernel has more than {MAX_SOURCE_BYTES} bytes; nothing was asked.",
             }
         try:
             text = message.decode()
@@ -121,7 +120,7 @@ def _message(channel: socket.socket) -> bytes:
     deadline = time.monotonic() + SEND_S
     parts: list[bytes] = []
     size = 0
-    while size <= MAX_KERNEL_BYTES:
+    while size <= MAX_SOURCE_BYTES:
         channel.settimeout(max(deadline - time.monotonic(), 0.001))
         part = channel.recv(1 << 16)
         if not part:

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from kgbench.agents import folder
-from kgbench.agents.checks import MAX_KERNEL_BYTES, CheckServer
+from kgbench.agents.checks import CheckServer
 from kgbench.core.paths import IMPORT_ROOT
 from kgbench.core.types import Result
 from kgbench.harness.machine import visible
-from kgbench.llm.conversation import Question
+from kgbench.llm.conversation import MAX_SOURCE_BYTES, Question
 
 OUTPUT_BYTES: Final = 10 << 20
 """Kept of each of an agent's two outputs, the end of it."""
@@ -37,6 +37,7 @@ KILL_S: Final = 15.0
 """How long the launcher may take to end a tree."""
 Confine = Literal["best", "by landlock", "not"]
 _PART: Final = 1 << 16
+"""Bytes read from a pipe at once."""
 _OURS: Final = ("KGBENCH_",)
 """How variables begin that no agent sees."""
 _NO_GPU: Final = visible.NONE
@@ -302,11 +303,11 @@ def _kernel_in(place: int) -> tuple[str, str]:
         if facts.st_nlink != 1:
             return "", "kernel.py is a link to another file"
         with open(fd, "rb", closefd=False) as file:
-            data = file.read(MAX_KERNEL_BYTES + 1)
+            data = file.read(MAX_SOURCE_BYTES + 1)
     finally:
         os.close(fd)
-    if len(data) > MAX_KERNEL_BYTES:
-        return "", f"kernel.py has more than {MAX_KERNEL_BYTES} bytes"
+    if len(data) > MAX_SOURCE_BYTES:
+        return "", f"kernel.py has more than {MAX_SOURCE_BYTES} bytes"
     try:
         return data.decode(), ""
     except UnicodeDecodeError:

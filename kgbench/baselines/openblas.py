@@ -27,7 +27,9 @@ from kgbench.core.kinds import DeviceKind
 from kgbench.problem.blas import split
 
 COLUMN_MAJOR: Final = 102
+"""CblasColMajor, the first argument of CBLAS functions that take a matrix."""
 _LARGEST_INT: Final = 2**31 - 1
+"""Largest value of a 32-bit integer argument of OpenBLAS."""
 
 _FLAGS: Final[dict[str, dict[str, int]]] = {
     "T": {"N": 111, "T": 112, "C": 113},

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kgbench.reports.comparison import Change, Comparison, Difference, Duel
 
 _LISTED = 10
+"""Most problems that are listed as won or as lost."""
 
 
 @click.command(short_help="Two runs or more side by side: who is better, and where?")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 CANNOT: Final = MachineError.exit_code
 LOAD_S: Final = 180.0
+"""Seconds that loading one library may take."""
 _LIBRARIES: Final = {"aten": "ATen", "cublas": "cuBLAS", "openblas": "OpenBLAS", "vllm": "vLLM"}
 _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "cupy-cuda12x", "cupy-cuda13x", "scipy-openblas32")
 _LANGUAGES: Final = {
@@ -39,6 +40,7 @@ _LANGUAGES: Final = {
 """What a kernel may be written in, and the least text that uses it."""
 _CONTAINER_MARKS: Final = ("/.dockerenv", "/run/.containerenv")
 _TAIL: Final = 300
+"""Characters quoted from the end of a failed process's output."""
 
 EPILOG: Final = """
 \b

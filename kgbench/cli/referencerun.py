@@ -19,7 +19,9 @@ from kgbench.harness.machine import visible
 
 START_S: Final = 120.0
 PER_FILE_S: Final = 20.0
+"""Seconds allowed for references: START_S once, and this for each file."""
 _TAIL: Final = 600
+"""Characters quoted from the end of a failed process's output."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from kgbench.cli.options import check_machine, device_option, json_option
 from kgbench.core.errors import MachineError, UsageError, shown_path
 
 _TIMEOUT_S: Final = 3600.0
+"""Seconds that the whole comparison may take."""
 _REASONS: Final = 3
 """Most reasons that are printed per operator; ``--json`` has all."""
 _INTERPRETED: Final = "kernels ran in Triton's interpreter, so speed means nothing"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S: Final = 0.01
+"""Seconds after which an interruption that Python dropped is raised again."""
 
 
 @contextlib.contextmanager

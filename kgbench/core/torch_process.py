@@ -12,6 +12,7 @@ from typing import Any, Final
 from kgbench.core.paths import IMPORT_ROOT
 
 _TAIL: Final = 2000
+"""Characters quoted from the last line of a failed process."""
 
 
 class NoAnswer(Exception):

@@ -19,6 +19,9 @@ from typing import Any, ClassVar, Final, Literal
 from kgbench.core.types import Result
 from kgbench.problem.model import Problem
 
+MAX_SOURCE_BYTES: Final = 1 << 20
+"""Most bytes of a candidate's text; a longer one counts as no code, and is not judged."""
+
 RECORDED_USD: Final = "recorded_usd"
 RECORDED_PROMPT: Final = "recorded_prompt_sha256"
 """Facts of a reply that somebody gave in an earlier run: what it cost then, and the prompt that it answered."""

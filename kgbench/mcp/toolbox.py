@@ -19,6 +19,7 @@ from kgbench.core.outcomes import Group, Outcome
 from kgbench.core.types import first_failure
 from kgbench.evaluation.evaluator import Checked, Evaluator
 from kgbench.harness.session.cancellation import Cancellation
+from kgbench.llm.conversation import MAX_SOURCE_BYTES
 from kgbench.policy.hints import hints
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem, load_summary
@@ -26,8 +27,6 @@ from kgbench.prompts.facts import torch_facts
 from kgbench.prompts.feedback import verdict_words
 from kgbench.prompts.render import LANGUAGES, PromptOptions, prompt_for
 
-MAX_KERNEL_BYTES: Final = 1 << 20
-"""Bytes of a kernel's text at most, as for candidates of a run."""
 KEPT: Final = 256
 """Verdicts that can be explained; older ones are forgotten."""
 MOST_LISTED: Final = 200
@@ -126,8 +125,8 @@ class Toolbox:
 
     def judge(self, name: str, code: str, *, timing: bool, say: Say, cancellation: Cancellation) -> Judged:
         """The verdict on a kernel's text. Raises UsageError, MachineError, Cancelled."""
-        if len(code.encode(errors="replace")) > MAX_KERNEL_BYTES:
-            raise UsageError("KGB176", f"the kernel has more than {MAX_KERNEL_BYTES} bytes; nothing was judged")
+        if len(code.encode(errors="replace")) > MAX_SOURCE_BYTES:
+            raise UsageError("KGB176", f"the kernel has more than {MAX_SOURCE_BYTES} bytes; nothing was judged")
         if not code.strip():
             raise UsageError("KGB176", "the kernel is empty; give the whole text of its file")
         problem = load_problem(self._registry.paths[self._registry.resolve(name).id])

@@ -20,7 +20,9 @@ from kgbench.models.http import NotFound
 REQUESTS_PER_BATCH: Final = 2000
 """Most requests that one batch carries."""
 POLL_MOST_S: Final = 60.0
+"""Longest pause between two looks at a batch, in seconds."""
 POLL_GROWS: Final = 1.5
+"""Factor by which the pause grows after each look."""
 TICKET: Final = "batch.json"
 
 Result = Reply | NotAnswered | Unanswerable

@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from kgbench.core import syntax
 from kgbench.core.details.absence import CodeProblem, NoCandidate, NoCode, NotOffered
@@ -22,12 +22,9 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.plugins import PROVIDERS, Plugin, leave_out, plugins
 from kgbench.core.types import Generation
 from kgbench.llm.aliases import aliases, resolve
-from kgbench.llm.conversation import ModelClient
+from kgbench.llm.conversation import MAX_SOURCE_BYTES, ModelClient
 from kgbench.models import providers
 from kgbench.problem.model import Problem
-
-MAX_SOURCE_BYTES: Final = 1 << 20
-"""Bytes of a candidate's text at most; a longer file counts as no code."""
 
 
 class ModelError(UsageError):

@@ -29,7 +29,7 @@ from typing import Final
 
 from kgbench.core import syntax
 from kgbench.core.details.absence import CodeProblem
-from kgbench.models.provider import MAX_SOURCE_BYTES
+from kgbench.llm.conversation import MAX_SOURCE_BYTES
 
 MAX_REPLY_CHARACTERS: Final = 4 << 20
 """A longer reply is not looked into: models stop long before."""

@@ -11,6 +11,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 
 NAMED: Final = 5
+"""Most problems that a line names; it counts the others."""
 
 
 def lines(result: Result) -> Iterator[str]:

@@ -21,8 +21,11 @@ from kgbench.core.errors import ExpressionError
 from kgbench.problem.file_place import FilePlace, expression_error
 
 MAX_TEXT: Final = 2000
+"""Most characters of an expression."""
 MAX_BITS: Final = 4096
+"""Most bits of a product or a power of whole numbers."""
 MAX_SEQUENCE: Final = 4096
+"""Most elements of a repeated sequence."""
 
 ITEMSIZE: Final[dict[str, int]] = {
     "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,

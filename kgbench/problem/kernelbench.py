@@ -43,6 +43,7 @@ _FILE: Final = re.compile(r"(\d+)_(\w[\w.+-]*)\.py$")
 _NUMBERED: Final = re.compile(r"(?:level_?)?(\d+)[_/](?:problem_)?(\d+)$")
 """``level1/2``, ``1/2``, ``level_1_problem_2``."""
 _FACTS_S: Final = 900.0
+"""Seconds in which the files of a checkout must be examined."""
 _MODULE: Final = "kgbench.torchtools.module_facts"
 _CPU_ELEMENTS: Final = 1 << 22
 """Elements of inputs and outputs of a timed call on a CPU, at most, where the batch size can be chosen."""

@@ -38,6 +38,7 @@ TIMED_OVERHEAD_CALLS: Final = 2
 SMOKE: Final = ("aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
 """For each source, the problem that is judged fastest."""
 _OPINFO_S: Final = 900.0
+"""Seconds in which torch must list its samples."""
 
 
 @dataclass(frozen=True)
@@ -277,8 +278,13 @@ def _with_templates(overload: Overload, calls: Sequence[SuiteCall]) -> Overload:
     # A case that is timed is judged as well; what is judged at all has a check case.
     check = tuple(template for template, each in zip(templates, calls, strict=True) if not each.timed) or timed[:1]
     return replace(
-        overload, check=check, opinfo=(), large=(), fuzz=None,
-        bench={"cpu": timed, "gpu24": timed} if timed else {}, required=overload.required and bool(templates),
+        overload,
+        check=check,
+        opinfo=(),
+        large=(),
+        fuzz=None,
+        bench={"cpu": timed, "gpu24": timed} if timed else {},
+        required=overload.required and bool(templates),
     )
 
 

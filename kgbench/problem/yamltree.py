@@ -28,6 +28,7 @@ _PLAIN_INT: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _PLAIN_FLOAT: Final = re.compile(r"[-+]?([0-9]+\.[0-9]*([eE][-+][0-9]+)?|\.[0-9]+|\.(inf|nan))$")
 _NUMBER_TEXT: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?(inf|nan)$", re.IGNORECASE)
 _MAX_DEPTH: Final = 8
+"""Most lists inside lists of a value."""
 _MAX_TREE_DEPTH: Final = 24
 """Levels of a file that are looked into: a list that holds itself has no end."""
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

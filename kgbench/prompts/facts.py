@@ -17,6 +17,7 @@ from kgbench.problem.model import Problem
 
 _MODULE: Final = "kgbench.torchtools.operator_facts"
 _TIMEOUT_S: Final = 120.0
+"""Seconds in which torch must answer."""
 
 
 @dataclass(frozen=True)

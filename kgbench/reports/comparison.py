@@ -28,6 +28,7 @@ from kgbench.store.reader import StoredRun
 BOTH: Final = " where both are correct"
 """End of the name of a score that is compared over the problems that both runs have correct."""
 _LISTED: Final = 8
+"""Most changed problems that a line names; it counts the others."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from kgbench.scores.table import fast
 
 _BOUND: Final = re.compile(r"(?:(?P<source>[\w-]+):)?(?:fast_(?P<p>\d+(?:\.\d+)?)|correct|right)=(?P<least>\d*\.?\d+)")
 _ROUNDING: Final = 1e-9
+"""Difference by which a share may miss a bound through rounding."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from kgbench.scores.speedups import Estimate, timed_cases
 from kgbench.scores.table import COMPILED, CORRECT, OVER_ALL, REJECTED, all_scores, best_of, count, fast
 
 THRESHOLDS: Final = (0.5, 0.8, 1.0, 1.2, 1.5, 2.0)
+"""The p for which fast_p is computed unless others are asked for."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ _TIMEOUT_S: Final = 60.0
 """Seconds without a byte of an answer; longer than any poll waits."""
 _LATER: Final = frozenset({429, 502, 503, 504})
 _LONGEST_PAUSE_S: Final = 60.0
+"""Longest pause before another attempt, in seconds, whatever the server asks for."""
 _MOST_BYTES: Final = 256 << 20
 """Bytes of an answer: more is none of kgbench's."""
 _GONE = (OSError, http.client.HTTPException)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from kgbench.models.provider import MAX_SOURCE_BYTES
+from kgbench.llm.conversation import MAX_SOURCE_BYTES
 
 MAX_BATCH: Final = 200
 """Submissions of one batch."""

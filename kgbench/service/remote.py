@@ -28,6 +28,7 @@ _CANCELLED_S: Final = 1
 _STARTING_S: Final = 0.5
 """Seconds between two questions whether a service has begun."""
 _MOST_JOBS: Final = 64
+"""Most candidates in flight."""
 _AHEAD: Final = 2
 """Candidates in flight for each that the service judges at once, so that it never waits for the network."""
 

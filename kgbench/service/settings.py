@@ -9,6 +9,7 @@ from typing import Final
 from kgbench.core.addresses import is_loopback
 
 DEFAULT_PORT: Final = 8650
+"""TCP port unless another is given."""
 MAX_BODY_BYTES: Final = 8 << 20
 """Bytes of a request's body."""
 HEADERS_S: Final = 10.0

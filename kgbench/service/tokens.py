@@ -21,6 +21,7 @@ LOCAL: Final = "local"
 """Who asks without a token, where the service listens on loopback only."""
 DEFAULT_RATE: Final = "600/min"
 DEFAULT_QUEUE: Final = 1000
+"""Most waiting submissions of a token unless it says otherwise."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _RATE: Final = re.compile(r"(?P<count>[1-9][0-9]{0,8})/(?P<unit>s|min|h|day)")
 _UNITS: Final = {"s": 1, "min": 60, "h": 3600, "day": 86400}

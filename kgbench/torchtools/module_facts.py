@@ -35,6 +35,7 @@ FORWARD_S: Final = 10
 """Seconds that a forward without data may take; LSTMs go step by step there."""
 _TYPES: Final = {bool: "bool", int: "int", float: "float", str: "str"}
 _MOST_WORDS: Final = 300
+"""Characters of an error that are passed on."""
 
 
 def main() -> None:

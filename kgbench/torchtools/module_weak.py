@@ -31,6 +31,7 @@ MEMORY_SHARE: Final = 0.5
 SLOW_S: Final = 4.0
 """Seconds of four runs from which on a module is looked at in its file's own values alone."""
 _POLL_S: Final = 0.05
+"""Seconds between two looks at a process."""
 
 
 def main() -> None:

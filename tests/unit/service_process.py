@@ -76,7 +76,6 @@ class StandIn:
             log_tail=SECRET,
         )
 
-
     def _compile_error(self, job: Job, source: str) -> Result:
         """Its log is the kernel's own text."""
         where = Where(Purpose.IMPORT)

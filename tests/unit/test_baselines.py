@@ -99,8 +99,6 @@ def test_the_header_is_read_right(symbol: str, letters: str) -> None:
     assert declared(symbol, header()[symbol]) == letters
 
 
-
-
 @pytest.mark.parametrize("path", CUBLAS, ids=lambda path: path.stem)
 def test_a_problem_has_the_arguments_of_its_routine(path: Path) -> None:
     """Names, order and types are C's; what C may write, and nothing else, is written."""

@@ -13,8 +13,9 @@ from kgbench.cli.completion import complete_model
 from kgbench.core.errors import UsageError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import example_languages, examples_dir
+from kgbench.llm.conversation import MAX_SOURCE_BYTES
 from kgbench.models import provider as models
-from kgbench.models.provider import MAX_SOURCE_BYTES, provider_names, provider_of, provider_summaries
+from kgbench.models.provider import provider_names, provider_of, provider_summaries
 from kgbench.models.providers.examples import DEMO
 from kgbench.problem.model import Problem
 

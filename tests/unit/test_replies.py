@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgbench.llm.conversation import MAX_SOURCE_BYTES
 from kgbench.models import replies
-from kgbench.models.provider import MAX_SOURCE_BYTES
 from kgbench.models.replies import code_of
 
 ENTRIES = ("add_Tensor", "add")

@@ -14,13 +14,11 @@ import torch
 
 from kgbench.baselines.expected import Expected
 from kgbench.baselines.references.aten import finite
-from kgbench.baselines.references.vllm import mean_off
+from kgbench.baselines.references.vllm import FP8_LARGEST, mean_off
 
 Expectations = dict[str, Expected]
 
-FP8_MAX: Final = 448.0
-"""Largest finite number of float8_e4m3fn."""
-SMALLEST_SCALES: Final = {"int8": 2.0**-23, "fp8": 1 / (FP8_MAX * 512)}
+SMALLEST_SCALES: Final = {"int8": 2.0**-23, "fp8": 1 / (FP8_LARGEST * 512)}
 """What vLLM's fused norms and its fp8 scales per token never go below."""
 
 
@@ -132,7 +130,7 @@ def convert_fp8_dequantize(src_cache: torch.Tensor, scale: float, **_: Any) -> E
 def convert_fp8_plain(dst_cache: torch.Tensor, src_cache: torch.Tensor, scale: float, kv_cache_dtype: str) -> None:
     """Both directions of ``convert_fp8`` in float32."""
     if dst_cache.dtype == torch.float8_e4m3fn:
-        dst_cache.copy_((src_cache.float() / scale).clamp(-FP8_MAX, FP8_MAX))
+        dst_cache.copy_((src_cache.float() / scale).clamp(-FP8_LARGEST, FP8_LARGEST))
     else:
         dst_cache.copy_(src_cache.float() * scale)
 
@@ -234,7 +232,7 @@ def static_scaled_fp8_quant(input: torch.Tensor, scale: torch.Tensor, **_: Any) 
 
 def static_scaled_fp8_quant_plain(result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor) -> None:
     """``static_scaled_fp8_quant`` in float32."""
-    result.copy_((input.float() / _spread(scale, input.shape)).clamp(-FP8_MAX, FP8_MAX))
+    result.copy_((input.float() / _spread(scale, input.shape)).clamp(-FP8_LARGEST, FP8_LARGEST))
 
 
 def _spread(scale: torch.Tensor, shape: torch.Size) -> torch.Tensor:
@@ -247,14 +245,14 @@ def _spread(scale: torch.Tensor, shape: torch.Size) -> torch.Tensor:
 
 def dynamic_scaled_fp8_quant(input: torch.Tensor, **_: Any) -> Expectations:
     """scale = max |input| / 448 and the real numbers input / scale."""
-    scale = input.abs().amax() / FP8_MAX
+    scale = input.abs().amax() / FP8_LARGEST
     return {"result": Expected(input / scale), "scale": Expected(scale.reshape(1))}
 
 
 def dynamic_scaled_fp8_quant_plain(result: torch.Tensor, input: torch.Tensor, scale: torch.Tensor) -> None:
     """``dynamic_scaled_fp8_quant`` in float32."""
-    scale.copy_(input.abs().amax().float() / FP8_MAX)
-    result.copy_((input.float() / scale).clamp(-FP8_MAX, FP8_MAX))
+    scale.copy_(input.abs().amax().float() / FP8_LARGEST)
+    result.copy_((input.float() / scale).clamp(-FP8_LARGEST, FP8_LARGEST))
 
 
 def dynamic_per_token_scaled_fp8_quant(input: torch.Tensor, scale_ub: torch.Tensor | None, **_: Any) -> Expectations:
@@ -268,14 +266,14 @@ def dynamic_per_token_scaled_fp8_quant_plain(
 ) -> None:
     """``dynamic_per_token_scaled_fp8_quant`` in float32."""
     scale.copy_(_token_scale(input.abs().amax(-1, keepdim=True).float(), scale_ub, "fp8"))
-    result.copy_((input.float() / scale).clamp(-FP8_MAX, FP8_MAX))
+    result.copy_((input.float() / scale).clamp(-FP8_LARGEST, FP8_LARGEST))
 
 
 def _token_scale(largest: torch.Tensor, scale_ub: torch.Tensor | None, codes: str) -> torch.Tensor:
     """The scale of what is at most ``largest``; codes: int8 or fp8."""
     if scale_ub is not None:
         largest = torch.minimum(largest, scale_ub)
-    return (largest / (127 if codes == "int8" else FP8_MAX)).clamp(min=SMALLEST_SCALES[codes])
+    return (largest / (127 if codes == "int8" else FP8_LARGEST)).clamp(min=SMALLEST_SCALES[codes])
 
 
 def rms_norm_dynamic_per_token_quant(
@@ -383,7 +381,7 @@ def _norm_quant_plain(
     groups = in_parts(normalised(rows, epsilon) * weight, group)
     scale.copy_(_token_scale(groups.abs().amax(-1), scale_ub, "int8" if result.dtype == torch.int8 else "fp8"))
     codes = (groups / scale.unsqueeze(-1)).flatten(-2)
-    result.copy_(_int8(codes, None) if result.dtype == torch.int8 else codes.clamp(-FP8_MAX, FP8_MAX))
+    result.copy_(_int8(codes, None) if result.dtype == torch.int8 else codes.clamp(-FP8_LARGEST, FP8_LARGEST))
 
 
 def in_parts(rows: torch.Tensor, size: int) -> torch.Tensor:

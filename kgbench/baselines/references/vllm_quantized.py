@@ -18,12 +18,10 @@ import torch
 
 from kgbench.baselines.expected import Expected
 from kgbench.baselines.packing import allspark, awq, gptq
+from kgbench.baselines.references.vllm import FP8_LARGEST
 
 Tensors = Mapping[str, torch.Tensor]
 Variables = Mapping[str, Any]
-
-FP8_LARGEST: Final = 448.0
-"""The largest finite number of float8_e4m3fn."""
 
 
 def product_of(a: torch.Tensor, b: torch.Tensor) -> Expected:

@@ -30,8 +30,10 @@ _SOFTWARE, _TASK_CLOCK = 1, 1
 _IP, _TID = 1, 2
 _DISABLED, _INHERIT, _NO_KERNEL, _NO_HYPERVISOR, _BY_RATE = 1, 1 << 1, 1 << 5, 1 << 6, 1 << 10
 _CLOSE_ON_EXEC: Final = 8
+"""Flag PERF_FLAG_FD_CLOEXEC of perf_event_open(2)."""
 _ENABLE, _DISABLE = 0x2400, 0x2401
 _ATTRIBUTES_BYTES: Final = 112
+"""Size of struct perf_event_attr, version 5."""
 _BUFFER_PAGES: Final = 4
 """Pages of a ring buffer, beside one with its head: some 680 samples."""
 _HEAD_AT: Final = 1024

@@ -19,6 +19,7 @@ from kgbench.harness.sandbox import linux
 _AUDIT_ARCH: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _SECCOMP: Final = {"x86_64": 317, "aarch64": 277}
 _X32_BIT: Final = 0x40000000
+"""Numbers of system calls from this on are those of the x32 ABI."""
 
 REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     # Reaching into other processes.
@@ -104,7 +105,9 @@ _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE = 0, 4
 _ALLOW: Final = 0x7FFF0000
+"""SECCOMP_RET_ALLOW."""
 _REFUSE: Final = 0x00050000 | errno.EPERM
+"""SECCOMP_RET_ERRNO with EPERM."""
 
 Instruction = tuple[int, int, int, int]
 """An instruction of the filter: code, jump if true, jump if false, constant."""

@@ -12,6 +12,7 @@ from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
 from kgbench.harness.workers.started import Worker
 
 PROBE_S = 30.0
+"""Seconds in which a worker must answer a probe of its device."""
 
 
 def probe(start: Callable[[], Worker], device: torch.device) -> str:

@@ -43,6 +43,7 @@ ALWAYS_THINK: Final = ("claude-opus-5-5", "claude-fable-", "claude-mythos-")
 TAKES_A_BUDGET: Final = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$)")
 BUDGETS: Final = {"low": 1 / 8, "medium": 1 / 4, "high": 1 / 2}
 LEAST_BUDGET_TOKENS: Final = 1024
+"""Fewest tokens of thinking that the API accepts as a budget."""
 # What stands for `off` where `disabled` is refused: with no tools, nothing is thought between their calls.
 OFF: Final = {"claude-sonnet-5-5": "between_tools"}
 

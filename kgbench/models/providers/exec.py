@@ -44,9 +44,7 @@ class AgentClient(ModelClient):
     endpoint = "exec"
     is_agent = True
 
-    def __init__(
-        self, command: str, words: Sequence[str], confine: Confine = "best", alias: str | None = None
-    ) -> None:
+    def __init__(self, command: str, words: Sequence[str], confine: Confine = "best", alias: str | None = None) -> None:
         self.model = alias or f"exec:{command}"
         self.model_id = command
         self._words = words

@@ -24,6 +24,7 @@ from kgbench.scores.score import Place
 SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 """The variable that names the file which GitHub shows as a step's summary."""
 _MOST_FILES: Final = 5000
+"""Most files of a folder that are searched for candidates."""
 _MOST_BYTES: Final = 1_000_000
 """GitHub takes 1 MiB of a step's summary, and nothing of a larger one."""
 _DIR: Final = "dir:"

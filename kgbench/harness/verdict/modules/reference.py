@@ -37,6 +37,7 @@ _LOWEST: Final = -160
 _HIGHEST: Final = 160
 """Powers of two that have a bin of their own; all beyond share the last."""
 _UNIT: Final = 2.0**-24
+"""Unit roundoff of float32."""
 _SMALLEST_NORMAL: Final = 2.0**-126
 
 
