@@ -49,12 +49,12 @@ _OPTIONS: Final = (
     click.option("--thinking", type=click.Choice(("off", "low", "medium", "high")),
                  help="How much the model thinks before it answers.  [default: the provider's own]"),
     click.option("--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, metavar="N",
-                 help="Requests under way at once."),
+                 help="Requests in flight at once."),
     click.option("--reply-timeout", "reply_timeout_s", type=click.FloatRange(min=1), default=600.0,
-                 show_default=True, metavar="SECONDS", help="For one answer; an agent's whole work."),
+                 show_default=True, metavar="SECONDS", help="Time limit of one reply, or of an agent's whole work."),
     click.option("--budget-usd", type=click.FloatRange(min=0), metavar="USD",
-                 help="Ask no more once a further request could cost more than is left; what is there is evaluated."),
-    click.option("--batch", is_flag=True, help="Ask through the provider's batch interface: half the price, later."),
+                 help="Stop asking when the next request could exceed the budget; the replies so far are evaluated."),
+    click.option("--batch", is_flag=True, help="Use the provider's batch interface: half the price, slower."),
     click.option("--agent-checks", type=click.IntRange(0, 10_000), default=50, show_default=True, metavar="N",
                  help="How often an agent (exec:COMMAND) may try a kernel on one problem."),
     click.option("--agent-sees", multiple=True, type=click.Path(exists=True, path_type=Path), metavar="PATH",
@@ -108,7 +108,7 @@ def asking_words(given: Mapping[str, Any]) -> dict[str, Any]:
 def resumed_words(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """What a run that is gone on with is asked for: as before, but for what may differ and is given now.
 
-    Raises UsageError where the command line asks for other questions than the run was begun with.
+    Raises UsageError where the command line asks for other questions than the run was started with.
     """
     words = dict(stored)
     for name in filter(_was_given, given):
@@ -116,7 +116,7 @@ def resumed_words(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
             option = f"--{name.replace('_', '-')}"
             raise UsageError(
                 "KGB418",
-                f"the run was begun with {option} {stored.get(name)}; leave {option} out, or start a new run without "
+                f"the run was started with {option} {stored.get(name)}; leave {option} out, or start a new run without "
                 "--resume",
             )
         words[name] = given[name]
@@ -134,7 +134,7 @@ def model_of(spec: str, words: Mapping[str, Any]) -> Provider | ModelClient:
     given = [name for name in words if _was_given(name)]
     if given:
         option = "--" + given[0].removesuffix("_s").replace("_", "-")
-        raise UsageError("KGB561", f"{option} is for models that are asked, and --model {spec} has its kernels at hand")
+        raise UsageError("KGB561", f"{option} is for models that are asked, and --model {spec} already has its kernels")
     return found
 
 
@@ -196,7 +196,7 @@ class Forecast:
         name = asker.model_id if asker.model_id == asker.model else f"{asker.model_id} ({asker.model})"
         cost = "the price is unknown" if self.usd is None else f"≤ ${self.usd:.2f}"
         if not asker.endpoint:
-            cost = "nothing is paid that kgbench knows of"
+            cost = "no cost that kgbench knows of"
         cap = f", --budget-usd {budget:g} caps it" if budget is not None else "; --budget-usd caps it"
         requests = "1 request" if self.requests == 1 else f"{self.requests:,} requests"
         if provider.asking.options.agent:

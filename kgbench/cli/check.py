@@ -57,7 +57,7 @@ Examples:
   for a program
     kgbench check softmax.py --json
 
-Exit codes: 0 right, 1 not right, 2 wrong command line, 3 this machine cannot, 130 interrupted.
+Exit codes: 0 correct, 1 not correct, 2 wrong command line, 3 this machine cannot, 130 interrupted.
 """
 
 
@@ -72,7 +72,7 @@ Exit codes: 0 right, 1 not right, 2 wrong command line, 3 this machine cannot, 1
 @click.option(
     "--drawn-for",
     metavar="MODEL#SAMPLE[.ROUND]",
-    help="Whose candidate it was in that run, since each one gets inputs of its own.",
+    help="With --seed: which candidate of that run it was; each has its own inputs.",
 )
 @policy_option
 @json_option
@@ -326,9 +326,9 @@ def _footnotes(result: Result, facts: Mapping[str, Any]) -> Iterable[str]:
     if any(case.timing and case.timing.against == "fallback" for case in result.cases):
         yield "* beside a plain torch expression: the library does not run here"
     if result.interpreted:
-        yield f"{figures.ABSENT} It ran in Triton's interpreter: right or wrong is judged, its speed means nothing."
+        yield f"{figures.ABSENT} It ran in Triton's interpreter: only correctness is judged; its speed means nothing."
     if result.deterministic is False:
-        yield "two calls with the same input did not give the same bits, within the limit each time"
+        yield "two calls with the same input differed in their bits; both are within the limit"
     if result.library and (result.library.name or result.library.reason):
         yield f"library: {result.library.name or f'none ({result.library.reason})'}"
     yield f"device: {device_words(facts)}"

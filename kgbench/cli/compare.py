@@ -25,8 +25,10 @@ _LISTED = 10
 @click.command(short_help="Two runs or more side by side: who is better, and where?")
 @click.argument("runs", metavar="RUN RUN…", nargs=-1, required=True, shell_complete=complete_run)
 @out_option
-@click.option("--anyway", is_flag=True, help="Go on where what differs decides about correct or fast; say it only.")
-@click.option("--on", default="", metavar="MODEL", help="Compare what this model of device judged.")
+@click.option(
+    "--anyway", is_flag=True, help="Compare even if the runs differ in what decides about correct or fast; only warn."
+)
+@click.option("--on", default="", metavar="MODEL", help="Compare only what was judged on this model of device.")
 @json_option
 def compare(runs: Sequence[str], out: Path, anyway: bool, on: str, as_json: bool) -> None:
     """Put runs side by side, each beside the first, paired by problem.
@@ -120,7 +122,7 @@ def lines(found: Comparison) -> Iterable[str]:
     """What the table does not say."""
     from kgbench.core.text import number_of
 
-    yield "* the interval leaves out that there is no difference. Shares change by points, speedups by a factor."
+    yield "* the interval excludes equality. Shares change by points, speedups by a factor."
     timed = {each.group for each in found.changes if each.score != "correct"}
     untimed = dict.fromkeys(each.group for each in found.changes if each.group not in timed)
     if untimed:

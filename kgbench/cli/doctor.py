@@ -48,7 +48,9 @@ Exit codes: 0 the examples can run here, 2 wrong command line, 3 nothing can.
 """
 
 
-@click.command(epilog=EPILOG, short_help="Say what runs on this machine.", context_settings={"max_content_width": 110})
+@click.command(
+    epilog=EPILOG, short_help="Report what runs on this machine.", context_settings={"max_content_width": 110}
+)
 @problem_dir_option
 @device_option
 @click.option(
@@ -192,7 +194,7 @@ def screen(found: Mapping[str, Any]) -> Iterable[str]:
     for gpu in found["gpus"]:
         yield f"GPU        {gpu['name']}, {gpu['memory_gb']:.0f} GB, driver {gpu['driver']}, {gpu['uuid']}"
     if not found["gpus"]:
-        yield "GPU        none: Triton kernels run in its interpreter; right or wrong is judged, speed means nothing"
+        yield "GPU        none: Triton kernels run in its interpreter; only correctness is judged, speed means nothing"
     if found["device"]:
         yield f"judged on  {found['device']['name']} ({found['device']['kind']})"
     results = found["results"]

@@ -191,7 +191,7 @@ class _Draft:
     def lines(self) -> Iterator[str]:
         version = f"cuBLAS {cublas_api.VERSION}"
         yield f"# A first draft by kgbench new cublas {self.routine}, from what the header of {version} declares."
-        yield "# TODO: read it line by line beside NVIDIA's documentation; what a comment with TODO says, you decide."
+        yield "# TODO: compare each line with NVIDIA's documentation, and decide what the TODO comments ask."
         yield f"summary: {self.dtype} {self.stem} of BLAS, column-major  # TODO: say what it computes, one line"
         yield "kind: compute"
         yield f"category: {self._category()}  # TODO: name a word to filter by"

@@ -86,7 +86,7 @@ class _Draft:
 
     def lines(self) -> Iterator[str]:
         yield f"# A first draft by kgbench new vllm {self.name}, from the schema that {self.source} registers."
-        yield "# TODO: read it line by line beside vLLM's source; what a comment with TODO says, you decide."
+        yield "# TODO: compare each line with vLLM's source, and decide what the TODO comments ask."
         yield f"summary: {self.name} of vLLM  # TODO: say what it computes, one line"
         yield "kind: compute"
         yield "category: vllm  # TODO: name a word to filter by"

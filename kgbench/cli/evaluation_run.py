@@ -151,7 +151,7 @@ def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool, 
 
     provider = asker or model_of(request.model, request.asking)
     if dry_run and not isinstance(provider, ModelClient):
-        raise UsageError("KGB566", f"--dry-run: nobody is asked with --model {request.model}")
+        raise UsageError("KGB566", f"--dry-run: --model {request.model} sends no requests")
     if not dry_run:
         if isinstance(provider, ModelClient):
             provider.ready()

@@ -46,7 +46,7 @@ def export(runs: tuple[str, ...], folder: Path, all_correct: bool, out: Path, as
     chosen, left = choose(stored, all_correct=all_correct)
     if not chosen:
         reasons = "; ".join(left_out_lines(left)) or "the run has no results"
-        step = "" if all_correct else "; --all-correct takes kernels that are right and not known to be faster"
+        step = "" if all_correct else "; --all-correct also takes correct kernels that are not known to be faster"
         raise UsageError("KGB195", f"no kernel to export: {reasons}{step}")
     write(package_files(name, stored, chosen, left), folder)
     if as_json:

@@ -42,7 +42,7 @@ Examples:
     scp -r runs/20260131T235959Z-ab12cd gpu-machine:runs/
     ssh gpu-machine kgbench evaluate runs/20260131T235959Z-ab12cd
 
-Exit codes: 0 done, 1 some questions are without a reply, 2 wrong command line, 130 interrupted.
+Exit codes: 0 done, 1 some questions have no reply, 2 wrong command line, 130 interrupted.
 """
 
 
@@ -56,7 +56,9 @@ Exit codes: 0 done, 1 some questions are without a reply, 2 wrong command line, 
 @problems_option
 @problem_dir_option
 @new_run_option
-@click.option("--resume", metavar="RUN", shell_complete=complete_run, help="Ask what is without a reply in a run.")
+@click.option(
+    "--resume", metavar="RUN", shell_complete=complete_run, help="Ask the questions of a run that have no reply yet."
+)
 @asking_options
 def generate(
     model: str | None,
@@ -95,7 +97,7 @@ def _generate(request: RunRequest, out: Path, store: RunStore | None, *, yes: bo
     selected = selection(request, store)
     found = model_of(request.model, request.asking)
     if not isinstance(found, ModelClient):
-        raise UsageError("KGB567", f"--model {request.model} has its kernels at hand: kgbench run judges them")
+        raise UsageError("KGB567", f"--model {request.model} already has its kernels: kgbench run judges them")
     if request.asking["rounds"] > 1:
         raise UsageError("KGB568", "--rounds need the verdict on each kernel: ask and judge together, with kgbench run")
     if not dry_run:

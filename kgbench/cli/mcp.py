@@ -39,10 +39,12 @@ Exit codes: 0 ended, 2 wrong command line, 3 this machine cannot, 130 interrupte
     epilog=EPILOG, short_help="Tools for agents: read problems, check and time kernels.",
     context_settings={"max_content_width": 110},
 )  # fmt: skip
-@click.option("--http", "http", metavar="[HOST:]PORT", help="Listen there, at /mcp, in place of standard input.")
+@click.option(
+    "--http", "http", metavar="[HOST:]PORT", help="Listen on this address, at /mcp, instead of standard input."
+)
 @click.option(
     "--idle", "idle_s", type=click.FloatRange(min=0.1), default=600.0, show_default=True, metavar="SECONDS",
-    help="Give the GPU free after so long without a kernel to judge.",
+    help="Release the GPU after this long without a kernel to judge.",
 )  # fmt: skip
 @judging_options
 def mcp(

@@ -42,7 +42,7 @@ cases:
     cpu: [{{m: 64, n: 1024, dtype: float32}}]
     gpu: [{{m: 4096, n: 4096, dtype: float32}}]
 {baseline}
-reference: "torch.mul(self, factor)"  # EDIT: give what is right: an expression, def reference(…), or {place}
+reference: "torch.mul(self, factor)"  # EDIT: give the correct result: an expression, def reference(…), or {place}
 tolerance: {{rule: rounding, ulps: 2}}  # EDIT: keep it, or write {{rule: accumulate, length: "k"}} or {{rule: exact}}
 cost: {{flops: "m * n", bytes: "2 * itemsize * m * n"}}  # EDIT: give the least work of a call
 doc: "out = self * factor"  # EDIT: tell the author what the signature does not: layout, edge rules, the source
@@ -58,7 +58,7 @@ _OWN_CALLS: Final = ("aten:mul.Scalar", "aten:mul.Scalar")
 _PLACE: Final = "module:function from {module}"
 
 
-@click.command(short_help="Begin a problem file.")
+@click.command(short_help="Draft a problem file.")
 @click.argument("source", metavar="SOURCE", shell_complete=complete_source)
 @click.argument("name", metavar="NAME")
 @click.option(

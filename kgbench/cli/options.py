@@ -82,7 +82,8 @@ require_sandbox_option = click.option(
     "--require-sandbox",
     type=click.Choice(SANDBOX_LEVELS),
     metavar="LEVEL",
-    help="Exit with 3 where kernels cannot be shut off that far: none, process, isolated or full (docs/sandbox.md).",
+    help="Exit with 3 unless kernels can be sandboxed at this level: none, process, isolated or full "
+    "(docs/sandbox.md).",
 )
 fail_option = click.option("--fail", is_flag=True, help="Exit with 1 when any problem is not correct.")
 problem_dir_option = click.option(
@@ -106,22 +107,23 @@ policy_option = click.option(
     type=click.Choice([str(mode) for mode in PolicyMode]),
     default=str(PolicyMode.STRICT),
     show_default=True,
-    help="What becomes of a kernel that has others do its work (docs/policy.md): strict rejects it, report only says "
-    "so, off does not look.",
+    help="What to do with a kernel that leaves its work to PyTorch or a library (docs/policy.md): strict "
+    "rejects it, report only reports it, off does not check.",
 )
 timeout_option = click.option(
     "--timeout",
     "timeout_s",
     type=float,
     metavar="SECONDS",
-    help="For the whole of one candidate; short for --deadline whole=SECONDS.  [default: 300]",
+    help="Time limit for one candidate as a whole; short for --deadline whole=SECONDS.  [default: 300]",
 )
 deadline_option = click.option(
     "--deadline",
     "deadlines",
     multiple=True,
     metavar="PHASE=SECONDS",
-    help="For one phase: import (60), compile (120), extension (300, builds C++), case (10), window (30), whole (300). "
+    help="Time limit for one phase: import (60), compile (120), extension (300, builds C++), case (10), window "
+    "(30), whole (300). "
     "The defaults are three times as long on a CPU. Repeatable.",
 )
 
@@ -162,7 +164,7 @@ fail_under_option = click.option(
     metavar="BOUNDS",
     default="",
     help="Exit with 1 when a share is lower: 'fast_0=1.0,cublas:fast_1=0.5' bounds fast_0 of all problems and fast_1 "
-    "of cublas. fast_0 is correct of every kind, the others are of kind compute.",
+    "of cublas. fast_0 counts correct problems of every kind, the others those of kind compute.",
 )
 out_option = click.option(
     "--out",
@@ -170,12 +172,12 @@ out_option = click.option(
     default=Path("runs"),
     show_default=True,
     metavar="DIR",
-    help="Where runs lie.",
+    help="The folder of runs.",
 )
 against_option = click.option(
     "--against",
     type=click.Choice(("eager", "compile")),
-    help="With --suite kernelbench:PATH: time candidates beside the problem's module as it stands, or beside "
+    help="With --suite kernelbench:PATH: time candidates beside the problem's own module, or beside "
     "torch.compile of it.  [default: eager]",
 )
 trace_option = click.option(

@@ -86,7 +86,7 @@ def _count(number: int, noun: str) -> str:
 # --- show ---
 
 
-@click.command("show", short_help="Say everything about a problem, or about one verdict.")
+@click.command("show", short_help="Print everything about a problem, or about one verdict.")
 @click.argument("what", metavar="ID | RUN/ID", shell_complete=complete_problem_or_verdict)
 @problem_dir_option
 @out_option
@@ -94,7 +94,7 @@ def _count(number: int, noun: str) -> str:
     "--repro",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Of RUN/ID by an installed package (--model liger): write a short file that shows what is wrong, and run it.",
+    help="For RUN/ID of an installed package (--model liger): write and run a short file that shows what is wrong.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_command(what: str, problem_dirs: tuple[Path, ...], out: Path, repro: Path | None, as_json: bool) -> None:

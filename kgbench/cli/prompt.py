@@ -44,7 +44,7 @@ def _prompt_options(command: Any) -> Any:
 )
 @click.argument("problem", metavar="[ID]", required=False, shell_complete=complete_problem)
 @click.option("--model", metavar="PROVIDER", shell_complete=complete_model,
-              help="To whom; only agents, exec:COMMAND, are told something else. Needs no key.")  # fmt: skip
+              help="The model; only agents (exec:COMMAND) get another prompt. Needs no key.")  # fmt: skip
 @_prompt_options
 @problem_dir_option
 @click.option("--suite", metavar="kernelbench:PATH", help="The problems of a checkout of KernelBench.")
@@ -110,7 +110,7 @@ def _is_agent(model: str | None) -> bool:
 
     found = provider_of(model)
     if not isinstance(found, ModelClient):
-        raise UsageError("KGB524", f"--model {model} has its kernels at hand and is asked nothing; leave --model out")
+        raise UsageError("KGB524", f"--model {model} already has its kernels and is asked nothing; leave --model out")
     return found.is_agent
 
 

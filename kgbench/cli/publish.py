@@ -28,22 +28,27 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
     "--null",
     type=_FILE,
     metavar="FILE",
-    help="What `kgbench selftest null --json` printed that day.  [default: RUN/selftest-null.json]",
+    help="Output of `kgbench selftest null --json` of the same day.  [default: RUN/selftest-null.json]",
 )
 @click.option(
     "--exploits",
     type=_FILE,
     metavar="FILE",
-    help="The same of `kgbench selftest exploits`.  [default: RUN/selftest-exploits.json]",
+    help="Likewise the output of `kgbench selftest exploits`.  [default: RUN/selftest-exploits.json]",
 )
 @click.option(
-    "--to", type=_FOLDER, metavar="DIR", default=Path("results"), show_default=True, help="Where published runs lie."
+    "--to",
+    type=_FOLDER,
+    metavar="DIR",
+    default=Path("results"),
+    show_default=True,
+    help="The folder of published runs.",
 )
 @click.option(
     "--draft",
     type=_FOLDER,
     metavar="DIR",
-    help="Write it there whatever the checks say, as a draft that RESULTS.md never shows.",
+    help="Write a draft to this folder even if checks fail; RESULTS.md never shows it.",
 )
 @click.option("--dry-run", is_flag=True, help="Print all checks and write nothing.")
 @out_option

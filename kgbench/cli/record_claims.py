@@ -82,7 +82,7 @@ def check_records(stored: StoredRun, folder: Path) -> None:
     elif info.get("seed_is_secret") is not True:
         why = "its seed was given beforehand; run it anew without --seed"
     if why:
-        raise UsageError("KGB437", f"{shown_path(stored.path)}: no record can come of this run: {why}")
+        raise UsageError("KGB437", f"{shown_path(stored.path)}: this run cannot set a record: {why}")
     read_records(folder, device["name"])
 
 

@@ -18,8 +18,8 @@ server_option = click.option(
     "--server",
     default="",
     metavar="URL",
-    help="Have a service judge that kgbench serve runs elsewhere; KGBENCH_TOKEN has the token (docs/service.md). Give "
-    "it again beside --resume.",
+    help="Judge on a service that kgbench serve runs elsewhere; KGBENCH_TOKEN holds the token "
+    "(docs/service.md). With --resume, give it again.",
 )
 
 
@@ -42,7 +42,7 @@ def check_server(server: str, request: RunRequest, trace: Path | None) -> None:
     }
     refused = [name for name, value in given.items() if value]
     if refused:
-        words = f"--server: a service judges kernels' text as it was set up; leave {' and '.join(refused)} out"
+        words = f"--server: the service has its own settings for this; leave {' and '.join(refused)} out"
         raise UsageError("KGB732", words)
 
 

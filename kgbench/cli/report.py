@@ -68,7 +68,7 @@ by_option = click.option(
 @to_option
 @html_option
 @fail_under_option
-@click.option("--on", default="", metavar="MODEL", help="Of a run on several models of device, what this one judged.")
+@click.option("--on", default="", metavar="MODEL", help="Only what this model of device judged, in a run on several.")
 def report(
     run: str,
     out: Path,

@@ -51,7 +51,7 @@ def reopened(spelling: str, out: Path, given: RunRequest, seed: str | None) -> t
             if now and now != then:
                 was = f"with {option} {_words(then)}" if then else f"without {option}"
                 raise UsageError(
-                    "KGB418", f"the run was begun {was}; leave {option} out, or start a new run without --resume"
+                    "KGB418", f"the run was started {was}; leave {option} out, or start a new run without --resume"
                 )
         if begun.folder != given.folder and _is_relative(begun.model, Path(begun.folder)):
             raise UsageError(
@@ -68,7 +68,7 @@ def reopened(spelling: str, out: Path, given: RunRequest, seed: str | None) -> t
 
 
 def selected_by(store: RunStore, registry: Registry) -> list[str]:
-    """The ids that the run was begun with. Raises UsageError when one is gone."""
+    """The ids that the run was started with. Raises UsageError when one is gone."""
     ids = [each["id"] for each in store.info["problems"]]
     gone = [each for each in ids if each not in registry.paths]
     if gone:

@@ -63,7 +63,7 @@ Examples:
 
 Every result is kept under --out as soon as it is known; `kgbench report RUN` prints the table of a run again.
 
-Exit codes: 0 done, 1 something was not right and --fail was given (or kgbench itself failed on a candidate), 2 wrong
+Exit codes: 0 done, 1 a problem was not correct and --fail was given (or kgbench itself failed on a candidate), 2 wrong
 command line, 3 this machine cannot, 130 interrupted.
 """
 
@@ -85,7 +85,7 @@ command line, 3 this machine cannot, 130 interrupted.
 @click.option(
     "--suite",
     metavar="NAME",
-    help="Judge other calls than the problems' own, right or wrong only: opinfo (every sample input of the installed "
+    help="Judge other calls than the problems' own, for correctness only: opinfo (every sample input of the installed "
     "PyTorch), trace:FILE (the calls of a trace file), or smoke (one problem of each source, in seconds). "
     "torchbench:FILE judges and times the calls of BackendBench's data set, kernelbench:PATH candidates for the "
     "problems of a checkout of KernelBench.",
@@ -97,7 +97,7 @@ command line, 3 this machine cannot, 130 interrupted.
     "--resume",
     metavar="RUN",
     shell_complete=complete_run,
-    help="Do what is missing of a run, given by its folder, a prefix of its id or last: candidates without a verdict, "
+    help="Finish a run, given by its folder, a prefix of its id or last: candidates without a verdict, "
     "harness errors, problems whose file has changed.",
 )
 @click.option(
@@ -181,4 +181,4 @@ def _which_model() -> str:
     from kgbench.models.provider import provider_summaries
 
     known = "\n".join(f"  {summary}" for summary in provider_summaries().values())
-    return f"--model is missing: whose kernels? There is:\n{known}\nTry: kgbench run --model examples"
+    return f"--model is missing: whose kernels? The choices:\n{known}\nTry: kgbench run --model examples"

@@ -58,7 +58,7 @@ def command_of(name: str) -> click.Command:
     cls=PartsGroup,
     invoke_without_command=True,
     epilog=EPILOG,
-    short_help="Does the benchmark itself hold: exploits, mutants, the null test.",
+    short_help="Test the benchmark itself: exploits, mutants, the null test.",
     context_settings={"max_content_width": 110},
 )
 @device_option

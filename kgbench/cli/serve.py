@@ -61,16 +61,16 @@ Exit codes: 0 ended by Ctrl-C or SIGTERM, 2 wrong command line, 3 this machine c
               help="Show the runs of this folder, and their leaderboard, to everybody with a token.  "
               "[default: none]")  # fmt: skip
 @click.option("--keep-days", type=click.FloatRange(min=0.1), default=90.0, show_default=True, metavar="DAYS",
-              help="Verdicts that are older are dropped when the service begins.")  # fmt: skip
+              help="Verdicts older than this are dropped when the service starts.")  # fmt: skip
 @click.option("--max-body", type=click.IntRange(min=1024), default=MAX_BODY_BYTES, show_default=True, metavar="BYTES",
               help="Largest body of a request.")  # fmt: skip
 @click.option("--tls-certificate", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="Answer over HTTPS. Without it put a proxy in front that does.")  # fmt: skip
+              help="The certificate for HTTPS. Without it, put an HTTPS proxy in front.")  # fmt: skip
 @click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
               help="The certificate's key.")  # fmt: skip
 @click.option("--ray", metavar="auto|HOST:PORT", default="",
               help="Judge on the devices of a running Ray cluster (docs/clusters.md).")  # fmt: skip
-@click.option("--timing/--no-timing", default=True, show_default=True, help="Time kernels, or judge right or wrong.")
+@click.option("--timing/--no-timing", default=True, show_default=True, help="Time kernels, or judge correctness only.")
 @judging_options
 def serve(
     host: str,

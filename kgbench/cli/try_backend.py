@@ -28,7 +28,7 @@ Examples:
     kgbench run --model dir:my_kernels --suite trace:calls.txt
     kgbench export RUN last --backend my_wider_backend
 
-Exit codes: 0 right, 1 outputs differ by more than allowed, 2 wrong command line, 3 the model cannot be run
+Exit codes: 0 outputs agree, 1 they differ by more than allowed, 2 wrong command line, 3 the model cannot be run
 """
 
 
@@ -38,17 +38,17 @@ Exit codes: 0 right, 1 outputs differ by more than allowed, 2 wrong command line
 @click.option("--model", required=True, metavar="NAME", help="gpt2, llama-small, resnet50, or MODULE:FUNCTION of yours "
               "that returns (model, arguments). Weights are random, nothing is downloaded.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the model. Repeatable.")
-@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Texts or pictures at once.")
+@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Batch size.")
 @click.option("--tokens", type=click.IntRange(min=1), default=128, show_default=True, help="Length of the input text.")
 @click.option("--dtype", type=click.Choice(("float32", "float16", "bfloat16")), default="float32", show_default=True,
-              help="Of weights and inputs.")  # fmt: skip
+              help="Dtype of weights and inputs.")  # fmt: skip
 @click.option("--gradients", is_flag=True, help="Compare the gradients of all parameters, too.")
 @click.option("--compile", "compiler", default="", metavar="BACKEND",
               help="With torch.compile(backend=BACKEND), such as aot_eager or inductor.")  # fmt: skip
 @click.option("--repeats", type=click.IntRange(min=0), default=10, show_default=True, help="Timed calls on each side.")
 @click.option("--refused", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the calls that the guards left to ATen as a trace file for --suite trace:FILE.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of weights and inputs.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of weights and inputs.")
 @device_option
 @json_option
 def try_backend(folder: Path, settings: tuple[str, ...], compiler: str, refused: Path | None, as_json: bool,
@@ -154,7 +154,7 @@ def _compared_lines(answer: Mapping[str, Any]) -> Iterator[str]:
             yield f"{words}: {row['name']}: {row['why']}"
     if answer["not_compared"]:
         yield f"not compared: {answer['not_compared']}"
-    yield f"compared: {len(rows) - len(wrong)} of {len(rows)} are right"
+    yield f"compared: {len(rows) - len(wrong)} of {len(rows)} agree"
 
 
 def _share(row: Mapping[str, Any]) -> float:

@@ -59,12 +59,12 @@ def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: boo
         click.echo(_line(file, checked[file]))
     wrong = sum(bool(each.complaint) for each in checked.values())
     partly = sum(bool(each.unseen) and not each.complaint for each in checked.values())
-    said = [number_of(len(files), "problem file"), f"{wrong} wrong", *[f"{partly} not looked at whole"] * bool(partly)]
+    said = [number_of(len(files), "problem file"), f"{wrong} wrong", *[f"{partly} not fully checked"] * bool(partly)]
     click.echo(", ".join([*said, "only read" if no_run or not_run else "references run"]), err=True)
     if wrong:
         raise UsageError(
             "KGB126",
-            f"{number_of(wrong, 'problem file')} of {len(files)} to mend; docs/problem-format.md has every key",
+            f"{number_of(wrong, 'problem file')} of {len(files)} to fix; docs/problem-format.md has every key",
         )
     if not_run:
         raise not_run
@@ -75,7 +75,7 @@ def _line(file: Path, checked: Checked) -> str:
     if checked.complaint:
         return f"wrong  {checked.complaint}".replace("\n", "\n       ")
     unseen = [f"{', '.join(targets)}: {reason}" for reason, targets in _by_reason(checked.unseen).items()]
-    return f"ok     {shown_path(file)}" + (f"; not looked at: {'; '.join(unseen)}" if unseen else "")
+    return f"ok     {shown_path(file)}" + (f"; not checked: {'; '.join(unseen)}" if unseen else "")
 
 
 def _by_reason(unseen: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

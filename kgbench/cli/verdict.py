@@ -136,7 +136,7 @@ def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, co
     say(("", *_facts(stored, result, problem)))
     log = result.log_tail.splitlines()[-LOG_LINES:]
     if log:
-        say(("", "log, its end"))
+        say(("", "end of the log"))
         say((f"| {line}" for line in log), 2)
 
 

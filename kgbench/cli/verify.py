@@ -47,7 +47,7 @@ def verify(
     won = verification.winners(report_of(stored).results, top)
     if not won:
         raise UsageError(
-            "KGB160", f"{shown_path(stored.path)} has no winner: nothing is right and faster than the library"
+            "KGB160", f"{shown_path(stored.path)} has no winner: nothing is correct and faster than the library"
         )
     if records is not None:
         check_records(stored, records)

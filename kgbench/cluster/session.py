@@ -67,7 +67,7 @@ class RaySession:
         self._kind = cluster.kind(settings.device)
         self._queue = TaskQueue()
         self._like = like
-        self._pattern = "what the run was begun with"
+        self._pattern = "what the run was started with"
         """What devices are compared with, in words."""
         self._seen: set[str] = set()
         """Ids of nodes that were looked at."""

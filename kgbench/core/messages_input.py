@@ -154,7 +154,7 @@ INPUT: Final[dict[str, Message]] = {
     "KGB191": Message("`kgbench run --trace`: the file cannot be written.", "Name a file in a folder of yours."),
     "KGB195": Message(
         "`kgbench export`: no kernel of the run can go into a package.",
-        "The reasons are named; `--all-correct` takes kernels that are right and not known to be faster.",
+        "The reasons are named; `--all-correct` also takes correct kernels that are not known to be faster.",
     ),
     "KGB196": Message("`kgbench export --backend`: the folder cannot be written.", "Name a new folder, my_backend."),
     "KGB197": Message("The folder holds no exported package.", "`kgbench export RUN --backend DIR` writes one."),

@@ -29,7 +29,7 @@ def notes(results: Sequence[Result]) -> tuple[str, ...]:
         more = f" and {len(helped) - NAMED} more" if len(helped) > NAMED else ""
         one = len(helped) == 1
         found.append(
-            f"Policy: right, but by {'its' if one else 'their'} evidence others did the work: "
+            f"Policy: correct, but by {'its' if one else 'their'} evidence others did the work: "
             f"{', '.join(helped[:NAMED])}{more}. `kgbench show RUN/ID` says who; --policy strict rejects "
             f"{'it' if one else 'them'}."
         )

@@ -100,4 +100,4 @@ def test_a_run_is_gone_on_with_by_its_own_calls(ground: Path) -> None:
     (row,) = json.loads(again.stdout)["suite"]
     assert (row["correct"], row["count_correct"]) == (1, 6)
     other = kgbench(ground, "--resume", "last", "--suite", "opinfo")
-    assert "the run was begun with --suite trace:" in other.stderr
+    assert "the run was started with --suite trace:" in other.stderr

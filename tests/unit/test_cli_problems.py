@@ -257,7 +257,7 @@ def test_validate_runs_references(own_problem: Path) -> None:
 def test_references_of_shipped_problems_run_through_the_command() -> None:
     done = kgbench("validate", "aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
     assert done.exit_code == 0, done.output
-    partly = "" if importlib.util.find_spec("vllm") else ", 1 not looked at whole"
+    partly = "" if importlib.util.find_spec("vllm") else ", 1 not fully checked"
     assert done.stderr == f"3 problem files, 0 wrong{partly}, references run\n"
 
 

@@ -348,7 +348,7 @@ def test_a_device_that_is_taken_is_waited_for_and_said() -> None:
 
 def test_a_resumed_run_stays_on_the_device_that_it_was_begun_with() -> None:
     like = {**FACTS_HERE, "name": "H100"}
-    with pytest.raises(MachineError, match="what the run was begun with: device H100 and EPYC"):
+    with pytest.raises(MachineError, match="what the run was started with: device H100 and EPYC"):
         Field("a").session(like=like).__enter__()
 
 
