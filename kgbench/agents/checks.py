@@ -72,7 +72,7 @@ class CheckServer:
                     channel.settimeout(SEND_S)
                     channel.sendall(json.dumps(answer).encode())
                 except OSError:
-                    # The agent let go of it, or never sent it: its own loss.
+                    # The agent closed the connection, or sent nothing: it gets no answer.
                     continue
 
     def _answer(self, message: bytes) -> dict[str, Any]:
@@ -81,14 +81,14 @@ class CheckServer:
         if len(message) > MAX_SOURCE_BYTES:
             return {
                 "code": NOT_ASKED,
-                "words": f"The kernel has more than {MAX_SOURCE_BYTES} bytes; nothing was asked.",
+                "words": f"The kernel has more than {MAX_SOURCE_BYTES} bytes; nothing was judged.",
             }
         try:
             text = message.decode()
         except UnicodeDecodeError:
-            return {"code": NOT_ASKED, "words": "The kernel is no UTF-8 text; nothing was asked."}
+            return {"code": NOT_ASKED, "words": "The kernel is not UTF-8 text; nothing was judged."}
         if not text.strip():
-            return {"code": NOT_ASKED, "words": "The kernel is empty; nothing was asked."}
+            return {"code": NOT_ASKED, "words": "The kernel is empty; nothing was judged."}
         if len(self._checks) >= self._question.checks:
             self._refused += 1
             words = f"All {self._question.checks} checks are used up. What kernel.py holds when you end is your answer."
@@ -108,7 +108,7 @@ class CheckServer:
         except Exception as error:
             # The referee's trouble, which must not end the agent's work; the verdict will meet it again.
             check["error"] = f"{type(error).__name__}: {error}"
-            return {"code": NOBODY, "words": "The referee could not be asked just now. Go on without it, or try again."}
+            return {"code": NOBODY, "words": "The referee did not answer. Continue without it, or try again."}
         check["outcome"] = str(result.outcome)
         left = self._question.checks - len(self._checks)
         limit = f"{left} of {self._question.checks} checks left."

@@ -21,7 +21,7 @@ _NAMES_IN_TORCH: Final = ("dtype", "layout", "memory_format")
 _MADE_THERE: Final = ("device", "Generator")
 _PREPARED: Final = (
     "This problem's inputs hang together (indices into one another, packed weights, sorted offsets): these calls have "
-    "the right shapes and dtypes, but values drawn one by one, so that a right kernel may compute rubbish from them "
+    "the right shapes and dtypes, but values drawn one by one, so that a correct kernel may compute nonsense from them "
     "or read out of bounds. Only ./check has real inputs."
 )
 _NONE: Final = (

@@ -311,4 +311,4 @@ def _kernel_in(place: int) -> tuple[str, str]:
     try:
         return data.decode(), ""
     except UnicodeDecodeError:
-        return "", "kernel.py is no UTF-8 text"
+        return "", "kernel.py is not UTF-8 text"

@@ -210,7 +210,7 @@ def _operator(problem: Problem, overload: Overload) -> tuple[str, str]:
         name = aten_overload(problem, overload)
         operator = f"aten::{problem.name}" + ("" if name == "default" else f".{name}")
         if problem.name in _RETURN_ARGUMENTS:
-            return "", "it may return its argument, which only PyTorch's own function tells autograd"
+            return "", "it may return its argument; only PyTorch's own function tells autograd so"
         return operator, ""
     if problem.source == "cublas":
         return problem.name, ""

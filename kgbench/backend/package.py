@@ -26,7 +26,7 @@ build-backend = "setuptools.build_meta"
 [project]
 name = "{distribution}"
 version = "{version}"
-description = "Kernels that kgbench judged as right, in place of PyTorch's own"
+description = "Kernels that kgbench judged as correct, in place of PyTorch's own"
 readme = "README.md"
 requires-python = ">=3.11"
 dependencies = ["torch>=2.11", "triton>=3.3; sys_platform == 'linux'"]
@@ -144,7 +144,7 @@ def readme(name: str, runs: Sequence[StoredRun], chosen: Sequence[Chosen], left:
     lines = [
         f"# {name}",
         "",
-        f"{number_of(len(chosen), 'kernel')} that kgbench {_judge(runs)} judged as right on {facts['name']}"
+        f"{number_of(len(chosen), 'kernel')} that kgbench {_judge(runs)} judged as correct on {facts['name']}"
         + (f" ({versions})" if versions else "")
         + ", in place of PyTorch's own.",
         "",

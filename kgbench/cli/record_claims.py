@@ -78,9 +78,9 @@ def check_records(stored: StoredRun, folder: Path) -> None:
     if device.get("kind") != DeviceKind.CUDA or not device.get("name"):
         why = f"it was made on {device.get('kind') or 'an unknown device'}, and records are of GPUs"
     elif (info.get("asked") or {}).get("policy") != PolicyMode.STRICT:
-        why = "its policy is not strict; run it anew with --policy strict"
+        why = "its policy is not strict; run it again with --policy strict"
     elif info.get("seed_is_secret") is not True:
-        why = "its seed was given beforehand; run it anew without --seed"
+        why = "its seed was given beforehand; run it again without --seed"
     if why:
         raise UsageError("KGB437", f"{shown_path(stored.path)}: this run cannot set a record: {why}")
     read_records(folder, device["name"])

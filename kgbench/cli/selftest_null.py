@@ -80,7 +80,7 @@ def lines(found: NullTest) -> Iterable[str]:
         alike = [problem for problem, reason in found.not_timed.items() if reason == why]
         yield f"{number_of(len(alike), 'problem')} not timed, {why}: {', '.join(alike)}"
     if found.changing:
-        yield f"other bits in a second call with the same input: {', '.join(found.changing)}"
+        yield f"different bits in a second call with the same input: {', '.join(found.changing)}"
     for key, width in found.noise().items():
         wide = ", too wide to keep: other work went on here" if width > MOST_KEPT else ""
         yield f"noise, {range_words(key)}: half-width {width:.2%} over {len(found.by_range()[key])} ratios{wide}"

@@ -220,7 +220,7 @@ class RaySession:
             return self._leave_out(device, f"the node is gone ({lost}); what it was judging is judged elsewhere")
         if device.starts >= MOST_STARTS:
             return self._leave_out(device, f"its actor was lost {device.starts} times: {lost}")
-        self._say(numbered("KGB643", f"{device.name} is started anew: {lost}"))
+        self._say(numbered("KGB643", f"{device.name} is started again: {lost}"))
         return True
 
     def _work(self, device: Device, slot: Slot) -> None:

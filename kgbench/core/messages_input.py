@@ -17,7 +17,7 @@ INPUT: Final[dict[str, Message]] = {
     "KGB104": Message("`--timeout` and `--deadline whole=…` set the same limit.", "Give one of the two."),
     "KGB105": Message("`--timeout` is not above 0.", "Give a number of seconds."),
     "KGB106": Message(
-        "`--fast-at` is no list of positive numbers.", "Write for example `--fast-at 0.5,1,2`, each below 1000."
+        "`--fast-at` is not a list of positive numbers.", "Write for example `--fast-at 0.5,1,2`, each below 1000."
     ),
     "KGB107": Message(
         "A bound of `--fail-under` cannot be read.",
@@ -54,7 +54,7 @@ INPUT: Final[dict[str, Message]] = {
     ),
     "KGB125": Message("`kgbench validate`: there is no such file.", "Look at its path."),
     "KGB126": Message(
-        "`kgbench validate`: some files are wrong.", "Mend what the lines above name, each with its own number."
+        "`kgbench validate`: some files are wrong.", "Fix what the lines above name, each with its own number."
     ),
     "KGB127": Message(
         "`kgbench check`: the file is missing, empty, too large or no text.", "Give one Python file with the entry."
@@ -86,11 +86,9 @@ INPUT: Final[dict[str, Message]] = {
         "The folder of `--suite kernelbench:PATH` is no checkout of KernelBench.", "It has `level1/1_Name.py` in it."
     ),
     "KGB138": Message(
-        "None of the modules that are selected can be judged.", "The reason for the first is named; mend its file."
+        "None of the modules that are selected can be judged.", "The reason for the first is named; fix its file."
     ),
-    "KGB139": Message(
-        "The process that runs the files of modules did not come to its end.", "Its last words are named."
-    ),
+    "KGB139": Message("The process that runs the files of modules did not finish.", "The end of its output is quoted."),
     "KGB140": Message("`kgbench selftest exploits`: there is no such exploit.", "Take the one named, or give no name."),
     "KGB141": Message("`--against` is for problems that are modules.", "Give `--suite kernelbench:PATH`, too."),
     "KGB143": Message(
@@ -122,7 +120,7 @@ INPUT: Final[dict[str, Message]] = {
     "KGB170": Message("`kgbench compare` got one run.", "Give two or more."),
     "KGB171": Message("Runs that are compared have no problem in common.", "Compare runs of the same problems."),
     "KGB172": Message(
-        "Runs that are compared differ in what decides about right or fast: device, library, problem files, policy.",
+        "Runs that are compared differ in what decides about correct or fast: device, library, problem files, policy.",
         "Make both on one machine with the same versions, or read the figures with care: `--anyway`.",
     ),
     "KGB174": Message("`kgbench leaderboard`: the folder has no run to rank.", "Give the folder that runs lie in."),
@@ -180,13 +178,13 @@ INPUT: Final[dict[str, Message]] = {
     "KGB211": Message("The file is empty.", "`kgbench new` writes one to begin with."),
     "KGB212": Message("A line is still as `kgbench new` wrote it.", "Change it and remove its comment EDIT."),
     "KGB213": Message("summary, kind and category are not in this order.", "Begin the file with them."),
-    "KGB214": Message("A text has to stand on one line.", "Shorten it; details belong under doc."),
+    "KGB214": Message("A text must be on one line.", "Shorten it; details belong under doc."),
     "KGB220": Message("There is no such key.", "The closest is named; docs/problem-format.md lists all."),
-    "KGB221": Message("A key stands twice.", "Keep one; YAML alone would drop the first without a word."),
+    "KGB221": Message("A key appears twice.", "Keep one; YAML alone would silently drop the first."),
     "KGB222": Message("A key is missing.", "Add it as the message says."),
     "KGB223": Message("A key is no text to YAML.", "Put it between quotes."),
-    "KGB224": Message("A key stands where it means nothing.", "Remove it, or change what it depends on."),
-    "KGB225": Message("Something that must not be empty is.", "Give at least one, or remove the key."),
+    "KGB224": Message("A key has no meaning where it stands.", "Remove it, or change what it depends on."),
+    "KGB225": Message("A value that must not be empty is empty.", "Give at least one, or remove the key."),
     "KGB230": Message("A value is of another kind than the key takes.", "Write what is expected."),
     "KGB231": Message(
         "YAML reads a value as something else than it seems.",
@@ -237,7 +235,7 @@ INPUT: Final[dict[str, Message]] = {
     "KGB265": Message("An expression's value does not fit its key.", "The case and what is wanted are named."),
     "KGB270": Message("The reference fails on a small case on the CPU.", "The case and what it raised are named."),
     "KGB271": Message("The reference's answer has another shape than entry's.", "Change the reference or the shape."),
-    "KGB272": Message("The reference crashed its process, or never ended.", "Its last words are named."),
+    "KGB272": Message("The reference crashed its process, or never ended.", "The end of its output is quoted."),
     "KGB273": Message("canonical fails on the right answer of a small case.", "The case and what it raised are named."),
     "KGB274": Message("The reference gives something else than edges promise.", "Change the row or the reference."),
 }

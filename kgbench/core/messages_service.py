@@ -36,7 +36,7 @@ SERVICE: Final[dict[str, Message]] = {
         "A page of somebody else, or a foreign name, asks a service that listens on loopback without tokens.",
         "Ask it as 127.0.0.1 or localhost.",
     ),
-    "KGB718": Message("A request is larger than the service takes.", "Hand in fewer kernels at once."),
+    "KGB718": Message("A request is larger than the service takes.", "Submit fewer kernels at once."),
     "KGB719": Message(
         "A problem is another version on the service.", "Use the same version of kgbench as the service."
     ),
@@ -48,6 +48,6 @@ SERVICE: Final[dict[str, Message]] = {
         "No service of kgbench answers there.", "Look at the address; `kgbench run --resume last` goes on later."
     ),
     "KGB732": Message("`--server` with something that no service judges.", "Leave what is named out, or `--server`."),
-    "KGB733": Message("The service cannot judge any more.", "Whoever runs it looks at what it printed."),
+    "KGB733": Message("The service cannot judge any more.", "Its operator should look at what it printed."),
 }
 """Messages of the service, by number."""

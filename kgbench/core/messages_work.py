@@ -11,29 +11,33 @@ WORK: Final[dict[str, Message]] = {
     "KGB301": Message("Kernels run on Linux only.", "Use a Linux machine, WSL 2 or a Linux container."),
     "KGB302": Message("torch is not installed.", "Install its CPU build or `kgbench[torch]`; see the README."),
     "KGB303": Message("References cannot be run without torch.", "Install torch, or give `--no-run`."),
-    "KGB304": Message("The process that runs references did not start to.", "Its last words are named."),
+    "KGB304": Message("The process that runs references failed before it ran one.", "The end of its output is quoted."),
     "KGB305": Message("nvidia-smi lists no GPU.", "Use `--device cpu`; in a container, pass the GPU in."),
     "KGB306": Message("There is no GPU of that number.", "Those that are visible count from 0."),
     "KGB307": Message("A GPU's lock file cannot be opened.", "Ask the file's owner to remove it."),
-    "KGB308": Message("A GPU's lock file comes and goes.", "Somebody removes it; try again."),
+    "KGB308": Message("A GPU's lock file keeps disappearing.", "Somebody removes it; try again."),
     "KGB309": Message(
         "No device is left that computes as it should.", "What each one did is named; look at the driver's log."
     ),
-    "KGB310": Message("The fork server did not start.", "Its last words are named; a broken torch is the usual cause."),
+    "KGB310": Message(
+        "The fork server did not start.", "The end of its output is quoted; a broken torch is the usual cause."
+    ),
     "KGB311": Message(
         "The fork server has threads or has touched a GPU, so a fork of it could hang.",
         "Unset what makes Python import more at its start, such as PYTHONPATH hooks and profilers.",
     ),
     "KGB312": Message("A referee did not start.", "Its reason is named; often memory, on the GPU or in RAM."),
     "KGB313": Message("Fork servers died again and again.", "Look at the system's log: memory is the usual cause."),
-    "KGB314": Message("The fork server does not answer.", "Its last words are named; often the machine is full."),
+    "KGB314": Message(
+        "The fork server does not answer.", "The end of its output is quoted; often the machine is full."
+    ),
     "KGB315": Message(
         "The sandbox is weaker than `--require-sandbox` asks.", "docs/sandbox.md says how to get what is missing."
     ),
     "KGB316": Message(
         "The session was closed before the candidate was judged.", "Close an Evaluator when its checks are done."
     ),
-    "KGB317": Message("`kgbench try-backend`: the model could not be run.", "Its last words are named."),
+    "KGB317": Message("`kgbench try-backend`: the model could not be run.", "The end of its output is quoted."),
     "KGB330": Message("Ray is not installed.", "`pip install 'kgbench[ray]'`, on the driver and on every node."),
     "KGB331": Message(
         "No Ray cluster can be reached at the address.",
@@ -55,11 +59,9 @@ WORK: Final[dict[str, Message]] = {
     # --- runs and their folders ---
     "KGB401": Message("Another kgbench is writing this run.", "Wait until it has ended."),
     "KGB402": Message("No run can be written there.", "Give another folder with `--out`."),
-    "KGB403": Message(
-        "A run cannot be gone on with, since it cannot be written.", "Look at its permissions and at the disk."
-    ),
+    "KGB403": Message("A run cannot be continued: it cannot be written.", "Look at its permissions and at the disk."),
     "KGB404": Message("There is no run in that folder at all.", "Give the run's path, or where runs are: `--out`."),
-    "KGB405": Message("Several runs begin like that.", "Write more of the id."),
+    "KGB405": Message("The prefix fits the ids of several runs.", "Write more of the id."),
     "KGB406": Message("There is no such run.", "Take one of the newest, which are named, or `last`."),
     "KGB407": Message("A run's results cannot be read.", "Look at the file's permissions."),
     "KGB408": Message("The folder is no run: it has no run.json.", "Give a folder that `kgbench run` made."),
@@ -72,10 +74,10 @@ WORK: Final[dict[str, Message]] = {
         "Make room, then `kgbench run --resume RUN`; what was finished is kept.",
     ),
     "KGB414": Message("The run ended before it came to that problem.", "`kgbench run --resume RUN` goes on with it."),
-    "KGB415": Message("The run has no such sample of the problem.", "Those that there are are named."),
-    "KGB416": Message("The run is too old to be gone on with.", "Start a new run."),
+    "KGB415": Message("The run has no such sample of the problem.", "The existing ones are named."),
+    "KGB416": Message("The run is too old to be continued.", "Start a new run."),
     "KGB417": Message("`--resume` draws a new seed.", "Leave `--seed` out."),
-    "KGB418": Message("`--resume` with an option that the run was not begun with.", "Leave it out."),
+    "KGB418": Message("`--resume` with an option that the run was not started with.", "Leave it out."),
     "KGB419": Message("The run's `--model` is a path from another folder.", "Run the command from there."),
     "KGB420": Message("Problems of the run are gone.", "Put their files back, or start a new run."),
     "KGB430": Message("The run is a published one, which stays as it is.", "`kgbench reproduce` judges it again."),
@@ -124,7 +126,7 @@ WORK: Final[dict[str, Message]] = {
         "Name one, or list the sizes of many with `--sizes`.",
     ),
     "KGB524": Message(
-        "`kgbench prompt --model`: nobody is asked there, since the kernels are at hand.",
+        "`kgbench prompt --model`: no model is asked, since the kernels exist already.",
         "Name a model that is asked, or leave `--model` out.",
     ),
     "KGB525": Message("Examples in a prompt are functions, and the problem is a module.", "Leave `--shots` out."),
@@ -168,7 +170,7 @@ WORK: Final[dict[str, Message]] = {
         "A stored reply of a run cannot be read.", "Remove the file that is named; its question is asked again."
     ),
     "KGB561": Message(
-        "An option for asking a model stands beside kernels that are there.", "Leave it out, or name a model."
+        "An option for asking a model was given, and the kernels exist already.", "Leave it out, or name a model."
     ),
     "KGB562": Message("The provider has no batch interface.", "Leave `--batch` out."),
     "KGB563": Message("`--batch` with `--rounds`.", "Give one of them: a round needs the verdict before it."),
@@ -177,7 +179,7 @@ WORK: Final[dict[str, Message]] = {
         "Add the price to a file of your own, as docs/models.md says, or leave the option out.",
     ),
     "KGB566": Message("`--dry-run` where nobody would be asked.", "Leave it out, or name a model."),
-    "KGB567": Message("`kgbench generate` with kernels that are there.", "`kgbench run` judges them."),
+    "KGB567": Message("`kgbench generate` with kernels that exist already.", "`kgbench run` judges them."),
     "KGB568": Message("`kgbench generate` with `--rounds`.", "Ask and judge together, with `kgbench run`."),
     "KGB569": Message("`kgbench evaluate` of a run in which nobody was asked.", "`kgbench run --resume RUN` goes on."),
     "KGB570": Message("`--model replay` names no run.", "Write `--model replay:last`, or a run's folder or id."),
@@ -209,7 +211,7 @@ WORK: Final[dict[str, Message]] = {
         "The last line of results.jsonl is cut off: the run was killed there.", "`--resume` judges that one again."
     ),
     "KGB608": Message("The run has no results, or no file of them.", "No candidate was finished; `--resume` begins."),
-    "KGB609": Message("The run has not come to its end.", "`kgbench run --resume RUN` does what is missing."),
+    "KGB609": Message("The run has not finished.", "`kgbench run --resume RUN` does what is missing."),
     "KGB610": Message(
         "Results by another version of a problem's file are left out of the table.",
         "The `--resume` that found it judges their problems again.",
@@ -256,7 +258,7 @@ WORK: Final[dict[str, Message]] = {
         "`kgbench merge RUN…` makes one run of all shards.",
     ),
     "KGB641": Message(
-        "The merged run lacks parts, or parts that did not come to their end.",
+        "The merged run lacks parts, or parts that did not finish.",
         "`kgbench run --resume` of a part and `kgbench merge` once more, or `--resume` of the merged run.",
     ),
     "KGB642": Message(
@@ -264,7 +266,7 @@ WORK: Final[dict[str, Message]] = {
         "The node and what differs are named; the others judge on. `--mixed-devices` takes GPUs of several models.",
     ),
     "KGB643": Message(
-        "What judged on a device of the Ray cluster was lost, and is started anew.",
+        "What judged on a device of the Ray cluster was lost, and is started again.",
         "Nothing; its candidates are judged again. Where it happens often, look at the node's memory.",
     ),
     "KGB644": Message("A node has no GPU for Ray.", "It judges nothing; with `--device cpu` it does."),

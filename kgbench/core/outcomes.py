@@ -274,7 +274,7 @@ class Outcome(StrEnum):
         Facts(
             group=Group.UNJUDGED,
             blames=Blame.NOBODY,
-            meaning="an installed package's kernel does not take some of the calls, and is right in those it takes",
+            meaning="an installed package's kernel does not take some of the calls, and is correct in those it takes",
             listed=Listed.BY_REASON,
             ci=CiState.SKIPPED,
             counts=False,

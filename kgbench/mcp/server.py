@@ -24,10 +24,10 @@ QUIET_S: Final = 2.0
 MOST_THREADS: Final = 64
 """Calls at work or waiting for a free place at once; further ones wait for a thread."""
 INSTRUCTIONS: Final = """\
-Write GPU kernels and have them judged: right or wrong, and how fast beside the library. list_problems finds a problem,
-read_problem says what is asked, check_kernel says whether a kernel is right, time_kernel how fast it is as well,
-explain_failure says more about a verdict. A kernel is the whole text of one Python file. What is judged with is secret:
-sizes, values and tolerances of hidden calls are never told."""
+Write GPU kernels and have them judged: whether they are correct, and how fast beside the library. list_problems finds
+a problem, read_problem says what is asked, check_kernel says whether a kernel is correct, time_kernel how fast it is as
+well, explain_failure says more about a verdict. A kernel is the whole text of one Python file. Hidden calls are secret:
+their sizes, values and tolerances are never told."""
 _PHASES: Final = {
     "start": "waits for the judge",
     "import": "is imported",
@@ -72,7 +72,7 @@ class _Calls:
         ctx: Context[Any, Any],
         source: Annotated[str, Field(description="Only aten, vllm or cublas; empty: all.")] = "",
         match: Annotated[str, Field(description="Only ids that match, for example cublas/*gemm*.")] = "",
-        after: Annotated[str, Field(description="Go on behind this id: `next` of the answer before.")] = "",
+        after: Annotated[str, Field(description="Continue after this id: `next` of the previous answer.")] = "",
         limit: Annotated[int, Field(description="Problems at most, up to 200.", ge=1)] = 50,
     ) -> dict[str, Any]:
         """List problems by id with kind, category and a line about each; `number` says how many match in all."""

@@ -43,7 +43,7 @@ _NEXT: Final = {
     "library. The problem's text says what may be called.",
     Group.NONE: "Give the whole text of one Python file that defines the entry.",
     Group.UNJUDGED: "Nothing is known about it here. Write it without what cannot run here, or judge it on a GPU.",
-    Group.OURS: "This is no fault of the kernel. Try again; if it stays, tell whoever runs this server.",
+    Group.OURS: "This is no fault of the kernel. Try again; if it stays, tell the server's operator.",
 }
 """What an author may do next, by the sort of outcome."""
 
@@ -217,5 +217,5 @@ def _counted(judged: Judged) -> Iterator[str]:
         return
     all_of = Counter(case.dtype for case in cases)
     right = Counter(case.dtype for case in cases if case.outcome is Outcome.PASSED)
-    yield "Calls judged, by dtype: " + ", ".join(f"{name or 'other'} {right[name]} of {all_of[name]} right"
+    yield "Calls judged, by dtype: " + ", ".join(f"{name or 'other'} {right[name]} of {all_of[name]} correct"
                                                 for name in sorted(all_of))  # fmt: skip

@@ -199,7 +199,7 @@ class HttpClient(ModelClient):
             raise NotAnswered("not waited for: the run was ended")
         if failure is None and draft.stop is not None:
             return self.reply(draft, draft.stop, draft.detail, seconds)
-        why = self.words(failure) if failure else "the reply ended without saying that it does"
+        why = self.words(failure) if failure else "the reply broke off without an end mark"
         if draft.text:
             return self.reply(draft, Stop.CUT_OFF, why, seconds)
         raise self.refusal(failure, sampling) if failure else NotAnswered(why)

@@ -171,7 +171,7 @@ def _of_package(name: str, plugin: Plugin, argument: str | None, alias: str | No
         words = f"provider() raised {type(error).__name__}: {error}"
         raise ModelError("KGB510", f"--model {name}: {plugin.package}: {words}") from error
     if not isinstance(found, (ModelClient, Provider)):
-        words = f"provider() returned a {type(found).__name__}, which is no ModelClient and has not what a Provider has"
+        words = f"provider() returned a {type(found).__name__}, which is neither a ModelClient nor a Provider"
         raise ModelError("KGB510", f"--model {name}: {plugin.package}: {words}")
     return found
 

@@ -210,7 +210,7 @@ def _chosen(blocks: Sequence[_Block], entries: Sequence[str]) -> tuple[_Block | 
     ranks = (
         ([block for block in own if block.defines(entries)], "which defines an entry"),
         ([block for block in blocks if block.defines(entries)], "which defines an entry, Python by another name"),
-        ([block for block in python if block.means_to_define(entries)], "which means to define an entry"),
+        ([block for block in python if block.means_to_define(entries)], "which seems to define an entry"),
         ([block for block in python if block.names], "which defines no entry"),
         (python, "the last that looks like Python"),
     )

@@ -108,7 +108,7 @@ class Node:
                 found.append((named, complaint.errors[0]))  # type: ignore[arg-type]
                 continue
             child = Node(value_node, f"{self.key}.{name}" if self.key else name, self.file, line, name)
-            repeated = f"stands twice, first at line {lines[name]}" if name in lines else ""
+            repeated = f"appears twice, first at line {lines[name]}" if name in lines else ""
             found.append((child, child.complaint("KGB221", repeated, "keep one") if repeated else None))
             lines.setdefault(name, line)
         return found

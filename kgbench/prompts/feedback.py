@@ -38,13 +38,13 @@ _PHASES: Final = {
 def feedback_turn(problem: Problem, code: str, result: Result, *, peaks: Mapping[str, Any] | None = None) -> str:
     """The user's turn of a further round: the verdict on the last kernel, and what is asked for now."""
     if result.outcome is Outcome.PASSED:
-        wanted = "It is right: keep it so, and make it faster where it falls behind."
+        wanted = "It is correct: keep it so, and make it faster where it falls behind."
     elif result.outcome is Outcome.NO_CODE:
         wanted = "Answer with the kernel."
     elif not result.outcome.facts.counts:
         wanted = "Nothing is known about it. Write it without what cannot run here, if it can be done."
     else:
-        wanted = "Find out why, and mend it. Right comes first, fast second."
+        wanted = "Find out why, and fix it. Correct comes first, fast second."
     words = verdict_words(problem, result, code=code, peaks=peaks)
     return f"{words}\n\n{wanted} Answer with the whole file again, in exactly one fenced ```python block.\n"
 
@@ -76,7 +76,7 @@ def _failure(problem: Problem, result: Result, code: str) -> Iterator[str]:
         yield f"\n```\n{log}\n```"
     judged, right = len(result.cases), sum(each.outcome is Outcome.PASSED for each in result.cases)
     if judged > 1:
-        yield f"Calls judged up to there: {judged}, of which {right} are right."
+        yield f"Calls judged up to there: {judged}, of which {right} are correct."
 
 
 def _where(problem: Problem, case: CaseResult, preset: str) -> str:
@@ -113,7 +113,7 @@ def _guess(problem: Problem, result: Result, case: CaseResult) -> str | None:
 
 
 def _speed(problem: Problem, result: Result, peaks: Mapping[str, Any] | None) -> Iterator[str]:
-    yield f"Verdict: right in all {len(result.cases)} calls."
+    yield f"Verdict: correct in all {len(result.cases)} calls."
     timed = [case for case in timed_cases(result) if case.timing is not None]
     if result.interpreted or not timed:
         reason = "it ran in Triton's interpreter" if result.interpreted else "nothing is timed here"

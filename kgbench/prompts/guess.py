@@ -68,7 +68,7 @@ def _nan(evidence: _Evidence) -> str | None:
     got, wanted = (_has(text, cmath.isnan) for text in (evidence.wrong.got, evidence.wrong.wanted))
     variables, output = evidence.case.variables, evidence.wrong.output
     if wanted and not got:
-        return "NaN is right here: perhaps a comparison, a maximum or a mask drops it"
+        return "NaN is expected here: perhaps a comparison, a maximum or a mask drops it"
     if wanted or not got:
         return None
     if evidence.access == Access.WRITE:
@@ -121,7 +121,7 @@ def _transposed(evidence: _Evidence) -> str | None:
     staying = math.gcd(shape[0] - 1, total - 1) + 1
     if evidence.count != total - staying:
         return None
-    return "only the elements that transposing leaves in their place are right: perhaps the result is transposed"
+    return "only the elements that transposing leaves in their place are correct: perhaps the result is transposed"
 
 
 def _tail(evidence: _Evidence) -> str | None:
@@ -136,7 +136,7 @@ def _tail(evidence: _Evidence) -> str | None:
         if late and not any(others) and block / 2 < evidence.count <= block + 0.5:
             return _tail_words(shape, axis, None if evidence.hidden else begin, last=begin == shape[axis] - 1)
     if len(shape) == 2 and shape[0] > 1 and index and index[0] == shape[0] - 1:
-        return "every row but the last is right: perhaps a mask or a grid is short at the edge"
+        return "every row but the last is correct: perhaps a mask or a grid is short at the edge"
     return None
 
 
@@ -156,7 +156,7 @@ def _beta(evidence: _Evidence) -> str | None:
     before = {_key(each.variables.get("beta")) for each in evidence.passed}
     if not beta or before != {_key(0)}:
         return None
-    return f"beta is {beta} and was 0 in every case that is right: perhaps beta is ignored"
+    return f"beta is {beta} and was 0 in every correct case: perhaps beta is ignored"
 
 
 def _zero(evidence: _Evidence) -> str | None:
@@ -174,7 +174,7 @@ def _new(evidence: _Evidence) -> str | None:
             new.append(f"{name} = {value}")
     if len(new) != 1 or len(evidence.passed) < _ENOUGH:
         return None
-    return f"no case that is right has {new[0]}: perhaps that is not handled"
+    return f"no correct case has {new[0]}: perhaps that is not handled"
 
 
 def _key(value: Any) -> str:

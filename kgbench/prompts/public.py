@@ -92,22 +92,22 @@ def _shape(detail: Shape, author: Author) -> Told:
     if detail.got is None:
         yield f"{output} has no shape"
     elif len(detail.got) != len(right):
-        yield f"{output} has {author.count(detail.got)} dimensions, {author.count(right)} are right"
+        yield f"{output} has {author.count(detail.got)} dimensions, expected {author.count(right)}"
     else:
         wrong = [str(axis) for axis, (one, other) in enumerate(zip(detail.got, right, strict=True)) if one != other]
         yield f"{output} has {author.count(right)} dimensions, and its size is wrong in dimension {', '.join(wrong)}"
 
 
 def _strides(detail: Strides, author: Author) -> Told:
-    yield f"the strides of {author.output(detail.output)} are not right"
+    yield f"the strides of {author.output(detail.output)} are wrong"
 
 
 def _offset(detail: StorageOffset, author: Author) -> Told:
-    yield f"the storage offset of {author.output(detail.output)} is not right"
+    yield f"the storage offset of {author.output(detail.output)} is wrong"
 
 
 def _dtype(detail: Dtype, author: Author) -> Told:
-    yield f"{author.output(detail.output)} is {author.dtype(detail.got)}, {author.dtype(detail.expected)} is right"
+    yield f"{author.output(detail.output)} is {author.dtype(detail.got)}, expected {author.dtype(detail.expected)}"
 
 
 def _attribute(detail: WrongAttribute, author: Author) -> Told:
@@ -115,15 +115,15 @@ def _attribute(detail: WrongAttribute, author: Author) -> Told:
     match detail.attribute:
         case Attribute.TYPE:
             right = detail.expected if detail.expected in PLAIN_TYPES else "a plain torch.Tensor"
-            yield f"returned {author.type(detail.got)}, {right} is promised"
+            yield f"returned {author.type(detail.got)}, expected {right}"
         case Attribute.DEVICE:
             yield f"{output} is not on the device of the inputs"
         case Attribute.REQUIRES_GRAD:
             yield f"{output} requires grad"
         case Attribute.LAZY_BITS:
-            yield f"the lazy conjugate or negative bit of {output} is otherwise than ATen's"
+            yield f"the lazy conjugate or negative bit of {output} differs from ATen's"
         case Attribute.COUNT:
-            yield "returned another number of tensors than is promised"
+            yield "returned the wrong number of tensors"
 
 
 def _alias(detail: Alias, author: Author) -> Told:
@@ -143,7 +143,7 @@ def _alias(detail: Alias, author: Author) -> Told:
 
 
 def _guard(detail: Guard, author: Author) -> Told:
-    yield f"wrote {'behind the end' if detail.behind else 'in front'} of {author.argument(detail.argument)}"
+    yield f"wrote {'past the end' if detail.behind else 'in front'} of {author.argument(detail.argument)}"
 
 
 def _input_changed(detail: InputChanged, author: Author) -> Told:
@@ -194,7 +194,7 @@ def _deadline(detail: Deadline, author: Author) -> Told:
 def _stalled(detail: QueueStalled, author: Author) -> Told:
     yield (
         "a queue of calls waited for the device in the middle; what compiles or loads a kernel, allocates past "
-        "PyTorch's cache or synchronises belongs into the first calls of a shape"
+        "PyTorch's cache or synchronises belongs in the first calls of a shape"
     )
 
 

@@ -25,7 +25,7 @@ Told = Iterator[str]
 """Lines without their begin ``What: ``."""
 SMALL_INDEX: Final = 31
 """Largest index in a dimension that is told: a larger one would say how large the dimension is at least."""
-_FAR: Final = ((3, "a little"), (30, "a good deal"), (1000, "far"))
+_FAR: Final = ((3, "a little"), (30, "much"), (1000, "far"))
 """Up to how many times its limit an error is how much larger than rounding explains; never the limit itself."""
 _INFINITE: Final = "an infinity"
 
@@ -54,24 +54,24 @@ def _error(wrong: Mismatch) -> str:
     try:
         got, wanted = complex(wrong.got.replace(" ", "")), complex(wrong.wanted.replace(" ", ""))
     except ValueError:
-        return "has another value than is right"  # truth values
+        return "has a wrong value"  # truth values
     sorts = _sort(got), _sort(wanted)
     if sorts[0] != sorts[1]:
-        return f"is {sorts[0]} where {sorts[1]} is right"
+        return f"is {sorts[0]}, expected {sorts[1]}"
     if sorts[0] == _INFINITE:
-        return "is infinite, as is right, with the wrong sign"
+        return "is infinite as expected, with the wrong sign"
     return _finite_error(abs(got - wanted), abs(wanted), got, wrong.limit)
 
 
 def _finite_error(error: float, wanted: float, got: complex, limit_text: str) -> str:
-    size = "where 0 is right" if not wanted else f"by about {error / wanted:.0e} of its value"
+    size = "where 0 is expected" if not wanted else f"by about {error / wanted:.0e} of its value"
     if limit_text == EXACT:
-        return "is off by 1" if error == 1 else "is 0, and another number is right" if not got else f"is off, {size}"
+        return "is off by 1" if error == 1 else "is 0, expected another number" if not got else f"is off, {size}"
     try:
         times = error / float(limit_text)
     except (ValueError, ZeroDivisionError):
         times = math.inf
-    far = next((words for most, words in _FAR if times <= most), "out of all proportion")
+    far = next((words for most, words in _FAR if times <= most), "vastly")
     zero = "is exactly 0, and is " if not got and wanted else "is "
     return f"{zero}off {size}, {far} more than rounding explains"
 
@@ -87,25 +87,26 @@ def together_told(detail: RootMeanSquare, author: Author) -> Told:
 
 
 def scalar_told(detail: Scalar, author: Author) -> Told:
-    yield "returned another value than is right"
+    yield "returned a wrong value"
 
 
 def no_form_told(detail: NoCanonicalForm, author: Author) -> Told:
-    yield f"{author.output(detail.output)} is none of the right answers, however they may be written"
+    yield f"{author.output(detail.output)} is not a correct answer in any allowed form"
 
 
 def impossible_told(detail: Impossible, author: Author) -> Told:
-    yield f"{author.output(detail.output)} holds a value that cannot come out there"
+    yield f"{author.output(detail.output)} holds a value that is impossible there"
 
 
 _SEED_FAULTS: Final = {
-    SeedFault.OTHER_NUMBERS: "the generator was seeded as before, and other numbers came: they are not its own alone",
+    SeedFault.OTHER_NUMBERS: "the generator was seeded as before and gave other numbers: they do not depend on "
+    "it alone",
     SeedFault.NOT_ADVANCED: "the next call gave the same numbers again: the generator is not advanced",
-    SeedFault.SAME_NUMBERS: "the generator was seeded with another number, and the same numbers came",
+    SeedFault.SAME_NUMBERS: "the generator was seeded with another number and gave the same numbers",
     SeedFault.SEEN_BEFORE: "it gave the same numbers as an earlier call, with another seed or later in its sequence",
 }
 _TESTS: Final = {
-    StatisticalTest.REPEATS: "some values come twice, one behind the other in the same order",
+    StatisticalTest.REPEATS: "some run of values occurs twice, in the same order",
     StatisticalTest.DISTRIBUTION: "the values do not have the distribution",
     StatisticalTest.BINS: "some values are too frequent, others too rare",
     StatisticalTest.RESOLUTION: "too few of the values are different: the numbers have too few bits",

@@ -79,7 +79,7 @@ def _cautions(row: Row) -> Iterable[str]:
     if row.launch_bound:
         yield f"  launch-bound (library under 10 µs in every bench case): {number_of(row.launch_bound, 'problem')}"
     if row.flagged:
-        yield f"  more than {FLAG_ABOVE:g} times as fast as the library, look twice: {', '.join(row.flagged)}"
+        yield f"  more than {FLAG_ABOVE:g} times as fast as the library, to be checked: {', '.join(row.flagged)}"
     if row.clamped:
         yield f"  a ratio outside [1/1000, 100] was clamped: {', '.join(row.clamped)}"
     for reason, count in row.unconfined.items():
@@ -93,9 +93,9 @@ def run_lines(report: Report) -> Iterable[str]:
     yield ""
     if info.get("timed") is False:
         what = "a suite" if report.suite is not None else "this provider"
-        yield f"Nothing was timed: {what} is judged right or wrong only."
+        yield f"Nothing was timed: {what} is judged for correctness only."
     if any(row.interpreted for row in report.rows):
-        yield f"{ABSENT} Candidates ran in Triton's interpreter: right or wrong is judged, their speed means nothing."
+        yield f"{ABSENT} Candidates ran in Triton's interpreter: only correctness is judged; their speed means nothing."
     if any(row.kinds == "all kinds" for row in report.rows):
         yield "All kinds: problems that are not kind compute (views, creation, sync) may be judged without being timed."
     if report.by != "problem" and any(row.intervals for row in (*report.rows, *report.groups)):

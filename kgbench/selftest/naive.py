@@ -58,5 +58,5 @@ def judged(
             continue
         if isinstance(said, dict) and "passed" in said:
             return NaiveVerdict(bool(said["passed"]), said.get("speedup"), str(said.get("words", "")))
-    words = f"said nothing and ended with {ended.returncode}: {ended.stderr[-300:]}"
+    words = f"printed nothing and ended with {ended.returncode}: {ended.stderr[-300:]}"
     return NaiveVerdict(ended.returncode == 0, None, words)

@@ -12,8 +12,8 @@ from kgbench.service.errors import ServiceError, TokenRefused
 from kgbench.service.tokens import LOCAL, Caller, Tokens
 
 _HOW: Final = (
-    "send a token as `Authorization: Bearer kgb_…`, in a browser as the password; whoever runs the service makes one "
-    "with `kgbench token new NAME`"
+    "send a token as `Authorization: Bearer kgb_…`, in a browser as the password; its operator makes one with "
+    "`kgbench token new NAME`"
 )
 
 

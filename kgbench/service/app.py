@@ -25,7 +25,7 @@ from kgbench.service.settings import Listening
 from kgbench.service.state import Service
 
 _ABOUT = (
-    "Judge GPU kernels: right or wrong, and how fast beside the library. Every request needs a token, as "
+    "Judge GPU kernels: whether they are correct, and how fast beside the library. Every request needs a token, as "
     "`Authorization: Bearer kgb_…`, unless the service listens on loopback only. Errors are "
     '`{"error": {"number": "KGB…", "message": "…"}}`; docs/errors.md lists the numbers.'
 )

@@ -87,7 +87,7 @@ class Guard:
 
     def _check_size(self, size: int) -> None:
         if size > self._max_body_bytes:
-            words = f"the request's body has more than {self._max_body_bytes} bytes; hand in fewer kernels at once"
+            words = f"the request's body has more than {self._max_body_bytes} bytes; submit fewer kernels at once"
             raise ServiceError("KGB718", words, 413)
 
 

@@ -23,7 +23,7 @@ class Metrics:
         )
         self.waited = Histogram(
             "kgbench_verdict_seconds",
-            "Seconds from being handed in to the verdict.",
+            "Seconds from submission to the verdict.",
             buckets=(0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3600),
             registry=self._registry,
         )

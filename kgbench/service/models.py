@@ -16,7 +16,7 @@ _SUBMISSION: Final[dict[str, Any]] = {"problem": "aten/t", "source": _KERNEL, "m
 _DONE: Final[dict[str, Any]] = {
     "id": _ID, "batch": "c0ffee00c0ffee00c0ffee00c0ffee00", "problem": "aten/t", "model": "mine", "sample": 0,
     "round": 0, "state": "done", "submitted": 1767225600.0, "finished": 1767225602.5, "new": False,
-    "outcome": "passed", "words": "Verdict: right in all 19 calls.",
+    "outcome": "passed", "words": "Verdict: correct in all 19 calls.",
     "verdict": {"problem": "aten/t", "outcome": "passed", "device": "cuda", "cases": []},
 }  # fmt: skip
 
@@ -53,7 +53,7 @@ class Submit(BaseModel):
     sample: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     round: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     practice: Annotated[bool, Field(description="Other shapes and values than any verdict's: a try before it.")] = False
-    timing: Annotated[bool, Field(description="False judges right or wrong only, where the service times.")] = True
+    timing: Annotated[bool, Field(description="False judges correctness only, where the service times.")] = True
     problem_sha256: Annotated[
         Text, Field(max_length=64, description="Of the problem's file that you know; another one is refused.")
     ] = ""
@@ -140,7 +140,7 @@ class Service(BaseModel):
     device: dict[str, Any] = Field(description="The device that judges; empty until it is known.")
     jobs: int = Field(description="Candidates that are judged at once; 0 until it is known.")
     you: str = Field(description="The name of your token.")
-    rate: str | None = Field(description="How many submissions you may hand in, as 60/min.")
+    rate: str | None = Field(description="How many submissions you may make, as 60/min.")
     queue: int = Field(description="How many of yours may be without a verdict.")
     submissions: dict[str, int] = Field(description="Of everybody, by state.")
 

@@ -234,9 +234,9 @@ def _check_rate(cursor: sqlite3.Cursor, caller: Caller, count: int, now: float) 
     too_many = len(times) + count - rate.count
     if too_many <= 0:
         return
-    words = f"{caller.name} may submit {rate}, and {count} more than the {len(times)} of late would be too many"
+    words = f"{caller.name} may submit {rate}, and {count} on top of the {len(times)} recent ones would be too many"
     if count > rate.count:
-        raise ServiceError("KGB711", f"{words}: hand in at most {rate.count} at once", 429, rate.per_s)
+        raise ServiceError("KGB711", f"{words}: submit at most {rate.count} at once", 429, rate.per_s)
     wait_s = times[too_many - 1] + rate.per_s - now
     raise ServiceError("KGB711", words, 429, max(1, math.ceil(wait_s)))
 

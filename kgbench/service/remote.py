@@ -49,9 +49,7 @@ class RemoteSession:
                 break
             client.pause(_STARTING_S)
         if about["state"] != "ready":
-            raise MachineError(
-                "KGB733", f"{client.url}: the service cannot judge any more; whoever runs it has to look"
-            )
+            raise MachineError("KGB733", f"{client.url}: the service cannot judge any more; its operator has to look")
         self._facts: Mapping[str, Any] = {**about["device"], "service": client.url}
         self._jobs: int = max(1, min(_AHEAD * about["jobs"], _MOST_JOBS, about["queue"]))
 
@@ -87,7 +85,7 @@ class RemoteSession:
             what = "a suite's calls" if job.suite else "the library itself"
             raise UsageError("KGB732", f"--server: a service judges kernels' text, not {what}; leave --server out")
         if job.source is None:
-            none = NoCandidate("no candidate was handed in for this problem")
+            none = NoCandidate("no candidate was submitted for this problem")
             return without_evaluation(job, Outcome.NO_CANDIDATE, none, str(self._facts.get("kind", "")))
         wanted = {
             "problem": job.problem_id,

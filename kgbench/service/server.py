@@ -70,7 +70,7 @@ def serve(
         service = Service(queue, tokens, problems, changes, judging, Runs(shows.runs, problems), metrics)
         with _bound(listening) as bound, ended_by_signals():
             waiting = queue.counts()["queued"]
-            say(f"{_address(listening, bound)} answers; {waiting} submissions wait, {again} of them begun before")
+            say(f"{_address(listening, bound)} answers; {waiting} submissions wait, {again} of them started before")
             _run(service, listening, bound)
         if judging.error is not None:
             raise judging.error

@@ -123,11 +123,11 @@ class Tokens:
     def _by_hash(self, digest: str) -> Caller:
         rows = self._database.read("SELECT * FROM tokens WHERE sha256 = ?", digest)
         if not rows:
-            raise TokenRefused("KGB710", "this token is none of the service's; look at KGBENCH_TOKEN", 401)
+            raise TokenRefused("KGB710", "the service does not know this token; look at KGBENCH_TOKEN", 401)
         found = _token(rows[0])
         if found.revoked is not None:
             words = (
-                f"the token of {found.name} was withdrawn. What was finished is kept: ask whoever runs the service for "
+                f"the token of {found.name} was withdrawn. What was finished is kept: ask its operator for "
                 f"`kgbench token new {found.name}`, set KGBENCH_TOKEN, and go on with kgbench run --resume"
             )
             raise TokenRefused("KGB710", words, 401)

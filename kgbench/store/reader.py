@@ -22,7 +22,7 @@ _NOT_FINISHED: Final = {
     "interrupted": "The run was interrupted.",
     "failed": "The run was ended by an error.",
     "incomplete": "The model left questions without a reply.",
-    "partial": "Parts of the merged run are missing, or did not come to their end.",
+    "partial": "Parts of the merged run are missing, or did not finish.",
     "generated": "The replies are there, and nothing is judged yet.",
 }
 """The sentence about a run that has work left, by the status in run.json."""

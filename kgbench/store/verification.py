@@ -132,7 +132,7 @@ def lines(found: Sequence[Verified], of: int) -> Iterable[str]:
     for each in found:
         name = each.winner.problem + (f" sample {each.winner.sample}" if each.winner.sample else "")
         if not each.right:
-            yield f"  {name}: was right, now {each.again.outcome}"
+            yield f"  {name}: was correct, now {each.again.outcome}"
         elif each.after is None:
             yield f"  {name}: has no time any more"
         elif each.outside or not each.fast:

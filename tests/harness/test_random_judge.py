@@ -150,7 +150,7 @@ WRONG = {
         "seed, position = g.initial_seed(), float(torch.rand(1, generator=g))\n"
         "later = first.setdefault(seed, position) != position\n"
         "u = torch.rand(self.shape, generator=own.manual_seed(seed % 65536 * 2 + later))",
-        "was seeded with another number, and the same numbers came",
+        "was seeded with another number and gave the same numbers",
     ),
     "a constant": ("u = torch.full(self.shape, 0.3)", "is not advanced"),
     "biased": (DRAWN + "\nu[::10] *= 0.5", "too small on average"),

@@ -15,8 +15,8 @@ from kgbench.core.paths import PACKAGE, problems_dir
 from kgbench.harness.machine.settings import REFEREE, Job, RefereeSettings
 from kgbench.harness.session.session import Settings
 from kgbench.problem.registry import load_problem
+from kgbench.selftest.ablation.defences import DEFENCES, TRUST_SPLIT, WITHOUT
 from kgbench.selftest.ablation.job import ABLATING_REFEREE, AblatedJob
-from kgbench.selftest.ablation.layers import LAYERS, TRUST_SPLIT, WITHOUT
 
 NEG = Job(load_problem(problems_dir() / "aten/neg.yaml"), "tests")
 JOB = NEG.to_json()
@@ -36,9 +36,9 @@ def test_a_job_that_leaves_something_out_is_refused(key: str) -> None:
         Job.from_json({**JOB, key: ["values"]})
 
 
-def test_only_known_layers_can_be_left_out() -> None:
+def test_only_known_defences_can_be_left_out() -> None:
     assert AblatedJob.from_json({**JOB, "without": ["values"]}).without == ("values",)
-    with pytest.raises(ValueError, match=r"no such layers of defence: \['luck'\]"):
+    with pytest.raises(ValueError, match=r"no such defences: \['luck'\]"):
         AblatedJob.from_json({**JOB, "without": ["luck"]})
 
 
@@ -51,12 +51,12 @@ def test_sessions_and_referees_have_no_switch() -> None:
 
 
 def test_the_harness_has_no_word_for_anything_weak() -> None:
-    """No name, no attribute, no argument and no whole text in its code, nor a layer's name of several words."""
+    """No name, no attribute, no argument and no whole text in its code, nor a defence's name of several words."""
     found = [
         f"{path.relative_to(PACKAGE)}:{line}: {word}"
         for path in sorted((PACKAGE / "harness").rglob("*.py"))
         for line, word in words_of(path)
-        if word in WEAK_WORDS or (word in LAYERS and " " in word) or "kgbench.selftest" in word
+        if word in WEAK_WORDS or (word in DEFENCES and " " in word) or "kgbench.selftest" in word
     ]
     assert found == []
 
@@ -116,8 +116,8 @@ def test_every_strict_part_is_the_harness_s_own() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("layer", [each for each in WITHOUT if each != TRUST_SPLIT])
-def test_a_layer_is_left_out_by_parts_of_the_selftest(layer: str) -> None:
+@pytest.mark.parametrize("defence", [each for each in WITHOUT if each != TRUST_SPLIT])
+def test_a_defence_is_left_out_by_parts_of_the_selftest(defence: str) -> None:
     """Each replaces something, and something else than the others do."""
     torch = pytest.importorskip("torch")
     from kgbench.harness.referee.seeds import Seeds
@@ -128,7 +128,7 @@ def test_a_layer_is_left_out_by_parts_of_the_selftest(layer: str) -> None:
     def shown(*without: str) -> list[str]:
         return [described(part) for part in parts_of(weakened(frozenset(without), seeds))]
 
-    others = [each for each in WITHOUT if each not in (layer, TRUST_SPLIT)]
+    others = [each for each in WITHOUT if each not in (defence, TRUST_SPLIT)]
     assert shown() == shown()
-    assert shown(layer) != shown()
-    assert shown(*others, layer) != shown(*others)
+    assert shown(defence) != shown()
+    assert shown(*others, defence) != shown(*others)

@@ -331,7 +331,7 @@ def test_a_kernel_that_lays_its_result_out_otherwise_is_copied_and_then_left_out
             results = [torch.nn.functional.silu(x) for _ in range(3)]
         assert all(each.is_contiguous() for each in results)
         assert backend.calls()["aten::silu"]["kernel"] == 1
-        assert "the kernel lays its result out otherwise than ATen" in backend.calls()["aten::silu"]["why"]
+        assert "the kernel's result has another memory layout than ATen's" in backend.calls()["aten::silu"]["why"]
 
 
 def test_a_kernel_that_returns_another_shape_is_an_error(tmp_path: Path) -> None:

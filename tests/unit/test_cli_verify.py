@@ -93,7 +93,7 @@ def test_what_does_not_hold_is_said_and_ends_with_1(run: Path, monkeypatch: pyte
     code, output = verify()
     assert code == 1
     assert "0 of 2 winners are faster again" in output
-    assert "aten/mm: was right, now wrong value" in output
+    assert "aten/mm: was correct, now wrong value" in output
     assert "now 1.00x [0.98, 1.02], not faster" in output
 
 

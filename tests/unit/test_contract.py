@@ -122,7 +122,7 @@ def test_another_number_of_values_is_counted() -> None:
         (WorkerEnded(returncode=-11), Outcome.CRASHED, Crash("SIGSEGV")),
         (WorkerEnded(returncode=3), Outcome.CRASHED, Crash(code=3)),
         (WorkerEnded(EndCause.WRITTEN), Outcome.REJECTED, RuleBroken(Breach.WRITTEN)),
-        (WorkerEnded(EndCause.REFEREE_GONE), Outcome.CRASHED, Crash(cause="the referee let go of it")),
+        (WorkerEnded(EndCause.REFEREE_GONE), Outcome.CRASHED, Crash(cause="the referee released it")),
         (
             WorkerEnded(EndCause.SUPERVISOR_FAILED, "OSError(28)"),
             Outcome.CRASHED,

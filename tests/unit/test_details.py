@@ -28,7 +28,7 @@ def test_every_type_of_the_union_has_a_name() -> None:
 
 @pytest.mark.parametrize("name", DETAILS)
 def test_every_detail_has_a_sentence(name: str) -> None:
-    place = "case fuzz-3-float32 (m=3, pad=1.5, upper=False): right at first, then wrong: "
+    place = "case fuzz-3-float32 (m=3, pad=1.5, upper=False): correct at first, then wrong: "
     for detail in with_secrets(DETAILS[name]):
         assert words_of(detail).strip() or () in vars(detail).values()
         assert sentence(detail, WHERE).startswith(place)

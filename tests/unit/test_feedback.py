@@ -60,7 +60,7 @@ def test_a_wrong_value_is_told_in_words_and_small_numbers() -> None:
     assert "wrong value" in words
     assert "in `softmax_int`, a random call, float32" in words
     assert "the result (2-dimensional, float32) at index [3, 5] is off by about 2e-02 of its value" in words
-    assert "out of all proportion more than rounding explains" in words
+    assert "vastly more than rounding explains" in words
     assert "25 % of its elements are wrong" in words
     assert "Calls judged up to there: 3, of which 2 are right." in words
 
@@ -73,7 +73,7 @@ def test_a_wrong_value_is_told_in_words_and_small_numbers() -> None:
         ("inf", "0.7351", "1e-6", "is an infinity where a finite number is right"),
         ("inf", "-inf", "1e-6", "with the wrong sign"),
         ("0", "0.7351", "1e-6", "is exactly 0, and is off by about 1e+00"),
-        ("0.7351", "0", "1e-6", "where 0 is right"),
+        ("0.7351", "0", "1e-6", "where 0 is expected"),
         ("1.0", "1.0001", "0.00005", "a little more than rounding explains"),
         ("1.0", "1.0001", "0.000005", "a good deal more"),
         ("7351", "7350", "exact", "is off by 1"),
@@ -159,7 +159,7 @@ def test_what_is_harmless_is_told() -> None:
         Dtype("return", "float64", "float32"): "What: the result is float64, float32 is right",
         Deadline(Limit.ANSWER, 10.0): "What: it gave no answer in time",
         Shape("return", (97, 5, 1), (97, 5)): "What: the result has 3 dimensions, 2 are right",
-        Guard("self", behind=True, distance=4): "What: wrote behind the end of `self`",
+        Guard("self", behind=True, distance=4): "What: wrote past the end of `self`",
         NoEntry("softmax_int", ("softmax",)): "What: the file defines no function `softmax_int`",
         PolicyBroken(Evidence("operator", "aten::_softmax", why="7351")): "an operator of PyTorch did work",
     }
@@ -315,7 +315,7 @@ def right(ratio: float, **more: Any) -> Result:
 
 def test_a_right_kernel_is_told_its_speed_per_timed_call() -> None:
     words = feedback_turn(SOFTMAX, "", right(0.5), peaks=PEAKS)
-    assert "right in all 2 calls" in words
+    assert "correct in all 2 calls" in words
     assert "- `softmax_int(self=float32[4096, 4096], dim=-1)`: 0.50x (100 µs, the library 100 µs)" in words
     # 2 * 4 bytes * 4096² in 100 µs at 1000 GB/s
     assert "134% of what memory and arithmetic of the device allow" in words

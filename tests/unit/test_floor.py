@@ -1,4 +1,4 @@
-"""The physics floor: what is impossible is said with its numbers, and what is honest is never under it."""
+"""The physical bound: what is impossible is said with its numbers, and what is honest is never under it."""
 
 from typing import Any
 

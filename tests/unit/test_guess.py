@@ -73,7 +73,7 @@ def test_nothing_is_guessed_where_nothing_fits(wrong: Mismatch) -> None:
 
 
 def test_beta_is_suspected_only_when_it_is_new() -> None:
-    words = "beta is 0.5 and was 0 in every case that is right: perhaps beta is ignored"
+    words = "beta is 0.5 and was 0 in every correct case: perhaps beta is ignored"
     assert guess(failing(WHOLE, beta=0.5), [passed(beta=0.0)], {"C": "readwrite"}) == words
     assert guess(failing(WHOLE, beta=0.5), [passed(beta=0.0), passed(beta=1.0)], {}) is None
     assert guess(failing(WHOLE, beta=0.5), [], {}) is None
@@ -89,7 +89,7 @@ def test_nan_in_an_updated_output_points_at_beta_or_padding() -> None:
 def test_the_one_thing_that_is_new_is_named_once_enough_is_right() -> None:
     right = [passed(trans="N", k=k, dtype="float16") for k in range(5)]
     case = failing(WHOLE, trans="T", k=9, dtype="float32")
-    assert guess(case, right, {}) == "no case that is right has trans = T: perhaps that is not handled"
+    assert guess(case, right, {}) == "no correct case has trans = T: perhaps that is not handled"
     assert guess(case, right[1:], {}) is None
     assert guess(failing(WHOLE, trans="T", side="R"), [passed(trans="N", side="L")] * 5, {}) is None
     other_overload = [CaseResult("check-1", "Scalar", "check", "float32", {"trans": "N"}, Outcome.PASSED)] * 5

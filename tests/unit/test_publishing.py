@@ -126,7 +126,7 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "a shard": ("whole", info(asked={"shard": "1/2"}), "shard 1/2"),
     "no result": ("whole", last_result_gone, "without a result: aten/add"),
     "our failure": ("whole", each_result(outcome="harness error"), "kgbench itself failed: aten/softmax, aten/mm"),
-    "ablated": ("whole", each_result(without=["floor"]), "without a layer of defence"),
+    "ablated": ("whole", each_result(without=["floor"]), "without a defence"),
     "no text": ("candidates stored", lambda run: (run / "candidates/aten/mm.0.py").unlink(), "stored of aten/mm"),
     "other text": ("candidates stored", lambda run: (run / "candidates/aten/mm.0.py").write_text("1"), "not the one"),
     "a CPU": ("GPU", info(device={"kind": "cpu", "name": "NVIDIA H200"}), "it was made on cpu"),

@@ -143,16 +143,16 @@ class AtenOperator:
             )
         laid = [_relaid(have, want) for have, want in zip(found, expected, strict=True)]
         if any(have is not new for have, new in zip(found, laid, strict=True)):
-            self.caller.refuse(values, "the kernel lays its result out otherwise than ATen")
+            self.caller.refuse(values, "the kernel's result has another memory layout than ATen's")
         return laid[0] if isinstance(result, torch.Tensor) else laid
 
 
 def _must_see_parts(values: Sequence[Any]) -> str:
     """Why a composed operator has to run as its parts; empty where it need not."""
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        return "a transform of torch.func is under way"
+        return "a transform of torch.func is active"
     if torch.autograd.forward_ad._current_level >= 0:
-        return "forward-mode differentiation is under way"
+        return "forward-mode differentiation is active"
     if torch._C._len_torch_dispatch_stack() > 0:
         return "a dispatch mode is active"
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors_of(values)):

@@ -80,7 +80,7 @@ class Caller:
     def answer(self, values: Sequence[Any]) -> Answer:
         """Whether the kernel may be called with these values, one per parameter."""
         if not self.operator.deterministic and torch.are_deterministic_algorithms_enabled():
-            return Answer("torch.use_deterministic_algorithms: equal calls gave other bits")
+            return Answer("torch.use_deterministic_algorithms: equal calls gave different bits")
         key = tuple(map(_key, values))
         found = self._remembered.get(key)
         if found is None:

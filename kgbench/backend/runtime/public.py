@@ -1,4 +1,4 @@
-"""Kernels that kgbench judged as right, in place of PyTorch's own. README.md beside this folder says which.
+"""Kernels that kgbench judged as correct, in place of PyTorch's own. README.md beside this folder says which.
 
     with enabled():
         model(x)

@@ -31,13 +31,13 @@ def place(where: Where | None) -> str:
 
 
 def moment(where: Where | None) -> str:
-    """In which of a case's calls: ``right at first, then wrong: ``; empty for the first."""
+    """In which of a case's calls: ``correct at first, then wrong: ``; empty for the first."""
     if where is None:
         return ""
-    repeated = "right, then with the same input wrong: " if where.repeated else ""
+    repeated = "correct, then wrong with the same input: " if where.repeated else ""
     match where.purpose:
         case Purpose.AGAIN:
-            return f"right at first, then wrong: {repeated}"
+            return f"correct at first, then wrong: {repeated}"
         case Purpose.WINDOW:
             return f"in a timed window: {repeated}"
         case Purpose.PROBE:

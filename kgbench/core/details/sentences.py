@@ -18,13 +18,13 @@ from kgbench.core.details.where import Where
 MOST_NAME: Final = 90
 """Characters of a name in a piece of evidence."""
 _SEED_FAULTS: Final = {
-    SeedFault.OTHER_NUMBERS: "{} was seeded as before, and other numbers came: they are not its own alone",
+    SeedFault.OTHER_NUMBERS: "{} was seeded as before and gave other numbers: they do not depend on it alone",
     SeedFault.NOT_ADVANCED: "the next call gave the same numbers again: {} is not advanced",
-    SeedFault.SAME_NUMBERS: "{} was seeded with another number, and the same numbers came",
+    SeedFault.SAME_NUMBERS: "{} was seeded with another number and gave the same numbers",
     SeedFault.SEEN_BEFORE: "gave the same numbers as an earlier call, with another seed or later in its sequence",
 }
 _TESTS: Final = {
-    StatisticalTest.REPEATS: "elements {} and {} each begin the same {} values",
+    StatisticalTest.REPEATS: "elements {} and {} each start the same run of {} values",
     StatisticalTest.DISTRIBUTION: "the values do not have the distribution",
     StatisticalTest.BINS: "some values are too frequent, others too rare",
     StatisticalTest.RESOLUTION: "only {} different values among {samples}: the numbers have too few bits",
@@ -43,7 +43,8 @@ _BREACHES: Final = {
     Breach.SUPERVISOR: "the process that supervises the worker was killed",
     Breach.RESTLESS: "went on running while it was stopped for others to be timed",
     Breach.WRITTEN: "wrote too much to disk",
-    Breach.ENDED_REFEREE: "its referee ended twice while it was judged, and not with the library in its place",
+    Breach.ENDED_REFEREE: "its referee ended twice while it was judged, and did not when the library was judged "
+    "instead",
     Breach.BUSY_DEVICE: "the device stays busy while all candidates are stopped, and is quiet once this one has ended",
 }
 
@@ -143,13 +144,13 @@ def _(detail: values.Scalar) -> str:
 
 @words_of.register
 def _(detail: values.NoCanonicalForm) -> str:
-    return f"{detail.output}: no right answer has this canonical form"
+    return f"{detail.output}: no correct answer has this canonical form"
 
 
 @words_of.register
 def _(detail: values.Impossible) -> str:
     share = f"{detail.wrong_share:.1%} of {list(detail.shape)} so"
-    return f"{detail.output}{list(detail.index)}: got {detail.got}, which cannot come out there; {share}"
+    return f"{detail.output}{list(detail.index)}: got {detail.got}, which is impossible there; {share}"
 
 
 @words_of.register
@@ -176,7 +177,7 @@ def _(detail: values.Statistic) -> str:
 @words_of.register
 def _(detail: outputs.Guard) -> str:
     if detail.behind:
-        return f"wrote behind the end of '{detail.argument}' ({detail.distance} bytes past it)"
+        return f"wrote past the end of '{detail.argument}' ({detail.distance} bytes past it)"
     return f"wrote in front of '{detail.argument}'"
 
 
@@ -212,7 +213,7 @@ def _(detail: failures.Deadline) -> str:
 def _(detail: failures.QueueStalled) -> str:
     return (
         f"{detail.attempts} times a queue of calls waited for the device in the middle; what compiles or loads a "
-        "kernel, allocates past PyTorch's cache or synchronises belongs into the first calls of a shape"
+        "kernel, allocates past PyTorch's cache or synchronises belongs in the first calls of a shape"
     )
 
 

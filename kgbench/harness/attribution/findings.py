@@ -54,7 +54,7 @@ class Findings:
 
     def _placing(self, name: str, count: int, where: str) -> Evidence | None:
         """Something that ran while outputs were copied, where the harness alone is at work; None for its copies."""
-        why = "it ran behind the calls, where nothing but copies of the outputs runs"
+        why = "it ran after the calls, where only copies of the outputs run"
         if _is_operator(name):
             harmless = group_of(name.partition("::")[2].partition(".")[0]) in PLACING
             return None if harmless else Evidence("operator", name, where, count, None, False, why)

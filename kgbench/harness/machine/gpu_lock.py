@@ -76,7 +76,7 @@ class GpuLock:
                     fd = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
                     if not stat.S_ISREG(os.fstat(fd).st_mode):
                         os.close(fd)
-                        raise OSError(0, "it is no regular file")
+                        raise OSError(0, "it is not a regular file")
                     return fd
                 with contextlib.suppress(FileExistsError):
                     fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -88,7 +88,7 @@ class GpuLock:
             raise MachineError(
                 "KGB307", f"{self.path}: cannot lock the GPU: {words}; ask its owner to remove it"
             ) from error
-        raise MachineError("KGB308", f"{self.path}: cannot lock the GPU: the file comes and goes; try again")
+        raise MachineError("KGB308", f"{self.path}: cannot lock the GPU: the file keeps disappearing; try again")
 
 
 def _user() -> str:

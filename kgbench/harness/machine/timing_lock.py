@@ -226,7 +226,7 @@ class Turns:
         asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
         with self.page.locked():
             begun_ns = time.monotonic_ns()
-            trace.record("wait for the turn", asked_ns, begun_ns)
+            trace.record("wait for the timing lock", asked_ns, begun_ns)
             # Part of the wait was spent stopped and is counted there.
             self._waited_ns += begun_ns - asked_ns - (self._mine[_STOPPED_NS] - stopped_ns)
             stopped: list[int] = []
@@ -238,7 +238,7 @@ class Turns:
                 yield
                 self._look_who_moved(standing)
             finally:
-                with trace.span("let the others go on"):
+                with trace.span("resume the others"):
                     for referee in stopped:
                         self.page.go_on(referee)
                 ended_ns = time.monotonic_ns()

@@ -128,7 +128,7 @@ class Stopwatch:
             except WorkerFailed:
                 return
             if verdict is not PASSED and evaluation.library is not None:
-                evaluation.library.notes.setdefault("not right by our reference", f"{case.id}: {verdict.reason}")
+                evaluation.library.notes.setdefault("not correct by our reference", f"{case.id}: {verdict.reason}")
 
     # --- one case ---
 

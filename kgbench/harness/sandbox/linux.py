@@ -67,7 +67,7 @@ def try_in_child(action: Callable[[], None]) -> str | None:
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
-        words = "ended without a word"
+        words = "ended without output"
         try:
             action()
             words = ""

@@ -199,7 +199,7 @@ class Session:
         """
         cancellation = cancellation or Cancellation()
         if job.source is None and job.trusted is None:
-            none = NoCandidate("no candidate was handed in for this problem")
+            none = NoCandidate("no candidate was submitted for this problem")
             return self._unjudged(job, Outcome.NO_CANDIDATE, none)
         result, company = self._evaluate(job, on_event, cancellation, exclusive=False)
         if company is not None and (words := perhaps_a_neighbours_doing(result)):

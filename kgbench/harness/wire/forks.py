@@ -146,7 +146,7 @@ class EndCause(StrEnum):
     PROTOCOL = "protocol"
     """It wrote what is no frame, or a reply to nothing."""
     CHANNEL_CLOSED = "closed its channel"
-    REFEREE_GONE = "the referee let go of it"
+    REFEREE_GONE = "the referee released it"
     MEMORY = "memory"
     OUTPUT = "output"
     PROCESSES = "processes"

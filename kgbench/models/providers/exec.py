@@ -123,7 +123,7 @@ class AgentClient(ModelClient):
 def _ending(agent: Agent) -> str:
     """How a program ended that did not end well, with its last line."""
     lines = [line.strip() for line in agent.stderr.splitlines() if line.strip()]
-    how = "ended without a word" if agent.exit_code is None else f"exit code {agent.exit_code}"
+    how = "ended without output" if agent.exit_code is None else f"exit code {agent.exit_code}"
     return f"{how}: {lines[-1][:300]}" if lines else how
 
 

@@ -136,7 +136,7 @@ def _head_errors(data: Keys) -> Iterator[ProblemFileError]:
         for found, wanted in zip(data, HEAD, strict=False):
             if found != wanted:
                 step = f"begin the file with {', '.join(HEAD)}, in this order"
-                yield node_of(data[wanted]).complaint("KGB213", "stands too late", step)
+                yield node_of(data[wanted]).complaint("KGB213", "comes too late", step)
                 return
     if "overloads" in data and not data["overloads"]:
         yield node_of(data["overloads"]).complaint("KGB225", "expected at least one overload")

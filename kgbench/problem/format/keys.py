@@ -126,10 +126,12 @@ class ReturnedTensor(Place):
 
 class Tensor(Place):
     access: TensorAccess = Field(description="read, write (holds a sentinel before the call) or readwrite")
-    count: Expression | None = Field(None, description="of a list[Tensor], how many there are")
+    count: Expression | None = Field(None, description="for a list[Tensor], the number of tensors")
     shape: Expression | None = Field(None, description="the logical view's shape, a tuple")
     dtype: Expression | None = Field(None, description="its dtype; the case's when absent")
-    strides: Expression | None = Field(None, description="of the view; row-major when absent or None")
+    strides: Expression | None = Field(
+        None, description="strides of the view, in elements; row-major when absent or None"
+    )
     offset: Expression | None = Field(None, description="elements of storage before the view's first; 0 when absent")
     passed: Passed = Field(PassedAs.VIEW, description="what the candidate gets: the view, its storage, or pointers")
     shuffled: Expression | None = Field(None, description="with passed: pointers; where true they are in no order")
@@ -279,7 +281,7 @@ class CostKeys(Place):
 
 
 class Mutants(Place):
-    equivalent: Reasons = Field(description="standard mutants that answer right, by name, with the reason")
+    equivalent: Reasons = Field(description="standard mutants that are correct here, by name, with the reason")
 
 
 class NeedsKeys(Place):
@@ -300,7 +302,7 @@ class Body(Place):
     entry: Entry | None = Field(None, description="the function that a candidate defines, a typed Python signature")
     returns: Annotated[
         Annotated[list[ReturnedTensor], Tag("keys")] | Annotated[Text, Tag("word")], Discriminator(_is_word)
-    ] | None = Field(None, description="what is promised of what is returned")  # fmt: skip
+    ] | None = Field(None, description="dtype, shape and strides of what is returned")  # fmt: skip
     values: Defined | None = Field(None, description="undefined where no value of the result is defined")
     dtypes: Dtypes | None = Field(None, description="the dtypes that cases run in")
     defaults: Defaults | None = Field(None, description="values of variables that a case may leave out")
@@ -309,7 +311,7 @@ class Body(Place):
     value_sets: dict[str, dict[str, DrawText]] | None = Field(
         None, description="how several arguments are drawn together, by the name that a case's values picks"
     )
-    cases: Cases | None = Field(None, description="the calls that are made")
+    cases: Cases | None = Field(None, description="the calls that are judged")
     baseline: Annotated[
         Annotated[Baseline, Tag("keys")] | Annotated[NoLibrary, Tag("word")], Discriminator(_is_word)
     ] | None = Field(None, description=f"the library call per device, or {NONE}")  # fmt: skip
@@ -317,14 +319,18 @@ class Body(Place):
         None, description="a BLAS routine's arguments, one letter each: i pi pi x x; or the schema of vLLM's operator"
     )
     fallback: FunctionOrNone | None = Field(None, description="package.module:function, a plain torch version")
-    reference: Reference | None = Field(None, description="what is right: an expression, a path or def reference(…)")
+    reference: Reference | None = Field(
+        None, description="the correct result: an expression, a path or def reference(…)"
+    )
     prepare: Function | None = Field(None, description="package.module:function that finishes drawn values")
     tolerance: ToleranceKeys | None = Field(None, description="the arithmetic from which limits follow")
     cost: CostKeys | None = Field(None, description="the least work of a call")
     alias: Text | None = Field(None, description="kind view only: the argument whose storage the result shares")
-    mutants: Mutants | None = Field(None, description="which standard mutants answer right here")
-    canonical: Function | None = Field(None, description="package.module:function that makes right answers alike")
-    needs: NeedsKeys | None = Field(None, description="what a GPU must have for anybody to be judged on it")
+    mutants: Mutants | None = Field(None, description="which standard mutants are correct here")
+    canonical: Function | None = Field(
+        None, description="package.module:function that brings all correct answers into one form"
+    )
+    needs: NeedsKeys | None = Field(None, description="what a GPU must have for the problem to be judged on it")
     edges: list[dict[str, Expression]] | None = Field(
         None, description="results of special arguments, a row each: {self: nan, gives: nan}"
     )

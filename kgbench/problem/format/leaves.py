@@ -221,7 +221,7 @@ def _read_reasons(node: Node) -> dict[str, str]:
         if child.name not in MUTANTS:
             child.fail("KGB232", f"there is no mutant '{child.name}'", did_you_mean(child.name, MUTANTS))
         if not child.text().strip():
-            child.fail("KGB225", "expected the reason why this mutant answers right")
+            child.fail("KGB225", "expected the reason why this mutant is correct")
         return child.text()
 
     children = node.mapping()

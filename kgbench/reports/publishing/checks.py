@@ -47,15 +47,15 @@ def checks(run: StoredRun, evidence: Sequence[Evidence]) -> tuple[Check, ...]:
     results = newest(run.results)
     info, path = run.info, run.path
     return (
-        _check("whole", _whole(run, results), f"`kgbench run --resume {path}`, or judge it anew"),
+        _check("whole", _whole(run, results), f"`kgbench run --resume {path}`, or judge it again"),
         _check("candidates stored", _candidates(run, results), "copy the run's folder whole, `candidates/` included"),
         _check("GPU", _gpu(info, results), "run it on an NVIDIA GPU; `--draft DIR` writes what a CPU shows"),
-        _check("one device", _one_device(info, results), "judge it anew on one kind of GPU, without `--resume`"),
-        _check("timed", _timed(info), "judge it anew without `--suite`"),
-        _check("seeds", _seeds(info, results), "judge it anew without `--seed`, and let it come to its end"),
-        _check("problem set", _problem_set(info, results), "judge it anew with the problems of this kgbench"),
-        _check("policy", _policy(results), "judge it anew with `--policy strict`"),
-        _check("sandbox", _sandbox(results), "judge it anew with `--require-sandbox isolated` (docs/sandbox.md)"),
+        _check("one device", _one_device(info, results), "judge it again on one kind of GPU, without `--resume`"),
+        _check("timed", _timed(info), "judge it again without `--suite`"),
+        _check("seeds", _seeds(info, results), "judge it again without `--seed`, and let it finish"),
+        _check("problem set", _problem_set(info, results), "judge it again with the problems of this kgbench"),
+        _check("policy", _policy(results), "judge it again with `--policy strict`"),
+        _check("sandbox", _sandbox(results), "judge it again with `--require-sandbox isolated` (docs/sandbox.md)"),
         *(_check(f"selftest {each.part}", _selftest(info, each), _selftest_step(each)) for each in evidence),
     )
 
@@ -81,7 +81,7 @@ def _whole(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
     if ours := [result.problem for result in results if result.outcome.facts.blames is Blame.HARNESS]:
         yield f"kgbench itself failed: {_names(ours)}"
     if weak := [result.problem for result in results if result.without]:
-        yield f"judged without a layer of defence: {_names(weak)}"
+        yield f"judged without a defence: {_names(weak)}"
 
 
 def _candidates(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _one_device(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[
     segments = info.get("segments", ())
     if len(segments) > 1 and "parts" not in info:
         times = number_of(len(segments) - 1, "time")
-        yield f"it was gone on with {times}, and on which device the earlier parts were is not kept"
+        yield f"it was continued {times}, and the device of the earlier parts is not stored"
 
 
 def device_names(info: Mapping[str, Any]) -> set[str]:

@@ -54,7 +54,7 @@ def _section(publication: Publication, report: Report) -> str:
     facts = [
         ("kernels by", info.get("model")),
         ("device", f"{device.get('name')}, driver {device.get('driver') or 'unknown'}"),
-        ("begun, ended (UTC)", f"{info.get('started')}, {info.get('finished')}"),
+        ("started, ended (UTC)", f"{info.get('started')}, {info.get('finished')}"),
         ("software", _versions(info)),
         ("sandbox, policy", _shut_off(report)),
         ("seeds", ", ".join(f"`{each.get('seed')}`" for each in info.get("segments", ()))),

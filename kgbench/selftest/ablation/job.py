@@ -1,4 +1,4 @@
-"""A candidate to judge without some layers of defence. No torch."""
+"""A candidate to judge without some defences. No torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from kgbench.harness.machine.settings import Job
-from kgbench.selftest.ablation.layers import LAYERS
+from kgbench.selftest.ablation.defences import DEFENCES
 
 ABLATING_REFEREE: Final = "kgbench.selftest.ablation.referee:main"
 """``Settings.referee`` of a session that takes such jobs; every other refuses them."""
@@ -18,12 +18,12 @@ class AblatedJob(Job):
     """A job for an ablating referee."""
 
     without: tuple[str, ...] = ()
-    """Layers of ``LAYERS`` that are left out; none are judged like any other job."""
+    """Layers of ``DEFENCES`` that are left out; none are judged like any other job."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """As ``Job.from_json``. Raises ValueError where a layer is unknown, too."""
+        """As ``Job.from_json``. Raises ValueError where a defence is unknown, too."""
         without = tuple(data.get("without", ()))
-        if unknown := set(without) - set(LAYERS):
-            raise ValueError(f"there are no such layers of defence: {sorted(unknown)}")
+        if unknown := set(without) - set(DEFENCES):
+            raise ValueError(f"there are no such defences: {sorted(unknown)}")
         return super().from_json({**data, "without": without})

@@ -1,4 +1,4 @@
-"""A referee whose jobs say which layers of defence are left out, and its process."""
+"""A referee whose jobs say which defences are left out, and its process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The defences of a referee, less some layers."""
+"""The defences of a referee, less some defences."""
 
 from __future__ import annotations
 
@@ -18,6 +18,17 @@ from kgbench.harness.verdict.judge import JudgeParts
 from kgbench.harness.workers.handle import default_limits
 from kgbench.selftest.ablation.bench import FirstCallAgain, NoFreezer, NoOutputChecks, SelfTimedWindows, WeakCaseTiming
 from kgbench.selftest.ablation.comparison import compare_as_others
+from kgbench.selftest.ablation.defences import (
+    ATTRIBUTION,
+    CLOCK,
+    CONTRACT,
+    FREEZING,
+    FRESH,
+    PHYSICAL_BOUND,
+    SANDBOX,
+    SINGLES,
+    VALUES,
+)
 from kgbench.selftest.ablation.judge import (
     BelievingCollector,
     NoContract,
@@ -25,17 +36,6 @@ from kgbench.selftest.ablation.judge import (
     WeakCases,
     WeakRequests,
     nothing_is_forbidden,
-)
-from kgbench.selftest.ablation.layers import (
-    ATTRIBUTION,
-    CLOCK,
-    CONTRACT,
-    FLOOR,
-    FREEZING,
-    FRESH,
-    SANDBOX,
-    SINGLES,
-    VALUES,
 )
 
 WEAK_STUB: Final = "kgbench.selftest.ablation.worker:WeakStub"
@@ -45,7 +45,7 @@ NO_LIMIT: Final = 1 << 62
 
 
 def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
-    """All defences but these layers. ``seeds``: of the job that is judged."""
+    """All defences but these defences. ``seeds``: of the job that is judged."""
     defences = Defences(
         cases=WeakCases(timed_only=VALUES in without, once=FRESH in without),
         judge=_judge(without),
@@ -59,7 +59,7 @@ def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
         defences = replace(defences, attribution=lambda problem, cuda, source: None)
     if FREEZING in without:
         defences = replace(defences, was_restless=_never_restless)
-    if FLOOR in without:
+    if PHYSICAL_BOUND in without:
         defences = replace(defences, impossible=lambda work, timing, peaks: None)
     return defences
 

@@ -1,4 +1,4 @@
-"""The layers of defence, named once. ``weakened.py`` makes a referee without some; its results say so. No torch."""
+"""The defences, named once. ``weakened.py`` makes a referee without some; its results say so. No torch."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SINGLES: Final = "single steps"
 FREEZING: Final = "freezing"
 ATTRIBUTION: Final = "attribution"
 SANDBOX: Final = "sandbox"
-FLOOR: Final = "physics floor"
+PHYSICAL_BOUND: Final = "physical bound"
 
-LAYERS: Final[dict[str, str]] = {
+DEFENCES: Final[dict[str, str]] = {
     TRUST_SPLIT: "inputs, right answers, clock and verdict are in another process; a worker's words decide nothing",
     CONTRACT: "what a call may return and may write: type, device, dtype, shape, strides, storage, guard bands",
     FRESH: "each call gets values that nobody has seen, in memory that holds nothing; later calls are judged, too",
@@ -25,9 +25,9 @@ LAYERS: Final[dict[str, str]] = {
     FREEZING: "a candidate is stopped, and the device quiet, while the library is timed and its own inputs are written",
     ATTRIBUTION: "whose operators and device kernels did the work",
     SANDBOX: "no network, no answers, no other processes, no files but its own, limits",
-    FLOOR: "no time below what the device's measured peaks allow",
+    PHYSICAL_BOUND: "no time below what the device's measured peaks allow",
 }
-"""Each layer's name, with what it does."""
+"""Each defence's name, with what it does."""
 
 WITHOUT: Final = {
     TRUST_SPLIT: "a judge as others have it: candidate, reference, comparison and timer in one process",
@@ -39,6 +39,6 @@ WITHOUT: Final = {
     FREEZING: "candidates and what they left on the device run on at all times",
     ATTRIBUTION: "nobody asks whose work it was",
     SANDBOX: "level none, no folder hidden, no limits",
-    FLOOR: "any time is believed",
+    PHYSICAL_BOUND: "any time is believed",
 }
-"""Each layer's name, with what takes its place when it is left out."""
+"""Each defence's name, with what takes its place when it is left out."""
