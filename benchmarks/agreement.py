@@ -3,7 +3,7 @@
 python -m benchmarks.agreement ['vllm/*' ...] [--device cuda] [--json FILE]
 
 Over all check and bench cases, in one process: what is compared are two trusted implementations. ``share`` is the part
-of the limit that the library uses at its worst element, or in the root mean square; above 1 a case is not right.
+of the limit that the library uses at its worst element, or in the root mean square; above 1 a case is not correct.
 ``error`` is the largest difference between an element and the float64 answer, in units in the last place of the
 output's dtype at that element's size. 0 means equal bits.
 """

@@ -1,4 +1,4 @@
-"""Is an honest kernel ever flagged? Kernels of others as candidates, and a count of what was said about right ones.
+"""Is an honest kernel ever flagged? Kernels of others as candidates, and a count of what was said about correct ones.
 
     pip install flag_gems liger_kernel                     # into the environment that judges
     python -m benchmarks.honest_corpus write corpus        # corpus/flag_gems and corpus/liger: a file per problem
@@ -7,8 +7,8 @@
     python -m benchmarks.honest_corpus count runs/*/results.jsonl
 
 FlagGems and Liger are written in Triton, by people who tried to fool nobody. A policy forbids both as libraries, so
-each file's own package is named in its evidence; that is right and counts as nothing. Whatever else is held against a
-kernel that gives right outputs is printed, to be looked at: an operator of PyTorch's that such a library's wrapper
+each file's own package is named in its evidence; that is expected and counts as nothing. Whatever else is held against
+a kernel that gives correct outputs is printed, to be looked at: an operator of PyTorch's that such a library's wrapper
 really calls is a finding, and everything else an alarm. What gives wrong outputs is listed with the reason.
 
 Few of FlagGems' operators take all that a problem asks: no dimensions, no elements, any strides, complex numbers. What
@@ -258,7 +258,7 @@ def _copies_out(problem: Problem, bodies: dict[str, str]) -> None:
 @main.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
 def count(files: tuple[Path, ...]) -> None:
-    """Count right kernels, and print all that was said about them and the reasons of the others."""
+    """Count correct kernels, and print all that was said about them and the reasons of the others."""
     for path in files:
         rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
         rows = [row for row in rows if "problem" in row and "outcome" in row]
@@ -274,7 +274,7 @@ def count(files: tuple[Path, ...]) -> None:
 
 
 def held_against(row: dict[str, Any]) -> list[str]:
-    """What was said about a right kernel, beside whose library it is."""
+    """What was said about a correct kernel, beside whose library it is."""
     said = [row["reason"]] if row["outcome"] == "rejected" else []
     return said + [
         f"{each['kind']} {each['name']} ({each['where']}): {each['why']}, share {each['share']}"

@@ -45,7 +45,7 @@ KERNELS: Final = {
     "no Python": ("def t(self:\n", Outcome.COMPILE_ERROR),
     "no entry": ("def u(self):\n    return self\n", Outcome.COMPILE_ERROR),
 }
-"""What is handed in, with the outcome that each must get."""
+"""What is submitted, with the outcome that each must get."""
 _MIX: Final = ("no Python", "no entry", "no Python", "right", "no Python", "no entry", "wrong", "no Python")
 """In turn: most are cheap, so that many are judged between two kills."""
 _IN_FLIGHT: Final = 5
@@ -181,7 +181,7 @@ def _kill_trial(server: Server, tokens: list[str], submissions: int, kills: int)
 
 
 def _client(client: Client, share: range, seen: Seen) -> None:
-    """Hands in its share with a few in flight, so that some are always being handed in; ends with the last verdict."""
+    """Hands in its share with a few in flight, so that some are always being submitted; ends with the last verdict."""
     mine: list[str] = []
     for number in share:
         if len(mine) == _IN_FLIGHT:

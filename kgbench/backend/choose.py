@@ -69,7 +69,7 @@ class LeftOut:
 
 
 def choose(runs: Sequence[StoredRun], *, all_correct: bool) -> tuple[list[Chosen], list[LeftOut]]:
-    """Of each overload the fastest kernel that is right. Raises UsageError where runs do not go together.
+    """Of each overload the fastest kernel that is correct. Raises UsageError where runs do not go together.
 
     Judged calls of all runs count that judged the same text.
     """

@@ -131,7 +131,7 @@ def _judge(runs: Sequence[StoredRun]) -> str:
 
 
 def _version(runs: Sequence[StoredRun]) -> str:
-    """The day on which the newest run was begun: 2026.1.31."""
+    """The day on which the newest run was started: 2026.1.31."""
     days = [str(run.info.get("started") or "")[:10] for run in runs]
     parts = max(days).split("-")
     return ".".join(str(int(part)) for part in parts) if all(map(str.isdigit, parts)) and len(parts) == 3 else "0"

@@ -2,7 +2,7 @@
 
 The table is of cuBLAS 13.10 (nvidia-cublas 13.10.0.20, cublas_api.h), without the handle and without functions that
 set or read the handle's state. Routines that end in ``_64`` are not listed: they are declared as those without, with
-``int64_t`` for ``int``. It tells whether a signature's letters can be right; a routine that it lacks may be newer.
+``int64_t`` for ``int``. It tells whether a signature's letters can be correct; a routine that it lacks may be newer.
 """
 
 from __future__ import annotations

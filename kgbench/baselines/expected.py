@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Expected:
-    """The right output and, element by element, the scale of honest rounding error."""
+    """The correct output and, element by element, the scale of honest rounding error."""
 
     value: torch.Tensor
     """Shape of the output; float64, complex128 or exact integers."""
     magnitude: torch.Tensor | None = None
     """Shape of the output, float64: for a sum of products ``sqrt(sum((a*b)**2))``; None means ``abs(value)``."""
     also: Expected | None = None
-    """Another right output of the same shape: each element may be that of either."""
+    """Another correct output of the same shape: each element may be that of either."""
 
     @property
     def shape(self) -> torch.Size:

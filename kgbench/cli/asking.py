@@ -69,7 +69,7 @@ _OPTIONS: Final = (
     click.option("--dry-run", is_flag=True, help="Say what would be asked and what it can cost; no key is needed."),
 )  # fmt: skip
 _NOT_KEPT: Final = ("yes", "dry_run")
-"""Said anew each time; all others are part of what a run was asked for."""
+"""Said again each time; all others are part of what a run was asked for."""
 RARELY_GIVEN: Final = (
     "shots", "bench_shapes", "target_gpu", "thinking", "concurrency", "reply_timeout_s", "batch", "agent_checks",
     "agent_sees", "aliases", "prices",
@@ -106,7 +106,7 @@ def asking_words(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resumed_words(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run that is gone on with is asked for: as before, but for what may differ and is given now.
+    """What a run that is continued is asked for: as before, but for what may differ and is given now.
 
     Raises UsageError where the command line asks for other questions than the run was started with.
     """

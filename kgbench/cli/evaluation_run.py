@@ -177,7 +177,7 @@ def closed(ending: Ending, shown: Shown) -> int:
 
 
 def exit_code(report: Report, ending: Ending, *, fail: bool) -> int:
-    """130 when interrupted; 1 when kgbench failed on a candidate or, with ``fail``, when any problem is not right."""
+    """130 when interrupted; 1 when kgbench failed on a candidate or, with ``fail``, when any problem is not correct."""
     if ending.interrupted:
         return INTERRUPTED
     broken = any(row.outcomes.get(Outcome.HARNESS_ERROR) for row in report.rows)
@@ -272,7 +272,7 @@ def loaded(registry: Registry, ids: Sequence[str]) -> tuple[Problem, ...]:
 def _suite(
     request: RunRequest, problems: Sequence[Problem], store: RunStore | None, kind: DeviceKind | None
 ) -> Suite | None:
-    """The suite that was asked for; that of a run which is gone on with stays as it is. Raises UsageError."""
+    """The suite that was asked for; that of a run which is continued stays as it is. Raises UsageError."""
     from kgbench.harness.machine.devices import find_devices
     from kgbench.problem.suites import CHECKOUT, make_suite, read_suite
 

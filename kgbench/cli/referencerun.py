@@ -43,7 +43,7 @@ def run_references(files: Sequence[Path]) -> dict[Path, Checked]:
     checked: dict[Path, Checked] = {}
     left = list(files)
     while left:
-        # A reference that ends its process is a complaint about its file; those behind it get a new one.
+        # A reference that ends its process is a complaint about its file; those after it get a new one.
         checked |= _run(left)
         left = [file for file in left if file not in checked]
     return checked

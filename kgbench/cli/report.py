@@ -1,4 +1,4 @@
-"""``kgbench report``: the table of a stored run, computed anew from its results."""
+"""``kgbench report``: the table of a stored run, computed again from its results."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ for option in run.params:
 
 
 def _begun(request: RunRequest, resume: str | None, out: Path, seed: str | None) -> tuple[RunStore | None, RunRequest]:
-    """The run to go on with and what it was begun with; without one the request as it is. Raises UsageError."""
+    """The run to continue and what it was started with; without one the request as it is. Raises UsageError."""
     if resume is not None:
         store, begun = reopened(resume, out, request, seed)
         return store, replace(begun, asking=resumed_words(begun.asking, request.asking))

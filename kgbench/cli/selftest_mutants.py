@@ -1,4 +1,4 @@
-"""``kgbench selftest mutants``: do the problems' cases tell the standard wrong kernels from right ones?"""
+"""``kgbench selftest mutants``: do the problems' cases tell the standard wrong kernels from correct ones?"""
 
 from __future__ import annotations
 

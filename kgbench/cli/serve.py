@@ -94,7 +94,7 @@ def serve(
 ) -> None:
     """Take kernels over HTTP, judge them here one after the other, and answer with their verdicts.
 
-    What was acknowledged is on disk: a server that is killed goes on with it when it begins again. A submitter is told
+    What was acknowledged is on disk: a server that is killed continues it when it begins again. A submitter is told
     what a model is told between two rounds, never hidden calls, sizes, tolerances or references.
     """
     check_extra()

@@ -32,10 +32,11 @@ def verify(
 ) -> None:
     """Measure a run's winners once more, with new seeds.
 
-    Winners are right and faster than the library by their interval. Their stored candidates are judged and timed again;
-    what comes out is appended to verification.jsonl in the run's folder, and `kgbench report` shows both. The run's own
-    results stay as they are. With --records, winners that hold become records of the device (docs/published.md) where
-    they are faster, if nothing else ran on it. Exit code 1: a winner is not right any more, or not faster.
+    Winners are correct and faster than the library by their interval. Their stored candidates are judged and timed
+    again; what comes out is appended to verification.jsonl in the run's folder, and `kgbench report` shows both. The
+    run's own results stay as they are. With --records, winners that hold become records of the device
+    (docs/published.md) where they are faster, if nothing else ran on it. Exit code 1: a winner is not correct any more,
+    or not faster.
     """
     from kgbench.reports.model import report_of
     from kgbench.store import verification

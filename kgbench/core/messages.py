@@ -5,7 +5,7 @@ The entries stand in ``messages_input.py``, ``messages_work.py`` and ``messages_
 A number is written where its message is raised; the words of the message stand there too, with what is wrong in this
 one case. Numbers do not move: one that is not needed any more is not given to something else.
 
-``python -m kgbench.core.messages > docs/errors.md`` writes the document anew.
+``python -m kgbench.core.messages > docs/errors.md`` writes the document again.
 """
 
 from __future__ import annotations

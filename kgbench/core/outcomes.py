@@ -2,7 +2,7 @@
 
 Whoever treats outcomes differently asks ``outcome.facts``. A new outcome is one entry here.
 
-``python -m kgbench.core.outcomes > docs/outcomes.md`` writes the document anew.
+``python -m kgbench.core.outcomes > docs/outcomes.md`` writes the document again.
 """
 
 from __future__ import annotations

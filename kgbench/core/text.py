@@ -1,4 +1,4 @@
-"""Text as it is shown to a person: harmless to a terminal, short enough, in the right number."""
+"""Text as it is shown to a person: harmless to a terminal, short enough, with nouns in singular or plural."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class CaseResult:
     reason: str = ""
     """The sentence for people, made of ``detail`` and ``where`` unless it is given; nothing reads it back."""
     detail: Detail | None = None
-    """What happened; None where it is right, and in runs of earlier versions."""
+    """What happened; None where it is correct, and in runs of earlier versions."""
     seconds: float = 0.0
     timing: Timing | None = None
     where: Where | None = None
@@ -110,7 +110,7 @@ class CaseResult:
 
 
 WEAK: Final = "weak"
-"""Key of a library's notes: which wrong answers a problem's outputs cannot tell from right ones."""
+"""Key of a library's notes: which wrong answers a problem's outputs cannot tell from correct ones."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Result:
     reason: str = ""
     """The sentence for people, made of ``detail`` and ``where`` unless it is given; nothing reads it back."""
     detail: Detail | None = None
-    """What happened in the first required overload that is not right; None in runs of earlier versions."""
+    """What happened in the first required overload that is not correct; None in runs of earlier versions."""
     where: Where | None = None
     candidate_sha256: str = ""
     problem_sha256: str = ""
@@ -284,5 +284,5 @@ def _names(cls: type) -> frozenset[str]:
 
 
 def first_failure(result: Result) -> CaseResult | None:
-    """The first case that is not right; None where none is, or where the candidate never got to a case."""
+    """The first case that is not correct; None where none is, or where the candidate never got to a case."""
     return next((case for case in result.cases if case.outcome.is_failure), None)

@@ -26,4 +26,4 @@ class Verdict:
 
 
 PASSED: Final = Verdict(Outcome.PASSED)
-"""The only verdict of what is right: compare with ``is``."""
+"""The only verdict of what is correct: compare with ``is``."""

@@ -50,7 +50,7 @@ _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvi
 _OF_THE_LAST_SEGMENT: Final = (
     "kgbench", "deadlines", "machine", "packages", "declared", "problem_set_sha256", "problems",
 )  # fmt: skip
-"""What run.json says about a run that was gone on with as it is now, not as it was when it was begun."""
+"""What run.json says about a run that was continued as it is now, not as it was when it was started."""
 MOST_AT_ONCE: Final = 4096
 """Threads that wait for verdicts, each begun when it is needed: a cluster's jobs can grow while a run goes on."""
 _Events = queue.SimpleQueue[tuple[Work, Future[Result]] | None]
@@ -110,7 +110,7 @@ class Plan:
 
     @property
     def is_timed(self) -> bool:
-        """Something is timed, and not only judged right or wrong."""
+        """Something is timed, and not only judged for correctness."""
         return self.provider.timed and (self.suite is None or self.suite.is_timed)
 
     @cached_property

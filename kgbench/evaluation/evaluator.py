@@ -39,7 +39,7 @@ class Checked(Result):
     def reward(self, p: float = 1.0) -> float:
         """1.0 when this counts in fast_p: right, and the lower end of the speedup's interval is above p; else 0.0.
 
-        With p = 0, 1.0 when it is right. The mean over all problems of a source is its fast_p.
+        With p = 0, 1.0 when it is correct. The mean over all problems of a source is its fast_p.
         """
         return float(is_fast(self, p))
 
@@ -54,7 +54,7 @@ class Evaluator:
         device: ``auto`` (a GPU where there is one), ``cpu``, ``cuda``, or GPUs by number as in ``cuda:0,2``.
         gpus: how many of these GPUs to use, at most; 0 takes all that ``device`` numbers, or one.
         jobs: kernels to prepare at once on each device; 0 takes what cores and memory allow.
-        timing: False judges right or wrong only, which is several times faster.
+        timing: False judges correctness only, which is several times faster.
         problem_dirs: folders of further problems, ``<source>/<name>.yaml``.
         deadlines: seconds by phase; None takes the defaults of the device.
         require_sandbox: the least sandbox level (docs/sandbox.md); empty takes what there is.
@@ -136,7 +136,7 @@ class Evaluator:
         Args:
             problem: an id such as ``cublas/cublasSgemm_v2``, or a name that ``kgbench show`` takes.
             source: the text of a Python file that defines the problem's entry.
-            timing: False judges this one right or wrong only, where the evaluator times.
+            timing: False judges only the correctness of this one, where the evaluator times.
             on_event: told of each phase and its detail, from this thread.
             cancellation: its ``cancel()``, called from another thread, ends the candidate and this check.
 

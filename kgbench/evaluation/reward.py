@@ -16,9 +16,9 @@ from kgbench.problem.model import Problem
 from kgbench.scores.speedups import speedup
 
 _SLOWEST: Final = 1 / 8
-"""Speedup up to which a right kernel earns least."""
+"""Speedup up to which a correct kernel earns least."""
 _FASTEST: Final = 4.0
-"""Speedup from which on a right kernel earns most."""
+"""Speedup from which on a correct kernel earns most."""
 
 
 class Judge(Protocol):

@@ -90,7 +90,9 @@ class _Calls:
         return await self._done(ctx, lambda say, cancellation: work())
 
     async def check_kernel(self, ctx: Context[Any, Any], problem: _Id, code: _Code) -> CallToolResult:
-        """Judge a kernel right or wrong on hidden calls. It says what is wrong, in what sort of call, and how much."""
+        """Judge whether a kernel is correct, on hidden calls. It says what is wrong, in what sort of call, and how
+        much.
+        """
         return await self._judged(ctx, problem, code, timing=False)
 
     async def time_kernel(self, ctx: Context[Any, Any], problem: _Id, code: _Code) -> CallToolResult:

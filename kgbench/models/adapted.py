@@ -34,7 +34,7 @@ class Issue:
     """How a package is called in a file for its issue tracker."""
 
     operator: str
-    """``softmax.int`` of ATen, which is right."""
+    """``softmax.int`` of ATen, which is correct."""
     first: str
     call: str
     is_function: bool

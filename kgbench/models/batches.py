@@ -1,7 +1,7 @@
 """Anthropic's Message Batches: many questions at half the price, answered within a day.
 
 A batch goes on at the provider and is paid for whoever waits. So each question's folder says in which batch it was
-sent, and a run that is gone on with looks there before it asks anew.
+sent, and a run that is continued looks there before it asks again.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Feed(Protocol):
     """Hands out candidates as they become ready. Used from one thread."""
 
     def start(self, wake: Callable[[], None], watcher: Watcher, judge: Judge | None) -> None:
-        """Begins; ``wake`` is called, from any thread, whenever ``take`` or ``finished`` may answer anew."""
+        """Begins; ``wake`` is called, from any thread, whenever ``take`` or ``finished`` may answer again."""
 
     def take(self) -> Work | None:
         """The next candidate; None where there is none now."""

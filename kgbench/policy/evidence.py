@@ -21,7 +21,7 @@ def lines(result: Result) -> Iterator[str]:
 
 
 def notes(results: Sequence[Result]) -> tuple[str, ...]:
-    """Footnotes of a report: right candidates that had others do their work, and what nobody was asked about."""
+    """Footnotes of a report: correct candidates that had others do their work, and what nobody was asked about."""
     right = [result for result in results if result.outcome is Outcome.PASSED]
     helped = sorted({result.problem for result in right if any(not each.allowed for each in result.evidence)})
     found = []

@@ -228,7 +228,7 @@ class Edge:
     given: dict[str, Any]
     """Values by the entry's parameter; for a tensor, the value of each element."""
     gives: tuple[Any, ...]
-    """The right results, one or several."""
+    """The correct results, one or several."""
     line: int
 
     @property
@@ -273,7 +273,7 @@ class Overload:
     alias: str | None
     """kind view: name of the argument whose storage the returned tensor must share."""
     equivalent: dict[str, str]
-    """Standard mutants that give right answers by what the operator is, with the reason."""
+    """Standard mutants that give correct answers by what the operator is, with the reason."""
     opinfo: tuple[CaseTemplate, ...] = ()
     """Calls with the shapes of PyTorch's own samples, judged as check cases are."""
     large: tuple[CaseTemplate, ...] = ()
@@ -287,7 +287,7 @@ class Overload:
     kind: Kind = Kind.COMPUTE
     """The problem's."""
     canonical: str | None = None
-    """Dotted path of a function that maps every right answer to the same one, or None."""
+    """Dotted path of a function that maps every correct answer to the same one, or None."""
     needs: Needs | None = None
     edges: tuple[Edge, ...] = ()
     """What is promised of special arguments; ``check`` has cases of them."""

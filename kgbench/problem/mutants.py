@@ -1,4 +1,4 @@
-"""The standard mutants: wrong kernels that every problem must tell from a right one. Names and words only, no torch.
+"""The standard mutants: wrong kernels that every problem must tell from a correct one. Names and words only, no torch.
 
 Each is made from the problem's own reference, spoiled in one way; ``harness/mutants/standard.py`` has the function
 that does it, under the same name. Where a problem has nothing to spoil the mutant does not apply, by the fact that it

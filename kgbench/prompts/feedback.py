@@ -62,7 +62,7 @@ def verdict_words(problem: Problem, result: Result, *, code: str = "", peaks: Ma
     return "\n".join(_failure(problem, result, code))
 
 
-# --- not right ---
+# --- not correct ---
 
 
 def _failure(problem: Problem, result: Result, code: str) -> Iterator[str]:

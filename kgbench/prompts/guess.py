@@ -166,7 +166,7 @@ def _zero(evidence: _Evidence) -> str | None:
 
 
 def _new(evidence: _Evidence) -> str | None:
-    """The one thing that no right case had, where all of those agreed."""
+    """The one thing that no correct case had, where all of those agreed."""
     new = []
     for name, value in evidence.case.variables.items():
         before = {_key(each.variables.get(name)) for each in evidence.passed}

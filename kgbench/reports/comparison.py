@@ -109,7 +109,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Duel:
-    """One problem: who has more right samples; where that is alike, who is faster beyond the noise of the clock."""
+    """One problem: who has more correct samples; where that is alike, who is faster beyond the noise of the clock."""
 
     problem: str
     winner: str
@@ -299,7 +299,7 @@ def _duels(first: Side, second: Side, common: Sequence[Selected]) -> Iterable[Du
 
 
 def _ends(of_problem: OfProblem) -> tuple[float, float, float] | None:
-    """(low, point, high) of its right samples together, by the clock's noise."""
+    """(low, point, high) of its correct samples together, by the clock's noise."""
     known = [each.library for each in of_problem.samples if each.library and not each.interpreted]
     if not known:
         return None

@@ -34,7 +34,7 @@ class Entry:
     path: Path
     model: str
     date: str
-    """Day on which the run was begun, UTC."""
+    """Day on which the run was started, UTC."""
     policy: str
     unfinished: str
     """How it ended, such as ``interrupted``, where it lacks results that count as failures; else empty."""

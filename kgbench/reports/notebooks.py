@@ -84,7 +84,8 @@ class Run:
         return frame_of(report_of(self.stored, by=_checked(by)))
 
     def fast_p(self, p: float = 1.0, by: str | None = None) -> float | pd.Series[float]:
-        """Share, 0 to 1, of the problems that are right and more than ``p`` times as fast as the library for certain.
+        """Share, 0 to 1, of the problems that are correct and more than ``p`` times as fast as the library by the
+        interval's lower end.
 
         Over problems of kind compute; with ``p`` 0, which asks for right alone, over those of every kind. NaN where
         speed means nothing: the kernels ran in Triton's interpreter.

@@ -1,4 +1,4 @@
-"""What a run with a suite found: per operator how much of the suite was judged, and how much of that is right."""
+"""What a run with a suite found: per operator how much of the suite was judged, and how much of that is correct."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def failed_line(result: Result) -> str:
 
 
 def first_words(result: Result) -> str:
-    """Why a result is not right, in one line."""
+    """Why a result is not correct, in one line."""
     case = first_failure(result)
     if case and case.mismatch:
         wrong = case.mismatch

@@ -25,7 +25,7 @@ class Cost:
     problems: int
     """Problems that a model was asked about."""
     solved: int
-    """Problems of which a sample is right."""
+    """Problems of which a sample is correct."""
     input_tokens: int | None
     """All that was sent: read from a cache, written to one, or neither."""
     cache_read_tokens: int | None

@@ -1,7 +1,7 @@
 """Speed of light: the least time of each timed call on the run's device, and which calls are too short to say anything.
 
 The least times are computed when a run begins, from the problem files and the peaks of its device, and stand in its
-run.json under ``least_us``: which problems count must not depend on what was handed in.
+run.json under ``least_us``: which problems count must not depend on what was submitted.
 """
 
 from __future__ import annotations

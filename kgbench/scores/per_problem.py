@@ -1,4 +1,4 @@
-"""What became of each problem: how many of its samples are right, its best, median and spread, roofline share, cost."""
+"""What became of each problem: its correct samples, best, median and spread of speed, roofline share, cost."""
 
 from __future__ import annotations
 

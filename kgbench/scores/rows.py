@@ -3,8 +3,8 @@
 What a result is stands in ``types.py``, how fast one kernel is in ``speedups.py``, which samples of a problem count in
 ``samples.py``; how rows are printed in ``kgbench/reports``.
 
-* fast_p is the share of *all selected problems* whose candidate is right and whose interval lies above p.
-  ``fast_p (point)`` takes the point estimate instead. fast_0 is the share that is right, with or without a library.
+* fast_p is the share of *all selected problems* whose candidate is correct and whose interval lies above p.
+  ``fast_p (point)`` takes the point estimate instead. fast_0 is the share that is correct, with or without a library.
   A problem without a library on this machine counts in fast_0 only: it stays in the denominator of every other fast_p
   and is fast at none, so that shares of one source mean the same on every machine.
 """
@@ -49,7 +49,7 @@ class FastP:
 
 @dataclass(frozen=True)
 class AtK:
-    """Shares of all problems of a row of which one of k samples is right, and right and fast."""
+    """Shares of all problems of a row of which one of k samples is correct, and correct and fast."""
 
     k: int
     correct: float
@@ -69,8 +69,9 @@ class Row:
     problems: int
     """The denominator of every share in this row. Problems without a sample that counts are left out."""
     declared: int | None
-    """Problems that the source had when the run was begun, all kinds; None where that is not known, as for a source of
-    the user's."""
+    """Problems that the source had when the run was started, all kinds; None where that is not known, as for a source
+    of the user's.
+    """
     selected: int
     """Declared problems that the run selected and that count, all kinds."""
     own: int
@@ -78,7 +79,7 @@ class Row:
     submitted: int
     """Problems with code to judge."""
     correct: float
-    """Problems that are right; with several samples the mean over them."""
+    """Problems that are correct; with several samples the mean over them."""
     fast: tuple[FastP, ...]
     speedup: Estimate | None
     """Geometric mean over the correct problems that ran against the library."""
@@ -92,7 +93,7 @@ class Row:
     not_evaluated: int
     """Problems without any result: the run was ended before them."""
     overloads_correct: float
-    """Required overloads that are right, of problems right and not; with several samples the mean over them."""
+    """Required overloads that are correct, of problems correct and not; with several samples the mean over them."""
     overloads: int
     interpreted: int
     """Right results that ran in Triton's interpreter."""
@@ -117,7 +118,7 @@ class Row:
     rejected: float = 0.0
     """Problems whose kernel the policy or the sandbox turned down; with several samples the mean over them."""
     speedup_over_all: float | None = None
-    """Geometric mean over all problems, where what is not right or has no speedup counts as ``CLAMP[0]``. None where
+    """Geometric mean over all problems, where what is not correct or has no speedup counts as ``CLAMP[0]``. None where
     speed means nothing, or where problems are not of kind compute and so never timed."""
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Bootstrap intervals over problems and samples by the score's name, such as ``correct`` and ``fast_1``
@@ -154,7 +155,7 @@ def rows(
 
     The denominator is ``selected``; a result of a problem that was not selected is ignored. All rounds of a sample go
     in: what they cost is counted, and the best one scored. Rows have bootstrap intervals where there is a ``seed``:
-    the run's id. ``declared`` are the problems of each source when the run was begun: where fewer are selected the
+    the run's id. ``declared`` are the problems of each source when the run was started: where fewer are selected the
     source's row is a subset. ``rooflines``: share of the device's measured peak by problem, where it is known.
     """
     attempts = newest(results)

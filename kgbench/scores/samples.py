@@ -1,11 +1,11 @@
-"""A problem's samples: which results count, and how many of them are right, and fast.
+"""A problem's samples: which results count, and how many of them are correct, and fast.
 
-* A sample of several rounds counts as its best one: right before not right; of right ones the one with the higher lower
-  end of its interval, else the earlier; of the others the last.
+* A sample of several rounds counts as its best one: correct before not correct; of correct ones the one with the higher
+  lower end of its interval, else the earlier; of the others the last.
 * A sample with an outcome that does not count (``Facts.counts``) was as good as not asked for; a problem of which none
   counts stands in no denominator.
-* A share of a problem with several samples is the mean over the samples *asked for*: one without a result counts as
-  not right. pass@k is the chance that of k samples drawn without replacement one is right, 1 - C(n-c, k) / C(n, k) with
+* A share of a problem with several samples is the mean over the samples *asked for*: one without a result counts as not
+  correct. pass@k is the chance that of k samples drawn without replacement one is correct, 1 - C(n-c, k) / C(n, k) with
   c of n samples right (Chen et al., 2021, arXiv:2107.03374), averaged over problems; fast_p@k the same with c samples
   fast at p. k goes up to the smallest n of the row's problems. Shares without a k are those at k = 1.
 """
@@ -60,7 +60,7 @@ class Scored:
     fallback: Estimate | None
     light: float | None = None
     """Share of the speed of light: least time / time, geometric mean over the cases of ``Selected.least_us``. None
-    where it is not right, or where one of these cases has no time."""
+    where it is not correct, or where one of these cases has no time."""
     record: float | None = None
     """Record's time / time, the lower end (``against_record``); None as above."""
 
@@ -75,7 +75,7 @@ class Scored:
         return cls(right, is_compiled(result), rejected, result.interpreted, library, fallback, light, low)
 
     def log_over_all(self) -> float:
-        """Logarithm of the speedup; the lowest there is where it is not right or has none."""
+        """Logarithm of the speedup; the lowest there is where it is not correct or has none."""
         return math.log(self.library.point if self.library and not self.interpreted else CLAMP[0])
 
     def is_fast(self, p: float, *, by_point: bool = False) -> bool:
@@ -205,7 +205,7 @@ def over_all(problems: Sequence[Selected], scored: Sequence[OfProblem]) -> float
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """Chance that k of n samples, drawn without replacement, hold one of the c right ones."""
+    """Chance that k of n samples, drawn without replacement, hold one of the c correct ones."""
     return c / n if k == 1 else 1 - math.comb(n - c, k) / math.comb(n, k)
 
 

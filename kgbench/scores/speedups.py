@@ -40,7 +40,7 @@ class Estimate:
 
 
 def speedup(result: Result, against: str = "library") -> Estimate | None:
-    """Speedup of one candidate over its bench cases; None when it is not right, was not timed, or has no such side.
+    """Speedup of one candidate over its bench cases; None when it is not correct, was not timed, or has no such side.
 
     ``against`` is ``library`` or ``fallback``. Whether the figure means anything (interpreter) is not judged here.
     """
@@ -81,7 +81,7 @@ def against_record(result: Result, record_us: Mapping[str, float]) -> Estimate |
     """Record's time / time over the cases of ``record_us``, which has the record's time in µs by case.
 
     Cases are left out as in ``speedup``; the ends are as wide as those of the speedup over the library. None where it
-    is not right, or where one of these cases has no time beside the library.
+    is not correct, or where one of these cases has no time beside the library.
     """
     if not record_us or result.outcome is not Outcome.PASSED or result.interpreted:
         return None

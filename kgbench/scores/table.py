@@ -67,8 +67,9 @@ def fast(p: float, *, by_point: bool = False) -> Score:
 
 @functools.cache
 def sol(p: float) -> Score:
-    """Share of problems whose kernel is right and reaches at least p of the speed of light; those whose work takes less
-    than an empty launch, or has no known bound, stand apart."""
+    """Share of problems whose kernel is correct and reaches at least p of the speed of light; those whose work takes
+    less than an empty launch, or has no known bound, stand apart.
+    """
     name = f"sol_{100 * p:g}"
     number = Number(lambda sample: sample.light is not None and sample.light >= p, of_problem=lambda each: each.bounded)
     return _share_of_some(
@@ -82,7 +83,7 @@ def sol(p: float) -> Score:
 
 @functools.cache
 def record(p: float) -> Score:
-    """Share of problems whose kernel is right and more than p times as fast as the record, by the lower end; problems
+    """Share of problems whose kernel is correct and more than p times as fast as the record, by the lower end; problems
     without a record stand apart."""
     name = f"record_{p:g}"
     number = Number(lambda sample: sample.record is not None and sample.record > p, of_problem=lambda o: o.has_record)

@@ -66,7 +66,7 @@ class NullTest:
     family: int
     """Problems of the benchmark: each is a chance to be called faster by noise alone."""
     changing: tuple[str, ...] = ()
-    """Problems whose library gave other bits when it was called twice with the same input."""
+    """Problems whose library gave different bits when it was called twice with the same input."""
 
     def faster(self, *, by_point: bool = False) -> list[ProblemRow]:
         """Problems that noise alone would call faster than the library."""

@@ -129,7 +129,7 @@ async def batch_events(
 
 @router.get("/v1/problems", response_model=list[models.Problem])
 def problems(service: Here) -> list[dict[str, str]]:
-    """All problems that kernels may be handed in for."""
+    """All problems that kernels may be submitted for."""
     return service.problems.all()
 
 

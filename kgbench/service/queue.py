@@ -158,7 +158,7 @@ class Queue:
         return _submission(found)
 
     def finish(self, submission: Submission, outcome: str, verdict: str) -> bool:
-        """Keeps a verdict, once. False where the submission has one or was begun again: this one is thrown away."""
+        """Keeps a verdict, once. False where the submission has one or was started again: this one is thrown away."""
         with self._database.transaction() as cursor:
             cursor.execute(
                 "UPDATE submissions SET state = 'done', finished = ?, outcome = ?, verdict = ?, "

@@ -37,7 +37,7 @@ class RemoteSession:
     """Judges by asking a service; one of ``coordinator.Judge``."""
 
     def __init__(self, client: Client, run_id: str = "") -> None:
-        """``run_id``: the same candidate of the same run is one submission, so that a run may be gone on with.
+        """``run_id``: the same candidate of the same run is one submission, so that a run may be continued.
 
         Waits until the service has begun. Raises TokenRefused, ServiceError, MachineError.
         """
@@ -180,7 +180,7 @@ class RemoteEvaluator:
         Args:
             problem: an id such as ``cublas/cublasSgemm_v2``, or a name that ``kgbench show`` takes.
             source: the text of a Python file that defines the problem's entry.
-            timing: False judges this one right or wrong only, where the service times.
+            timing: False judges only the correctness of this one, where the service times.
             on_event: told ``queued`` and ``judging``, from this thread.
             cancellation: its ``cancel()``, called from another thread, ends this check within a second; the service
                 judges the kernel all the same.

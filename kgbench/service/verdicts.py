@@ -34,7 +34,7 @@ _DEVICE: Final = ("name", "kind", "memory_gb", "driver", "versions", "peaks", "s
 def public_result(problem: Problem, code: str, result: Result, *, peaks: Mapping[str, Any] | None = None) -> Result:
     """The result as its author may have it, itself a Result, so that a run elsewhere can keep it.
 
-    Of the cases there are those that were timed, when it is right, and the one that failed, when it is not; ``told``
+    Of the cases there are those that were timed, when it is correct, and the one that failed, when it is not; ``told``
     has the verdict in words. ``code`` is the kernel's text.
     """
     return Result(

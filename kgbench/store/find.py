@@ -11,7 +11,7 @@ from kgbench.store.layout import RUN_FILE
 def find_run(spelling: str, out: Path) -> Path:
     """The run folder that a path, ``last`` (the newest below ``out``) or a prefix of an id means.
 
-    An id may also begin at its token, behind the dash, since what stands before is only the time. Raises StoreError.
+    An id may also begin at its token, after the dash, since what stands before is only the time. Raises StoreError.
     """
     given = Path(spelling).expanduser()
     if spelling != "last" and (given.is_dir() or given.is_absolute()):

@@ -124,7 +124,7 @@ def read_info(run: Path) -> dict[str, Any]:
 
 
 def declared_in(info: Mapping[str, Any]) -> dict[str, int]:
-    """Problems by source when a run was begun; ``info`` is run.json."""
+    """Problems by source when a run was started; ``info`` is run.json."""
     declared = info.get("declared")
     return dict(_DECLARED_BEFORE) if not isinstance(declared, dict) else {str(k): int(v) for k, v in declared.items()}
 
@@ -134,7 +134,7 @@ def read_results(
 ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
     """(results, notes). Lines that cannot be read are left out and noted. Raises StoreError where no line can be.
 
-    ``again`` is the command that makes such lines anew.
+    ``again`` is the command that makes such lines again.
     """
     results: list[Result] = []
     damaged: list[StoreError] = []

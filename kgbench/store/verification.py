@@ -57,7 +57,7 @@ class Verified:
 
 
 def winners(results: Iterable[Result], top: int | None = None) -> list[Result]:
-    """Results that are right and faster than the library by their intervals, the fastest first."""
+    """Results that are correct and faster than the library by their intervals, the fastest first."""
     found = [(estimate.point, r) for r in results if is_fast(r, 1.0) and (estimate := speedup(r))]
     return [result for _, result in sorted(found, key=lambda each: -each[0])][:top]
 

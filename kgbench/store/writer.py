@@ -1,6 +1,6 @@
 """Writes a run folder, so that nothing finished is lost.
 
-* run.json is replaced whole (temporary file, fsync, rename). Its segments are the times that the run was begun or
+* run.json is replaced whole (temporary file, fsync, rename). Its segments are the times that the run was started or
   resumed, each with a seed of its own, of which it holds only the hash until the segment is over.
 * results.jsonl is locked by whoever writes the run.
 * results.jsonl gets one line per candidate, one write and one fsync each. A killed run loses at most the line being
@@ -197,7 +197,7 @@ class RunStore:
     def discard(self) -> None:
         """Removes a run in which nothing was judged, and the folder of runs where this one made it.
 
-        A run that was gone on with is again as it was.
+        A run that was continued is again as it was.
         """
         if self._before is not None:
             with contextlib.suppress(OSError):

@@ -27,7 +27,7 @@ EDGES: Final = (((13, 31), (1, 16)), ((6, 33), (0, 1)))
 FORMS: Final = 4
 """Combinations of a call's arguments that are no tensors: how many of the samples' become check cases."""
 EDIT: Final = "  # EDIT: "
-"""Comment behind a line that the author has to write anew."""
+"""Comment behind a line that the author has to write again."""
 
 
 # --- samples ---

@@ -1,7 +1,7 @@
-"""``python -m kgbench.torchtools.module_weak``: which wrong answers a module's outputs cannot tell from right ones.
+"""``python -m kgbench.torchtools.module_weak``: which wrong answers a module's outputs cannot tell from correct ones.
 
 Standard input is a JSON object: ``files`` and ``limit_s``, the seconds that each may take. Standard output gets a JSON
-line for each file when it is begun, ``{"path", "done": false}``, and when it is done: ``complaint`` (it cannot be
+line for each file when it is started, ``{"path", "done": false}``, and when it is done: ``complaint`` (it cannot be
 used), ``unjudgeable`` (why no output can be judged), ``weak`` (``[what, here]``) or ``unmeasured`` (why it is unknown).
 Each file runs in a fork, on the CPU, in the smallest call that there is.
 """

@@ -171,7 +171,7 @@ def _taken(found: Samples, call: Reached, dtype: str, known: dict[tuple[str, str
 
 
 def _beyond(like: Any, size: Sequence[int], strides: Sequence[int], offset: int | None = None, *rest: Any) -> bool:
-    """The view reaches behind the end of the tensor's own storage."""
+    """The view reaches past the end of the tensor's own storage."""
     tensor = like.tensor if isinstance(like, Lazy) else like
     view = torch.empty_strided(tensor.shape, tensor.strides, device="meta") if tensor.strides else None
     held = math.prod(tensor.shape) if view is None else view.untyped_storage().nbytes() // view.itemsize

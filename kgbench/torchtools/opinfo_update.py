@@ -1,4 +1,4 @@
-"""``python -m kgbench.torchtools.opinfo_update FILE…``: writes the ``opinfo:`` lists of ATen problem files anew.
+"""``python -m kgbench.torchtools.opinfo_update FILE…``: writes the ``opinfo:`` lists of ATen problem files again.
 
 Only those lists change: comments and the rest of a file stay as they are. Which calls are taken is fixed by the
 installed torch, so a second time changes nothing.

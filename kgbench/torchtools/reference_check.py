@@ -1,8 +1,8 @@
 """``python -m kgbench.torchtools.reference_check``: looks up operators and runs references on a small case, on the CPU.
 
 Standard input is a JSON list of problem files; standard output gets a JSON line ``{"path", "done": false}`` when a file
-is begun and ``{"path", "done": true, "complaint", "unseen"}`` when it is done. ``kgbench validate`` starts it, so that
-a reference that crashes takes nobody with it.
+is started and ``{"path", "done": true, "complaint", "unseen"}`` when it is done. ``kgbench validate`` starts it, so
+that a reference that crashes takes nobody with it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _run(path: Path, overload: Overload) -> None:
 def _check_canonical(
     path: Path, overload: Overload, judge: OverloadJudge, inputs: CallInputs, answers: dict[str, Answer]
 ) -> None:
-    """The right answer has a canonical form."""
+    """The correct answer has a canonical form."""
     if judge.canonical is None:
         return
     try:
@@ -106,7 +106,7 @@ def _check_canonical(
 
 
 def _check_edges(path: Path, overload: Overload, judge: OverloadJudge) -> None:
-    """The reference gives what the table of edges promises, and nothing beside it is right."""
+    """The reference gives what the table of edges promises, and nothing beside it is correct."""
     tensors = {each.name for each in overload.arguments if isinstance(each, TensorArgument)}
     written = tuple(each.name for each in overload.arguments if getattr(each, "access", "read") != "read")
     for edge in overload.edges:

@@ -29,7 +29,7 @@ from kgbench.problem.model import plain_type
 from kgbench.problem.registry import load_problem
 
 DRAWS: Final = 8
-"""How often the failing call is drawn anew: a value may be wrong by chance."""
+"""How often the failing call is drawn again: a value may be wrong by chance."""
 MOST_INLINE: Final = 512
 """Numbers that a file spells out at most."""
 MOST_ELEMENTS: Final = 4
@@ -53,7 +53,7 @@ class Asked:
     device: str
     interpreted: bool
     operator: str
-    """``softmax.int`` of the operator that is right."""
+    """``softmax.int`` of the operator that is correct."""
     first: str
     """Text that imports the package."""
     call: str
@@ -163,7 +163,7 @@ def scripts(asked: Asked, arguments: Arguments, lines: Iterator[str], *, eager: 
 
 
 def _wide(name: str, arguments: Arguments) -> str:
-    """An argument of the right answer: in float64, and a copy, since the kernel may write it."""
+    """An argument of the correct answer: in float64, and a copy, since the kernel may write it."""
     keyword, equals, own = name.rpartition("=")
     value = arguments.values[own]
     several = isinstance(value, list) and any(isinstance(each, torch.Tensor) for each in value)

@@ -144,7 +144,7 @@ def _plain(result: Any) -> Any:
 
 
 def _in_float64(built: Built, request: Request) -> tuple[Values, str]:
-    """What is right; nothing and why where the model cannot be run so."""
+    """What is correct; nothing and why where the model cannot be run so."""
     model, arguments, keywords = built
     device = torch.device(request.device)
     try:

@@ -61,7 +61,7 @@ doc: "out = self * factor"
 
 @dataclass
 class Field:
-    """A folder with a problem and kernels for it, and the runs that are begun there."""
+    """A folder with a problem and kernels for it, and the runs that are started there."""
 
     folder: Path
     prefix: tuple[str, ...] = ()

@@ -59,7 +59,7 @@ def ask(name: str, *arguments: str, **more: Any) -> Reply:
 
 
 def stub(judged: list[str], outcome: Outcome | None = None) -> Callable[[str], Result]:
-    """A referee that knows one right answer."""
+    """A referee that knows one correct answer."""
 
     def judge(text: str) -> Result:
         judged.append(text)

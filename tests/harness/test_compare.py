@@ -17,7 +17,7 @@ NAN, INF = float("nan"), float("inf")
 
 
 def product(k: int, rounded: torch.dtype | None = None, size: int = 128) -> tuple[torch.Tensor, Expected]:
-    """A float32 product of normal matrices, its inputs optionally rounded, and what is right."""
+    """A float32 product of normal matrices, its inputs optionally rounded, and what is correct."""
     generator = torch.Generator().manual_seed(k)
     a = torch.randn(size, k, generator=generator)
     b = torch.randn(k, size, generator=generator)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.torch
 
 
 def test_a_library_call_that_crashes_is_named_with_its_problem(tmp_path: Path) -> None:
-    """The signature is right; what the file passes as n is not, and OpenBLAS reads far behind the vectors."""
+    """The signature is correct; what the file passes as n is not, and OpenBLAS reads far behind the vectors."""
     code, found = check(
         tmp_path, ROTATION.replace("(n, x", "(m, x").replace("):", "):\n    n = m // 100000000", 1),
         "arguments:\n", 'arguments:\n  n: {value: "m * 100000000"}\n', '"(n,)"', '"(m,)"', "{n:", "{m:",

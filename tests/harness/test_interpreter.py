@@ -1,4 +1,4 @@
-"""Triton's interpreter computes what the compiler's code does; each finding is another one without kgbench's mends.
+"""Triton's interpreter computes what the compiler's code does; each finding is another one without kgbench's fixes.
 
 ``TRITON_INTERPRET=1 python tests/harness/interpreted_kernels.py original`` prints what Triton's own interpreter finds.
 """

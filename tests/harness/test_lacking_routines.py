@@ -37,7 +37,7 @@ def {name}(n, x, incx, y, incy, result):
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Four problems like cublasSdot_v2, each with another routine as its library, and a right kernel of each."""
+    """Four problems like cublasSdot_v2, each with another routine as its library, and a correct kernel of each."""
     problems, kernels = tmp_path_factory.mktemp("problems"), tmp_path_factory.mktemp("kernels")
     text = Registry().paths[DOT].read_text()
     for folder in (problems, kernels):

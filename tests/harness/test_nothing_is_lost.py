@@ -43,7 +43,7 @@ KILLS: Final = int(os.environ.get("KGBENCH_KILLS", "1"))
 SPAN_S: Final = 1.5 if KILLS == 1 else 3.0
 """Moments are drawn from so long after the first process of a kind was seen.
 
-The only moment of a kind is drawn where it surely has one still: a moment behind the last costs a whole run.
+The only moment of a kind is drawn where it surely has one still: a moment after the last costs a whole run.
 """
 
 SHARE: Final = None if KILLS > 1 else sample().share
@@ -93,7 +93,7 @@ def test_killed_process_costs_at_most_its_own_candidate(
 def kill_once(field: Field, kind: str, moment: int) -> str:
     """Asserts all that must hold after one kill; what happened, in words."""
     choose = random.Random(f"{kind} {moment}")
-    # Half of the coordinator's moments lie behind the first result, so that there is something to keep.
+    # Half of the coordinator's moments lie after the first result, so that there is something to keep.
     finished = (moment + 1) % 2 if kind == "coordinator" else 0
     process, victim, after_s = begin_and_kill(field, kind, choose, finished)
     if kind == "coordinator":
@@ -105,7 +105,7 @@ def kill_once(field: Field, kind: str, moment: int) -> str:
         done = field.resume()
         assert done.returncode == 0, done.stderr
         assert field.only_run().results[: len(kept)] == kept
-        # Killed behind its last result, a run has nothing left to go on with.
+        # Killed after its last result, a run has nothing left to continue.
         ended = ["running"] if "nothing to do" in done.stderr else ["killed", "finished"]
         assert segments(field.only_run())[-len(ended) :] == ended
         what = f"{len(kept)} of {len(EXPECTED)} kept, the rest by --resume"
@@ -133,7 +133,7 @@ def begin_and_kill(
     """The run, which process of it was killed, and when: one of the kind, at a time drawn or as soon as there is one.
 
     The time counts from when there is one of the kind and so many candidates are finished.
-    A moment behind the last process of the kind is drawn again.
+    A moment after the last process of the kind is drawn again.
     """
     span_s = SPAN_S / (1 + 2 * finished)
     while True:

@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(folder: Path, fork_server: ForkServer) -> list[dict[str, Any]]:
-    """Results of the right kernel and of the one that imports the library's module."""
+    """Results of the correct kernel and of the one that imports the library's module."""
     with shared(fork_server):
         return judged(folder, "dir:kernels")
 

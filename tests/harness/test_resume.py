@@ -1,4 +1,4 @@
-"""A run that was killed is gone on with: real processes, kill -9 of the one that writes."""
+"""A run that was killed is continued: real processes, kill -9 of the one that writes."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def chosen(*names: str, samples: int = 1, kind: str = "compute", category: str =
 
 
 def sampled(of_problem: Result, count: int, right: int) -> list[Result]:
-    """``count`` samples of which the first ``right`` are right and as fast as this one."""
+    """``count`` samples of which the first ``right`` are correct and as fast as this one."""
     return [
         dataclasses.replace(
             of_problem, sample=number, outcome=Outcome.PASSED if number < right else Outcome.WRONG_VALUE

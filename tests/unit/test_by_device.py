@@ -51,7 +51,7 @@ def test_each_device_has_a_table_of_what_it_judged(run: Path) -> None:
     assert code == 0, text
     found = json.loads(text[text.index("[") :])
     scores = [[(row["source"], row["problems"], row["correct"]) for row in each["scores"]] for each in found]
-    # Of aten/t the H200 has a right sample and one without code; to vllm/rms_norm nobody came.
+    # Of aten/t the H200 has a correct sample and one without code; to vllm/rms_norm nobody came.
     assert scores == [
         [("aten", 3, pytest.approx(2.0)), ("vllm", 1, 0.0)],
         [("aten", 2, pytest.approx(1.5)), ("vllm", 1, 0.0)],

@@ -39,7 +39,7 @@ class Session:
     act: Callable[[], None]
     ready = 2
     jobs = 1
-    """One after the other, so that all that were begun before are finished."""
+    """One after the other, so that all that were started before are finished."""
     facts = {"kind": "cpu"}  # noqa: RUF012
     begun = 0
     stuck = 0

@@ -157,7 +157,7 @@ def test_what_is_not_there_ends_with_2(out: Path, what: str, words: str) -> None
 
 
 class TestRounds:
-    """One sample of softmax in three rounds, the second of which is right, and one in one."""
+    """One sample of softmax in three rounds, the second of which is correct, and one in one."""
 
     @pytest.fixture
     def rounds(self, out: Path) -> Path:

@@ -47,7 +47,7 @@ def change(found: Comparison, group: str, score: str) -> Change:
 
 
 def many(ratio: float, right: int = 40) -> list[Result]:
-    """40 problems whose speeds are far apart, of which the first ones are right."""
+    """40 problems whose speeds are far apart, of which the first ones are correct."""
     return [
         result(f"aten/p{n}", timing(ratio * 2 ** (n % 5))) if n < right else result(f"aten/p{n}", outcome=WRONG)
         for n in range(40)

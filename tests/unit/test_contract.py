@@ -1,4 +1,4 @@
-"""What a worker claims to have returned becomes a detail with what was got and what is right. It may claim anything."""
+"""What a worker claims to have returned becomes a detail: what was got and what is correct. It may claim anything."""
 
 from __future__ import annotations
 

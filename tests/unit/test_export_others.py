@@ -27,7 +27,7 @@ CALL = "((T([3], f32),), {})"
 
 
 def report(tmp_path: Path) -> Report:
-    """aten/mm: wrong, then right; aten/t: right of another kind; x/y: nothing; a right one without a library."""
+    """aten/mm: wrong, then right; aten/t: right of another kind; x/y: nothing; a correct one without a library."""
     check = CaseResult("check-1", "Tensor", "check", "float32", {"call": CALL}, Outcome.PASSED)
     wrong = replace(check, outcome=Outcome.WRONG_VALUE, reason="got 1, wanted 2")
     times = tuple(

@@ -41,7 +41,7 @@ WHERE = Where(Purpose.CALL, "", "fuzz-7351-float32", sizes={"pad": 7351})
 
 
 def failed(outcome: Outcome, detail: Detail | None, log: str = "", where: Where = WHERE, **more: Any) -> Result:
-    """Two right cases and one that is not, each with variables that nobody may be told."""
+    """Two correct cases and one that is not, each with variables that nobody may be told."""
     right = [CaseResult(f"check-{n}-float32", "", "check", "float32", VARIABLES, Outcome.PASSED) for n in (1, 2)]
     case = CaseResult(WHERE.case, "", "fuzz", "float32", VARIABLES, outcome, detail=detail, where=where)
     both = {"detail": detail, "where": where}

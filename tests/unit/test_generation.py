@@ -1,4 +1,4 @@
-"""Asking a model: what is asked, kept, stopped and gone on with. A scripted client answers; the folder is real."""
+"""Asking a model: what is asked, kept, stopped and continued. A scripted client answers; the folder is real."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ def _no_charts(ground: Ground) -> None:
 
 
 def _judged(ground: Ground) -> None:
-    """Commands judge without processes: everything is right and 0.83 times as fast."""
+    """Commands judge without processes: everything is correct and 0.83 times as fast."""
     ground.bend.setattr(session_module, "Session", FakeSession)
 
 
@@ -513,7 +513,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "KGB263": ('"(m, n)"', '"(m // 0, n)"'),
     "KGB265": ('"(m, n)"', '"(m, -n)"'),
 }
-"""Edits of a file that is right, beside those in tests/unit/bad_problems."""
+"""Edits of a file that is correct, beside those in tests/unit/bad_problems."""
 
 
 def _folder_for_a_file(ground: Ground) -> str:

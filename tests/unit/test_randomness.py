@@ -138,7 +138,7 @@ def test_an_element_with_its_neighbours_chance_fails() -> None:
 
 
 def test_chances_exchanged_between_halves_are_seen_only_beside_the_argument() -> None:
-    """Of all elements together the distribution is right."""
+    """Of all elements together the distribution is correct."""
     chance = torch.tensor([0.25, 0.75], dtype=torch.float64).repeat(COUNT // 2)
     mirrored = 1 - torch.bernoulli(chance)
     uniform = laws.bernoulli(chance).uniform(mirrored, referee())

@@ -86,7 +86,7 @@ class TestPassAtK:
 
 class TestRowsOfSamples:
     def test_by_hand(self) -> None:
-        """Of mm, four samples: three right, one of them fast. Of add none is right."""
+        """Of mm, four samples: three right, one of them fast. Of add none is correct."""
         found = [
             sampled(result("aten/mm", timing(2.0)), 0),
             sampled(result("aten/mm", timing(0.5)), 1),
@@ -150,9 +150,9 @@ class TestRounds:
     @pytest.mark.parametrize(
         ("rounds", "best"),
         [
-            # A right one beats what is not, wherever it stands.
+            # A correct one beats what is not, wherever it stands.
             ([wrong(), result("aten/mm"), wrong()], 1),
-            # Of right ones the higher lower end, not the higher point,
+            # Of correct ones the higher lower end, not the higher point,
             ([result("aten/mm", timing(2.0)), result("aten/mm", timing(2.1, width=1.5))], 0),
             ([result("aten/mm", timing(0.5)), result("aten/mm", timing(0.9)), result("aten/mm", timing(0.7))], 1),
             # else the earlier.
@@ -163,7 +163,7 @@ class TestRounds:
             ([result("aten/mm", timing(s, against="fallback"), library=NO_LIBRARY) for s in (0.5, 0.8)], 1),
             # Speed in the interpreter means nothing.
             ([result("aten/mm", timing(s), interpreted=True) for s in (0.5, 0.8)], 0),
-            # Of those that are not right the last.
+            # Of those that are not correct the last.
             ([wrong(), wrong(outcome=Outcome.NO_CODE)], 1),
             ([wrong(outcome=Outcome.CRASHED), wrong(), wrong(outcome=Outcome.TIMEOUT)], 2),
         ],

@@ -318,7 +318,7 @@ def test_a_run_goes_on_after_its_token_was_withdrawn(
     run = ["run", "--server", server.url, "--model", "dir:kernels", "--problems", "aten/add,aten/mm,aten/t"]
 
     def when_one_is_done() -> None:
-        """The second one is handed in then, since one may be without a verdict."""
+        """The second one is submitted then, since one may be without a verdict."""
         with contextlib.closing(Database(server.folder)) as database:
             while not database.read("SELECT 1 FROM submissions WHERE owner = ? AND problem = 'aten/mm'", name):
                 time.sleep(0.01)

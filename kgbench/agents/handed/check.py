@@ -1,6 +1,6 @@
-"""./check kernel.py: asks the referee whether a kernel is right, and how fast it is. The number of checks is limited.
+"""./check kernel.py: asks the referee whether a kernel is correct, and how fast it is. The number of checks is limited.
 
-Exit code 0: right; 1: not right; 2: nothing was asked; 3: there is nobody to ask; 4: the limit is reached.
+Exit code 0: correct; 1: not correct; 2: nothing was asked; 3: there is nobody to ask; 4: the limit is reached.
 """
 
 import json

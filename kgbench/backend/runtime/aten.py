@@ -177,7 +177,7 @@ def as_tensor(value: Any, tensors: Sequence[torch.Tensor]) -> Any:
         dtype = widest
     else:
         dtype = torch.result_type(torch.empty(1, dtype=torch.int64), value)
-    # Zeros of both signs are equal, so they are made anew.
+    # Zeros of both signs are equal, so they are made again.
     return _made(value, widest, dtype) if value else _made.__wrapped__(value, widest, dtype)
 
 

@@ -16,7 +16,7 @@ from .guard import ALIGNMENT_BYTES, Tensor
 from .table import Device, Operator
 
 MOST_REMEMBERED: Final = 4096
-"""Calls, by shapes and numbers, whose answer an operator remembers; then it begins anew."""
+"""Calls, by shapes and numbers, whose answer an operator remembers; then it begins again."""
 _PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 
 Watcher = Callable[[Operator, Sequence[Any], str], None]
@@ -204,7 +204,7 @@ def _share_memory(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _span(tensor: torch.Tensor) -> tuple[int, int]:
-    """Addresses of the first byte and of the one behind the last."""
+    """Addresses of the first byte and of the one after the last."""
     if tensor.numel() == 0:
         return 0, 0
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))

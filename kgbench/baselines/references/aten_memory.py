@@ -33,7 +33,7 @@ def arange(start: Any, end: Any, step: Any = 1, dtype: Any = None, **rest: Any) 
 
 
 def empty_strided(size: Any, **rest: Any) -> torch.Tensor:
-    """A tensor of the right shape; nothing looks at its values."""
+    """A tensor of the correct shape; nothing looks at its values."""
     return torch.zeros(size)
 
 

@@ -89,7 +89,7 @@ def i0(self: torch.Tensor) -> Expected:
 
 
 def log10(self: torch.Tensor) -> Expected:
-    """Scale 1 / log(10) near 1, so that a product with a rounded logarithm is right."""
+    """Scale 1 / log(10) near 1, so that a product with a rounded logarithm is correct."""
     x = wide(self)
     value = torch.log10(x)
     return scaled(value, torch.full_like(x.abs(), 1 / math.log(10)))

@@ -1,8 +1,8 @@
-"""References of vLLM's expert-routing problems, the one form of their equally right answers, and plain fallbacks.
+"""References of vLLM's expert-routing problems, the one form of their equally correct answers, and plain fallbacks.
 
 The reference functions take their entry's parameters by name, floating tensors as float64. ``prepare_*`` finish drawn
 inputs in place. ``*_plain`` have the entries' own signatures and dtypes and are timed where vLLM does not run.
-``canonical_*`` turn every right answer into the reference's, and no wrong one.
+``canonical_*`` turn every correct answer into the reference's, and no wrong one.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def canonical_lora_align(outputs: dict[str, torch.Tensor], arguments: dict[str, 
 
 
 def _ascending(ids: torch.Tensor, experts: torch.Tensor, num_experts: int, block_size: int) -> torch.Tensor:
-    """ids, sorted within the rows of each expert and, as one more, within those behind the last."""
+    """ids, sorted within the rows of each expert and, as one more, within those after the last."""
     begins, blocks = _begins(experts, num_experts, block_size)
     place = torch.arange(len(ids), device=ids.device)
     segment = torch.searchsorted(torch.cat((begins, blocks.sum().reshape(1) * block_size)), place, right=True)
@@ -248,7 +248,7 @@ def prepare_routing(
 ) -> None:
     """Distinct experts for each token: among the first ``used`` where that is given, ``favourite`` always with them.
 
-    An expert map keeps every ``keep_every``-th expert and numbers them anew. Tokens have adapters from ``loras``, which
+    An expert map keeps every ``keep_every``-th expert and renumbers them. Tokens have adapters from ``loras``, which
     names -1 for none; ``disabled`` ones are switched off.
     """
     ids, experts = tensors["topk_ids"], int(variables["experts"])

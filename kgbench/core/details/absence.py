@@ -90,7 +90,7 @@ class NoCode:
 
 @dataclass(frozen=True)
 class NoCandidate:
-    """Nothing was handed in."""
+    """Nothing was submitted."""
 
     words: str
 

@@ -38,7 +38,7 @@ class StorageOffset:
     got: float | None
     """None where the worker named none; no whole number where it lies between two elements."""
     expected: int | None
-    """None where any in its base is right."""
+    """None where any in its base is correct."""
 
 
 @dataclass(frozen=True)

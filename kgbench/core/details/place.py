@@ -1,4 +1,4 @@
-"""The begin of a sentence: in which call it happened."""
+"""The start of a sentence: in which call it happened."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class RootMeanSquare:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A Python value that was returned, and the right one, both as Python writes them."""
+    """A Python value that was returned, and the correct one, both as Python writes them."""
 
     got: str
     expected: str
@@ -53,7 +53,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class NoCanonicalForm:
-    """An output that the problem's canonical form shows to be no right answer."""
+    """An output that the problem's canonical form shows to be no correct answer."""
 
     output: str
 

@@ -17,7 +17,7 @@ class Purpose(StrEnum):
     CALL = "call"
     """A case's first call."""
     AGAIN = "again"
-    """A later call of a case, with new values, after all cases were right."""
+    """A later call of a case, with new values, after all cases were correct."""
     PREPARING = "preparing"
     TIMING = "timing"
     """Asking for a window of timed calls, or waiting for one."""

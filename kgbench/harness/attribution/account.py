@@ -43,7 +43,7 @@ class Seen:
     launched: dict[str, int] = field(default_factory=dict)
     host: dict[str, int] = field(default_factory=dict)
     placing: dict[str, int] = field(default_factory=dict)
-    """Operators and kernels, by name, that ran while outputs were copied, behind the calls."""
+    """Operators and kernels, by name, that ran while outputs were copied, after the calls."""
 
     operators_us: float = 0.0
     """Time on the host in which an operator was going on."""

@@ -1,7 +1,7 @@
 """Whose work it was: what a candidate was seen to do, held against the policy. Referee side.
 
 Each first call of a case is watched for operators, which costs a millisecond. What is suspicious there is watched again
-once the candidate is right and has been timed, on a GPU together with the bench cases and with the device's kernels:
+once the candidate is correct and has been timed, on a GPU together with the bench cases and with the device's kernels:
 only what is seen then, in calls on new values that are judged like any other, decides. What a worker says about itself
 is not proof of innocence: on a GPU its kernels must account for the time that the referee measured.
 """

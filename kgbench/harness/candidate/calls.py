@@ -75,7 +75,7 @@ def dense(tensor: torch.Tensor) -> tuple[int, ...]:
 def claim(output: Any, call: Call, base: int) -> Message:
     """What a returned value is by its own word, and which of the call's tensors it shares memory with.
 
-    ``base``: the buffer's address; ``at`` is how many bytes behind it the tensor's first element lies.
+    ``base``: the buffer's address; ``at`` is how many bytes after it the tensor's first element lies.
     """
     if type(output) in PLAIN_TYPES:
         return {"type": type(output).__name__, "value": encode_scalar(output)}

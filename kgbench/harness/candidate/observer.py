@@ -354,7 +354,7 @@ def _operator(event: str) -> str | None:
 
 
 def _short(name: str) -> str:
-    """The begin of a kernel's name and its end, where cuBLAS and cuDNN sign theirs."""
+    """The start of a kernel's name and its end, where cuBLAS and cuDNN sign theirs."""
     return name if len(name) <= NAME_CHARS else f"{name[: NAME_CHARS - 43]}...{name[-40:]}"
 
 

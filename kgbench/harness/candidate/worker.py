@@ -198,7 +198,7 @@ class Stub:
             return self._called(call._replace(args=held))
 
     def _poison(self, sizes: Sequence[int]) -> None:
-        """Fill memory of these sizes and give it back, so that what is next allocated holds nothing that is right."""
+        """Fill memory of these sizes and give it back, so that what is next allocated holds nothing that is correct."""
         blocks = [torch.full((nbytes,), POISON, dtype=torch.uint8, device=self.device_kind) for nbytes in sizes]
         del blocks
 

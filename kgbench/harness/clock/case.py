@@ -316,7 +316,7 @@ class CaseTiming:
     def probe(self, calls: int, pairs: list[Pair]) -> None:
         """A window like any other, until the worker says that its calls are done; it is not scored.
 
-        The stub copies outputs out behind the mark, and shares a process with the candidate: who does the work there,
+        The stub copies outputs out after the mark, and shares a process with the candidate: who does the work there,
         straight into its place, takes no longer than an honest copy. On a GPU such a window lacks its kernels. Its
         values are drawn otherwise where they can be, on a GPU, too: who knows a timed window may not be careless in it.
         """

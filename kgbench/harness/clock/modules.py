@@ -36,7 +36,7 @@ class RunModule:
     compiled: bool
 
     passes_wrong: str = ""
-    """Which wrong answers its outputs cannot tell from right ones, as one sentence; empty where none are known."""
+    """Which wrong answers its outputs cannot tell from correct ones, as one sentence; empty where none are known."""
 
     def library(self) -> Library:
         """What a result says of it."""

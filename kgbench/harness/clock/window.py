@@ -54,7 +54,7 @@ class OverheadWindow:
     inputs: ClassVar[None] = None
 
     def at_done(self, side: Side, frozen: Callable[[], AbstractContextManager[None]]) -> None:
-        """Nothing happens at the mark behind the last call."""
+        """Nothing happens at the mark after the last call."""
 
     def at_secured(self, side: Side) -> None:
         """Nothing happens at the mark behind the outputs."""
@@ -275,7 +275,7 @@ class WindowRunner:
         side.handle.post(request, clock.epoch, where)
 
     def _release(self, side: Side, clock: Clock, where: Where) -> tuple[float, int]:
-        """Let the window run; microseconds to the mark behind its last call, and when it was released."""
+        """Let the window run; microseconds to the mark after its last call, and when it was released."""
         words, epoch = clock.page.words, clock.epoch
         deadline = self.turns.now() + self.limit_s
         if self.sampler is not None:

@@ -29,7 +29,7 @@ def environment(device_kind: DeviceKind) -> dict[str, str]:
     # PyTorch's tracer would write its own news where a candidate's output goes.
     chosen["KINETO_LOG_LEVEL"] = "99"
     chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", **visible.ORDER}
-    # Else a process's past decides whether a result's memory is mapped, and its pages fetched, anew in each call; what
+    # Else a process's past decides whether a result's memory is mapped, and its pages fetched, again in each call; what
     # a candidate sets for itself the library has, too (docs/design/0002-clock.md). Some of a GPU's operators work here.
     chosen |= {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
     if device_kind == DeviceKind.CPU:

@@ -1,7 +1,7 @@
 """Whether a standard mutant applies to an overload: has it what the mutant needs? Referee side.
 
 Facts come from the check cases: their tensors' dtypes, shapes and layouts, and what must come back. Whether the cases
-then tell the mutant from a right kernel is another question, and the one that running it answers.
+then tell the mutant from a correct kernel is another question, and the one that running it answers.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def packed_columns(given: dict[str, Any], hints: Hints) -> None:
 
 
 def packed_batch(given: dict[str, Any], hints: Hints) -> None:
-    """Reads every matrix of a batch right behind the one before; of pointers it follows the first alone."""
+    """Reads every matrix of a batch right after the one before; of pointers it follows the first alone."""
     for name, view in hints.stored.items():
         if "batchCount" not in given or not view.numel():
             continue

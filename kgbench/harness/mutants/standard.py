@@ -25,7 +25,7 @@ _BYTE: Final = 0xFF
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a mutant, when the right answer is known and nothing is written yet."""
+    """One call of a mutant, when the correct answer is known and nothing is written yet."""
 
     arguments: dict[str, Any]
     """All arguments by name; tensors are logical views."""
@@ -287,7 +287,7 @@ class Spoiler:
     """What one mutant does; each part is left as it is where nothing is said."""
 
     answer: Callable[[torch.Tensor, str, Call], torch.Tensor] = _right
-    """Makes what is answered from the right output, the output's name and the call."""
+    """Makes what is answered from the correct output, the output's name and the call."""
     given: Callable[[torch.Tensor], torch.Tensor] = _as_given
     """Changes each floating tensor that is computed with."""
     aside: Callable[[Call], None] = _nothing

@@ -1,4 +1,4 @@
-"""Whether a candidate is right: every case of an overload once, then some again with new values."""
+"""Whether a candidate is correct: every case of an overload once, then some again with new values."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Checker:
         return lacking if lacking is not None and failed is PASSED else failed
 
     def _recheck(self, cases: list[Case]) -> Verdict:
-        """Repeat cases that were right, with new values and in secret number and order.
+        """Repeat cases that were correct, with new values and in secret number and order.
 
         Without it a kernel that answers from memory (same shape, same address) or only works for its first calls would
         pass where nothing is timed.

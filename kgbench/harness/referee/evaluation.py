@@ -104,7 +104,7 @@ class Evaluation:
 
     @property
     def has_right_calls(self) -> bool:
-        """Nothing is wrong, and every required overload has a call that is right: others may be not offered."""
+        """Nothing is wrong, and every required overload has a call that is correct: others may be not offered."""
         required = [overload for overload in self.problem.overloads if overload.required]
         verdicts = [self.verdicts[overload.name] for overload in required]
         right = all(any(each.verdict is PASSED for each in self.cases_of(overload)) for overload in required)

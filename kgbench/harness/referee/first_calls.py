@@ -42,5 +42,5 @@ class FirstCalls:
 
 
 def first_call(seeds: Seeds, judge: OverloadJudge, case: Case) -> PlacedCall:
-    """Drawn anew, with the values that it has for all candidates."""
+    """Drawn again, with the values that it has for all candidates."""
     return judge.place(case, seeds.shared_generator(f"{judge.overload.name}/{case.id}"))

@@ -106,7 +106,7 @@ def _serve(referee: Referee, coordinator: Channel, asked: Judge) -> None:
     except ChannelClosed:
         raise SystemExit(0) from None
     except Exception as error:
-        # Whatever breaks here is ours; the coordinator records it as a harness error and starts us anew.
+        # Whatever breaks here is ours; the coordinator records it as a harness error and starts us again.
         if _lacks_memory(error):
             coordinator.send(NoRoom(str(error)[:500]).encode())
             raise SystemExit(0) from None

@@ -1,4 +1,4 @@
-"""How fast a candidate is beside the library, once it is right."""
+"""How fast a candidate is beside the library, once it is correct."""
 
 from __future__ import annotations
 

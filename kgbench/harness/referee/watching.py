@@ -92,7 +92,7 @@ class Watcher:
         if not timed or library is None:
             return
         bench = Stopwatch(self.resources, self.evaluation, self.worker).bench(overload, library, purpose)
-        # Whoever was right and timed in time has time for this, too.
+        # Whoever was correct and timed in time has time for this, too.
         bench.deadline = self.evaluation.now() + self.evaluation.settings.deadlines.window_s * len(timed)
         try:
             for case, timing in timed:

@@ -1,4 +1,4 @@
-"""Ends one evaluation of a session from another thread, which goes on with its others."""
+"""Ends one evaluation of a session from another thread, which continues its others."""
 
 from __future__ import annotations
 

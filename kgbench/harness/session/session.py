@@ -102,7 +102,7 @@ class Settings:
     limits: dict[str, int] | None = None
     """Bytes of memory and of output, and processes, that a candidate may have, where the defaults do not hold."""
     timing: bool = True
-    """False judges right or wrong only."""
+    """False judges correctness only."""
     require_sandbox: str = ""
     """The least level of SANDBOX_LEVELS that workers must have; empty takes what there is."""
     say: Callable[[str], None] = lambda text: None

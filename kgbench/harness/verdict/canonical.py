@@ -1,4 +1,4 @@
-"""Brings an answer into the one form that all right answers have, where several are right. Referee side only.
+"""Brings an answer into the one form that all correct answers have, where several are correct. Referee side only.
 
 ``canonical`` of a problem file names the function: ``f(outputs, arguments) -> dict``. It is given a candidate's outputs
 and the reference's in turn, and only what it makes of them is compared.
@@ -24,7 +24,7 @@ def in_one_form(
     expected: Mapping[str, Expected],
     arguments: Mapping[str, Any],
 ) -> tuple[dict[str, torch.Tensor], dict[str, Expected]]:
-    """Outputs and what is right, both by the names that the function gives.
+    """Outputs and what is correct, both by the names that the function gives.
 
     ``arguments``: by parameter name, in the problem's dtypes; the function gets them as a reference does.
     """

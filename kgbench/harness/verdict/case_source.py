@@ -23,7 +23,7 @@ class CaseSource:
         return expand_cases(overload, device_kind, memory_gb, secret)
 
     def rechecks(self, cases: list[Case], other_values: OtherValues, choose: random.Random) -> list[Case]:
-        """Calls that are judged again once all cases are right, in secret number and order.
+        """Calls that are judged again once all cases are correct, in secret number and order.
 
         Timed shapes get values that only small ones are known to have, or the same where there are no others. Else a
         kernel that tells timed shapes from the rest could be careless there.

@@ -1,4 +1,4 @@
-"""Decides whether an output is right: limits from the arithmetic of the operator, not from one flat number.
+"""Decides whether an output is correct: limits from the arithmetic of the operator, not from one flat number.
 
 With ``r`` the reference, ``m`` the magnitude a reference gives for rounding (``|r|`` where it gives none), ``eps`` the
 unit roundoff of the arithmetic and ``L`` the number of terms summed:
@@ -94,7 +94,7 @@ def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
 
 
 def nearest_right(got: torch.Tensor, expected: Expected, limits: Limits) -> Expected:
-    """What is right, where two outputs are: the other one's elements where an element is not the first one's."""
+    """What is correct, where two outputs are: the other one's elements where an element is not the first one's."""
     other = expected.also
     if other is None:
         return expected
@@ -128,7 +128,7 @@ class _Errors:
     value: torch.Tensor
     scale: torch.Tensor
     finite: torch.Tensor
-    """bool: elements whose right value is finite, and not infinite in the output's type."""
+    """bool: elements whose correct value is finite, and not infinite in the output's type."""
     error: torch.Tensor
     rounding: torch.Tensor
     limit: torch.Tensor

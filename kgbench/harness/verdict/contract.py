@@ -119,7 +119,7 @@ class OutputContract:
         return Verdict(Outcome.WRONG_VALUE, Scalar(told(repr(got)), repr(right)))
 
     def _argument_itself(self, call: PlacedCall, claims: list[Any]) -> Verdict:
-        """The written argument must come back as it was handed in."""
+        """The written argument must come back as it was passed."""
         name = self.overload.returned_argument
         specs = call.inputs.bound.specs
         index = next(number for number, spec in enumerate(specs) if spec.name == name)

@@ -24,7 +24,7 @@ from kgbench.problem.cases import BoundCase, TensorSpec
 from kgbench.problem.model import Access, Overload, PassedAs, plain_type
 
 GUARD_BYTES: Final = 4096
-"""Bytes of each guard band, in front of a tensor's storage and behind it."""
+"""Bytes of each guard band, in front of a tensor's storage and after it."""
 TORCH_NAMES: Final = ("dtype", "layout", "memory_format")
 """Argument types whose values travel to a worker as names within torch."""
 MADE_BY_WORKER: Final = ("device", "Generator")

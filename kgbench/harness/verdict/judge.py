@@ -1,4 +1,4 @@
-"""Runs one call on a worker and decides from memory that the referee owns whether it was right."""
+"""Runs one call on a worker and decides from memory that the referee owns whether it was correct."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class OverloadJudge:
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
     def reference_of(self, overload: Overload) -> ReferenceFunction:
-        """What says what is right."""
+        """What says what is correct."""
         return ReferenceFunction.of(overload)
 
     @property
@@ -172,7 +172,7 @@ class OverloadJudge:
 
     @trace.span("compare")
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
-        """The verdict from a snapshot alone: whether nothing changed that may not, and every output is right."""
+        """The verdict from a snapshot alone: whether nothing changed that may not, and every output is correct."""
         outputs = self.outputs(call, snapshot)
         return outputs if isinstance(outputs, Verdict) else self.values(call, outputs)
 
@@ -211,7 +211,7 @@ class OverloadJudge:
         return found
 
     def values(self, call: PlacedCall, outputs: dict[str, torch.Tensor]) -> Verdict:
-        """Whether all outputs are right."""
+        """Whether all outputs are correct."""
         if self.contract.plain or call.case.unjudged or not self.overload.values_defined:
             return PASSED
         outputs, expected = self.comparable(call, outputs)
@@ -230,7 +230,7 @@ class OverloadJudge:
     def _with_zeros(
         self, call: PlacedCall, outputs: dict[str, torch.Tensor], expected: dict[str, Expected]
     ) -> dict[str, Expected]:
-        """What is right, also with zeros for subnormal numbers. Asked only of outputs that are wrong without."""
+        """What is correct, also with zeros for subnormal numbers. Asked only of outputs that are wrong without."""
         written = written_names(call.inputs.bound)
 
         def answer(arguments: Mapping[str, Any]) -> dict[str, Expected]:
@@ -244,7 +244,7 @@ class OverloadJudge:
     def comparable(
         self, call: PlacedCall, outputs: dict[str, torch.Tensor]
     ) -> tuple[dict[str, torch.Tensor], dict[str, Expected]]:
-        """Outputs and what is right, by the same names, where they are live and in one form."""
+        """Outputs and what is correct, by the same names, where they are live and in one form."""
         outputs, expected = dict(outputs), values_only(self.answers(call))
         for name in expected:
             if (live := self.live(call, name)) is not None:
@@ -256,7 +256,7 @@ class OverloadJudge:
 
     @trace.span("oracle")
     def expected(self, inputs: CallInputs) -> dict[str, Answer]:
-        """What is right, by output: from the reference, which for a view works on storage as the candidate has it."""
+        """What is correct, by output: from the reference, which for a view works on storage as the candidate has it."""
         written = written_names(inputs.bound)
         if self.overload.kind == Kind.VIEW and not written:
             return {name: Expected(view) for name, view in self.reference.views(inputs.stored_arguments()).items()}

@@ -21,9 +21,9 @@ class Promise:
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None = None
-    """None where any are right: they are promised for views, for what is created, and where the file says so."""
+    """None where any are correct: they are promised for views, for what is created, and where the file says so."""
     offset: int | None = None
-    """Storage offset of a view, in elements; None where there is none to be right."""
+    """Storage offset of a view, in elements; None where there is none to be correct."""
     base: str = ""
     """Name of the tensor whose storage it must share; empty where it must share none."""
     lazy: tuple[bool, bool] = (False, False)
@@ -43,7 +43,7 @@ class Promise:
         return torch.Size(self.shape).numel() * itemsize(self.dtype)
 
     def has_strides(self, claimed: Any) -> bool:
-        """Whether claimed strides are right; those of sizes up to 1 lead to no element, of views neither."""
+        """Whether claimed strides are correct; those of sizes up to 1 lead to no element, of views neither."""
         if self.strides is None or claimed == list(self.strides):
             return True
         if not isinstance(claimed, list) or len(claimed) != len(self.shape):

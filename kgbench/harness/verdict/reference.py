@@ -96,7 +96,7 @@ class Hints:
     returns: tuple[str, ...]
     """Names of the dtypes that are returned."""
     strides: tuple[Any, ...]
-    """Strides of each tensor that is returned; None where any are right."""
+    """Strides of each tensor that is returned; None where any are correct."""
     alias: bool
     """The result must be a view."""
     plain: bool

@@ -1,4 +1,4 @@
-"""The same call twice: both answers must be right, and whether they are the same bit for bit is a fact. Referee side.
+"""The same call twice: both answers must be correct, and whether they are the same bit for bit is a fact. Referee side.
 
 Sums whose order is left to the hardware (float atomics) differ in their last bits, and honest kernels use them; so
 different bits alone are no verdict. What is beyond the limit the second time is wrong, as it would be the first time.

@@ -1,7 +1,7 @@
 """A generator of numbers that nobody can tell beforehand, whoever knows numbers that it gave. Referee side only.
 
 torch seeds its CPU generator with 32 bits, which can all be tried, and goes on in a way that can be computed from what
-came out. So the whole state is made from a key, and made anew, as the key's next, before each call's values are drawn.
+came out. So the whole state is made from a key, and made again, as the key's next, before each call's values are drawn.
 """
 
 from __future__ import annotations

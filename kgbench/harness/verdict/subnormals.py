@@ -24,9 +24,9 @@ def with_zeros(
     arguments: Mapping[str, Any],
     answer: Callable[[Mapping[str, Any]], Mapping[str, Expected]],
 ) -> dict[str, Expected]:
-    """What is right, and also right: with zeros for subnormal numbers in arguments, in results or in both.
+    """What is correct, and what is accepted too: with zeros for subnormal numbers in arguments, in results or in both.
 
-    ``answer``: what is right, by output, of other arguments.
+    ``answer``: what is correct, by output, of other arguments.
     """
     flushed = {name: _zeroed(value) for name, value in arguments.items()}
     is_same = all(_all(value, flushed[name], lambda a, b: a is b) for name, value in arguments.items())

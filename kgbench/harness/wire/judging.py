@@ -83,7 +83,7 @@ class NoRoom(Typed):
 
 @dataclass(frozen=True)
 class Untimed(Typed):
-    """A right candidate could not be timed, and not for anything that it did."""
+    """A correct candidate could not be timed, and not for anything that it did."""
 
     op = "untimed"
     fault: str

@@ -95,7 +95,7 @@ class HarnessFailed(Exception):
 
 
 class Unmeasured(HarnessFailed):
-    """A right candidate could not be timed, and not for anything that it did."""
+    """A correct candidate could not be timed, and not for anything that it did."""
 
     def __init__(self, fault: Fault, words: str) -> None:
         super().__init__(words)

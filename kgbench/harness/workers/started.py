@@ -35,7 +35,7 @@ class Side:
         return self.buffer
 
     def unmap(self) -> None:
-        """Unmap both halves; the next call maps anew. Raises WorkerFailed."""
+        """Unmap both halves; the next call maps again. Raises WorkerFailed."""
         if self.buffer is not None:
             self.handle.request(Unmap(), 60.0, Where(Purpose.MAPPING))
             self.release()

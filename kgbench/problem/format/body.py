@@ -43,7 +43,7 @@ class Part:
     own: frozenset[str]
     """Keys that the overload states itself."""
     written: frozenset[str]
-    """Keys that it or the file has, right or wrong."""
+    """Keys that it or the file has, correct or wrong."""
     whole: bool
     """No key of it or of the file is unknown, which may be a missing one misspelt."""
 

@@ -104,7 +104,7 @@ class Place(BaseModel):
         return known
 
     def errors(self) -> Errors:
-        """What is wrong between its keys, each of which is right."""
+        """What is wrong between its keys, each of which is correct."""
         yield from ()
 
 

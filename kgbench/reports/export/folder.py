@@ -79,5 +79,5 @@ def timed(result: Result) -> list[tuple[CaseResult, Timing]]:
 
 
 def why(result: Result) -> str:
-    """Outcome and first words of a result that is not right."""
+    """Outcome and first words of a result that is not correct."""
     return failed_line(result)

@@ -93,7 +93,7 @@ def _hash(path: Path) -> str:
 
 
 def summary(report: Report) -> str:
-    """Markdown: shares by source, then each sample that is not right, then the speed of the right ones."""
+    """Markdown: shares by source, then each sample that is not correct, then the speed of the correct ones."""
     lines = [f"## kgbench {_cell(str(report.info.get('id') or ''))}", ""]
     shown = scores_shown(Place.SUMMARY, report.rows)
     lines += [f"| {' | '.join(['source', 'problems', *(score.head_in(Place.SUMMARY) for score in shown)])} |"]

@@ -53,7 +53,7 @@ def files(report: Report) -> Files:
 
 
 def _best_rounds(problem: str, attempts: Sequence[Result], asked: int) -> list[Result]:
-    """One per sample; a sample that was asked for and has none counts as not right."""
+    """One per sample; a sample that was asked for and has none counts as not correct."""
     found = {result.sample: result for result in latest(attempts)}
     none = Result(problem, "", 0, Outcome.NO_CANDIDATE, reason="not evaluated")
     return [found.get(sample, replace(none, sample=sample)) for sample in sorted({*found, *range(asked)})]

@@ -1,7 +1,7 @@
 """KernelGenBench's result files: verdicts by round, as its ``analyze.py`` reads them, and what passed within k rounds.
 
 A round there is one attempt at every operator that has not passed. Ours are a sample's rounds, or samples one after
-the other; those behind the first that is right are left out, as they would not have been asked for.
+the other; those after the first correct one are left out, as they would not have been asked for.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _at_k(attempts: dict[str, list[Result]], rounds: int) -> dict[str, Any]:
 
 
 def _antihack(attempts: dict[str, list[Result]]) -> dict[str, Any]:
-    """What the strict policy rejected is not right here in the first place; there it would have passed."""
+    """What the strict policy rejected is not correct here in the first place; there it would have passed."""
     passed = sorted(_name(name) for name, results in attempts.items() if any(map(_right, results)))
     rejected = {name: [r for r in results if r.outcome is Outcome.REJECTED] for name, results in attempts.items()}
     hacked = {_name(name): why(each[-1]) for name, each in rejected.items() if each and _name(name) not in passed}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NOT_EVALUATED: Final = "not evaluated"
-"""The outcome of a sample that was asked for and has no result; it counts as not right."""
+"""The outcome of a sample that was asked for and has no result; it counts as not correct."""
 
 
 @dataclass(frozen=True)

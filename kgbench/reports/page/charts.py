@@ -63,7 +63,7 @@ def fast_p_curves(source_rows: Sequence[Row]) -> dict[str, Any] | None:
 
 
 def speedup_distribution(estimates: Mapping[str, Sequence[Estimate]]) -> dict[str, Any] | None:
-    """``estimates``: by source, of right samples against the library."""
+    """``estimates``: by source, of correct samples against the library."""
     values = [bar for source, of_source in estimates.items() for bar in _bars(source, of_source)]
     if not values:
         return None

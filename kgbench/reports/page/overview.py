@@ -95,7 +95,7 @@ def _charts(source: PageSource) -> Iterator[dict[str, Any] | None]:
 
 
 def _line(source: PageSource, selected: Selected, found: ProblemScores) -> dict[str, Any]:
-    """One problem: what became of its samples, and how fast the right ones are."""
+    """One problem: what became of its samples, and how fast the correct ones are."""
     results = source.best_of(selected.id)
     outcomes = [str(result.outcome) for result in results]
     best = found.best

@@ -53,7 +53,7 @@ class Publication:
 
 
 def folder_name(info: Mapping[str, Any], what: str) -> str:
-    """``2026-11-22-h200-first-attempt``; the date is the day on which the run was begun, UTC."""
+    """``2026-11-22-h200-first-attempt``; the date is the day on which the run was started, UTC."""
     device = next(iter(sorted(device_names(info))), "unknown device")
     return f"{str(info.get('started') or 'unknown')[:10]}-{device_slug(device)}-{slug(what)}"
 

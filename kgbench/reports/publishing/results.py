@@ -1,6 +1,6 @@
 """RESULTS.md and the leaderboard's page, from what is stored in ``results/``. The same folder gives the same bytes.
 
-``python -m kgbench.reports.publishing.results`` in a checkout, which is ``make results``, writes both anew.
+``python -m kgbench.reports.publishing.results`` in a checkout, which is ``make results``, writes both again.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from kgbench.problem.modules import ModuleSource
 SLOW_S: Final = 0.2
 """Seconds of a run from which on a module is not looked at for what passes; ``kgbench validate --suite`` does so."""
 KNOWN_BYTES: Final = 64 << 20
-"""Bytes of a call's right outputs, in float64, up to which they are kept with the call."""
+"""Bytes of a call's correct outputs, in float64, up to which they are kept with the call."""
 
 
 class ModuleJudge(OverloadJudge):
@@ -42,7 +42,7 @@ class ModuleJudge(OverloadJudge):
         self._shapes: dict[str, Shape] = {}
         """What outputs look like, by the call."""
         self._unsound: set[tuple[str, str]] = set()
-        """Calls and value sets in which float32 overflows or is too far from float64 to say what is right."""
+        """Calls and value sets in which float32 overflows or is too far from float64 to say what is correct."""
         super().__init__(overload, device, parts)
         self.prepare = self._draw
 

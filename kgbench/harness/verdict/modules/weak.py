@@ -79,7 +79,7 @@ _DISCONTINUOUS: Final = "float32 itself is off by over 1 % of the largest elemen
 def _wrong_answers(
     module: TrustedModule, inputs: Sequence[Any], other: Sequence[Any], right: Sequence[torch.Tensor]
 ) -> Iterator[tuple[str, list[torch.Tensor]]]:
-    """Answers of the right shape that take no account of something."""
+    """Answers of the correct shape that take no account of something."""
     yield "all but zero: zeros pass", [torch.zeros_like(each) for each in right]
     constant = module.run(other)
     yield "constant: the answer to other inputs passes", constant
