@@ -67,7 +67,7 @@ def package_advice(
     """(what, how to get it) for what is not here. ``versions``: of packages; ``missing``: libraries with the reason."""
     advice = []
     if not versions.get("torch"):
-        advice.append(("torch", "make demo, or see the README under Installing"))
+        advice.append(("torch", "make demo, or docs/install.md"))
     if not versions.get("triton"):
         advice.append(("Triton kernels", "pip install triton"))
     if device_kind != DeviceKind.CUDA:

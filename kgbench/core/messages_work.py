@@ -9,7 +9,7 @@ from kgbench.core.message import Message
 WORK: Final[dict[str, Message]] = {
     # --- this machine ---
     "KGB301": Message("Kernels run on Linux only.", "Use a Linux machine, WSL 2 or a Linux container."),
-    "KGB302": Message("torch is not installed.", "Install its CPU build or `kgbench[torch]`; see the README."),
+    "KGB302": Message("torch is not installed.", "Install its CPU build or `kgbench[torch]`; see docs/install.md."),
     "KGB303": Message("References cannot be run without torch.", "Install torch, or give `--no-run`."),
     "KGB304": Message("The process that runs references failed before it ran one.", "The end of its output is quoted."),
     "KGB305": Message("nvidia-smi lists no GPU.", "Use `--device cpu`; in a container, pass the GPU in."),

@@ -151,7 +151,7 @@ class Session:
                 "KGB301", "kernels run on Linux only; use a Linux machine. Here list, show, validate and report work"
             )
         if importlib.util.find_spec("torch") is None:
-            words = "torch is not installed: pip install 'kgbench[torch]', or see the README for the CPU build"
+            words = "torch is not installed: pip install 'kgbench[torch]', or see docs/install.md for the CPU build"
             raise MachineError("KGB302", words)
         begun = time.monotonic()
         try:
