@@ -1,7 +1,7 @@
 """The standard mutants: wrong kernels that every problem must tell from a correct one. Names and words only, no torch.
 
-Each is made from the problem's own reference, spoiled in one way; ``harness/mutants/standard.py`` has the function
-that does it, under the same name. Where a problem has nothing to spoil the mutant does not apply, by the fact that it
+Each is made from the problem's own reference, made wrong in one way; ``harness/mutants/standard.py`` has the function
+that does it, under the same name. Where a problem has nothing to break the mutant does not apply, by the fact that it
 needs (``harness/mutants/applicability.py``). One that answers right by what the operator is stands in the problem's
 file under ``mutants``, with the reason.
 """

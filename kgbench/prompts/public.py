@@ -293,4 +293,4 @@ PUBLIC: Final[Mapping[type, Callable[[Any, Author], Told]]] = {
     NoCode: _no_code,
 }
 """What is told of each type. Left out are exceptions, whose log is passed on by ``logs.py``, and what no author of a
-kernel is asked to mend."""
+kernel is asked to fix."""

@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from kgbench.backend.runtime.guard import NOT_JUDGED
 from kgbench.core.text import plain
-from kgbench.harness.candidate.interpreter.mend import INTERPRETER, mend
+from kgbench.harness.candidate.interpreter.patch import INTERPRETER, patch
 from kgbench.harness.machine.processes import own_lines
 from kgbench.harness.wire.device import GPU
 from kgbench.problem.calls import Call, TensorLike, TorchName, format_call
@@ -106,7 +106,7 @@ def _imported(folder: Path) -> Any:
     if device["interpreted"]:
         os.environ["TRITON_INTERPRET"] = "1"
         importlib.import_module(INTERPRETER)
-        mend()
+        patch()
     sys.path.insert(0, str(folder.resolve()))
     return importlib.import_module(package.name)
 

@@ -15,7 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kgbench.harness.candidate.interpreter.mend import mend
+from kgbench.harness.candidate.interpreter.patch import patch
 
 FOUND: dict[str, Callable[[], Any]] = {}
 DENORMAL = 1e-40
@@ -278,7 +278,7 @@ def copies_by_pytorch() -> Any:
 def main() -> None:
     if sys.argv[1:] == ["cuda"]:
         torch.set_default_device("cuda")
-    elif sys.argv[1:] != ["original"] and not mend():
+    elif sys.argv[1:] != ["original"] and not patch():
         raise SystemExit("TRITON_INTERPRET is not 1")
     found = {}
     for name, find in FOUND.items():

@@ -18,7 +18,7 @@ import pytest
 
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import processes
-from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
+from kgbench.harness.machine.timing_lock import MAX_REFEREES, SharedPage
 from kgbench.store.reader import StoredRun, read_run
 from tests.harness.sessions import kgbench
 
@@ -205,8 +205,8 @@ def _supervisors(pid: int) -> list[int] | None:
 
 
 @contextlib.contextmanager
-def _page(link: Path) -> Iterator[Page]:
-    page = Page(os.open(link, os.O_RDWR))
+def _page(link: Path) -> Iterator[SharedPage]:
+    page = SharedPage(os.open(link, os.O_RDWR))
     try:
         yield page
     finally:

@@ -24,7 +24,7 @@ from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
 from kgbench.core.types import Result, Timing, Window, result_from_json  # noqa: E402
 from kgbench.harness.attribution import text_pages  # noqa: E402
-from kgbench.harness.attribution.account import Seen  # noqa: E402
+from kgbench.harness.attribution.account import Observation  # noqa: E402
 from kgbench.harness.attribution.findings import Findings  # noqa: E402
 from kgbench.harness.attribution.observed import Attribution, drawn, label  # noqa: E402
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host  # noqa: E402
@@ -199,11 +199,11 @@ def test_report_says_so_and_off_does_not_look(session: Session, session_of: Sess
 # --- the observer, in this process ---
 
 
-def watched(call: Any) -> Seen:
+def watched(call: Any) -> Observation:
     observer = Observer("cpu", kernels=False, places=False, mark="tests")
     with observer:
         call()
-    return Seen.from_reply(observer.record())
+    return Observation.from_reply(observer.record())
 
 
 def test_the_observer_sees_every_operator_and_what_is_called_within() -> None:
@@ -268,13 +268,13 @@ def test_a_trace_that_was_ended_meanwhile_is_lost() -> None:
 # --- accounts ---
 
 
-def account(**changes: Any) -> Seen:
+def account(**changes: Any) -> Observation:
     kernels = {("my_kernel", ""): (10, 900.0), ("Memcpy DtoD (Device -> Device)", "aten::copy_"): (10, 100.0)}
-    whole = Seen(calls=1, lost=False, wall_us=1500.0, busy_us=1000.0, records=20, kernels=kernels)
+    whole = Observation(calls=1, lost=False, wall_us=1500.0, busy_us=1000.0, records=20, kernels=kernels)
     return replace(whole, **changes)
 
 
-def refused(seen: Seen, does_work: bool = True) -> list[str]:
+def refused(seen: Observation, does_work: bool = True) -> list[str]:
     attribution = Attribution(NEG, cuda=True, source=OWN)
     attribution.take(seen, CASE, does_work)
     return [words(each) for each in attribution.kept() if not each.allowed]
@@ -487,7 +487,7 @@ def test_the_suspicious_are_watched_by_lot() -> None:
     "reply", [{}, {"calls": -1}, {"calls": "1"}, [], {"calls": 1, "lost": False, "wall_us": float("nan")}]
 )
 def test_a_reply_of_another_form_is_as_good_as_none(reply: Any) -> None:
-    assert Seen.from_reply(reply).lost
+    assert Observation.from_reply(reply).lost
 
 
 def test_the_worst_of_each_name_is_kept_and_little_of_what_is_allowed() -> None:

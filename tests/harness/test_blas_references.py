@@ -99,7 +99,7 @@ class Operand:
         self.live = live
         self.all.copy_(torch.where(live, values.to(dtype), torch.full_like(self.all, math.nan)))
 
-    def spoil(self) -> None:
+    def mutator(self) -> None:
         self.all.copy_(torch.full_like(self.all, math.nan))
 
     @property
@@ -159,13 +159,13 @@ def compare(
         for name, shape in wanted_shapes.items()
     }
     if stem == "dgmm" or (case["beta"] == 0 and "beta" in parameters and stem != "geam"):
-        operands["y" if "y" in operands else "C"].spoil()
+        operands["y" if "y" in operands else "C"].mutator()
     if case["alpha"] == 0 and "alpha" in parameters:
         for name in {"geam": "A", "scal": "", "axpy": "x", "ger": "xy", "geru": "xy", "gerc": "xy", "syr2": "xy",
                      "trsm": "A", "gemv": "Ax", "symv": "Ax", "sbmv": "Ax", "syrk": "A"}.get(stem, "AB"):  # fmt: skip
-            operands[name].spoil()
+            operands[name].mutator()
     if stem == "geam" and case["beta"] == 0:
-        operands["B"].spoil()
+        operands["B"].mutator()
     if is_complex:
         case = {**case, "alpha": case["alpha"] * (1 + 0.5j), "beta": case["beta"] * (0.5 - 1j)}
     result = torch.full((1,), math.nan, dtype=dtype)

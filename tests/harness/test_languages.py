@@ -72,7 +72,7 @@ def test_the_files_of_the_page_are_right(session: Session, problem_path: Path, l
 
 
 @pytest.mark.parametrize(("wrong", "outcome"), [("", Outcome.PASSED), (" * incx", Outcome.WRONG_VALUE)])
-def test_the_readmes_kernel_is_right_until_it_is_spoiled(
+def test_the_readmes_kernel_is_right_until_it_is_broken(
     session: Session, problem_path: Path, wrong: str, outcome: Outcome
 ) -> None:
     (source,) = re.findall(r"<<'END'\n(import triton\n.*?)^END", README.read_text(), re.MULTILINE | re.DOTALL)

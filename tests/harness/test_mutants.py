@@ -20,9 +20,9 @@ from kgbench.core.types import Result  # noqa: E402
 from kgbench.harness.mutants import aten, blas  # noqa: E402
 from kgbench.harness.mutants.applicability import HAS, why_not  # noqa: E402
 from kgbench.harness.mutants.inputs import as_row_major, bfloat16, float32, tf32  # noqa: E402
-from kgbench.harness.mutants.standard import SPOILERS, mutant_entry  # noqa: E402
+from kgbench.harness.mutants.standard import MUTATORS, mutant_entry  # noqa: E402
 from kgbench.harness.session.session import Job, Session  # noqa: E402
-from kgbench.harness.verdict.reference import Hints, ReferenceFunction  # noqa: E402
+from kgbench.harness.verdict.reference import ReferenceContext, ReferenceFunction  # noqa: E402
 from kgbench.problem.mutants import MUTANTS, NEEDS  # noqa: E402
 from kgbench.problem.registry import Registry, load_problem  # noqa: E402
 from kgbench.selftest import mutants as mutation  # noqa: E402
@@ -135,7 +135,7 @@ def test_a_sample_is_drawn_by_its_seed() -> None:
 
 
 def test_the_tables_name_the_same() -> None:
-    assert set(MUTANTS) == set(SPOILERS)
+    assert set(MUTANTS) == set(MUTATORS)
     assert set(NEEDS) == set(HAS) == {mutant.needs for mutant in MUTANTS.values()} | {"anything"}
 
 
@@ -190,7 +190,7 @@ def test_the_tables_name_the_same() -> None:
         ("cublas/cublasHgemmBatched", "packed_batch", True),
     ],
 )
-def test_a_mutant_applies_where_there_is_something_to_spoil(problem: str, mutant: str, applies: bool) -> None:
+def test_a_mutant_applies_where_there_is_something_to_break(problem: str, mutant: str, applies: bool) -> None:
     overload = load_problem(PATHS[problem]).overloads[0]
     assert (why_not(mutant, overload) == "") is applies
 
@@ -198,7 +198,7 @@ def test_a_mutant_applies_where_there_is_something_to_spoil(problem: str, mutant
 # --- what each does ---
 
 
-def hints(**views: Any) -> dict[str, Any]:
+def context(**views: Any) -> dict[str, Any]:
     """What the referee tells beside the arguments, for tensors that are passed as they are."""
     shapes = {name: [list(each.shape), list(each.stride()), 0, None, {}, []] for name, each in views.items()}
     return {"_views": shapes, "_written": [], "_returns": ["float32"], "_alias": False}
@@ -206,13 +206,13 @@ def hints(**views: Any) -> dict[str, Any]:
 
 def answer(mutant: str, x: Any, reference: str = "torch.mul(x, 2)", **changed: Any) -> Any:
     """What a mutant of a function of one tensor returns."""
-    return mutant_entry(mutant, ReferenceFunction(reference), ["x"])(x, **{**hints(x=x), **changed})
+    return mutant_entry(mutant, ReferenceFunction(reference), ["x"])(x, **{**context(x=x), **changed})
 
 
 def written(mutant: str, x: Any, out: Any, **changed: Any) -> Any:
     """What ``out`` holds after a mutant that should have written 2 x there."""
     text = "def reference(x, out):\n    return {'out': 2 * x}"
-    told = {**hints(x=x, out=out), "_written": ["out"], "_returns": [], **changed}
+    told = {**context(x=x, out=out), "_written": ["out"], "_returns": [], **changed}
     assert mutant_entry(mutant, ReferenceFunction(text), ["x", "out"])(x, out, **told) is None
     return out
 
@@ -263,9 +263,9 @@ def test_the_last_tile_is_what_128_does_not_divide() -> None:
 def test_a_stale_answer_is_the_first_of_its_shape() -> None:
     entry = mutant_entry("stale", ReferenceFunction("torch.mul(x, 2)"), ["x"])
     first, second, other = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.tensor([5.0])
-    assert entry(first, **hints(x=first)).tolist() == [2.0, 4.0]
-    assert entry(other, **hints(x=other)).tolist() == [10.0]
-    assert entry(second, **hints(x=second)).tolist() == [2.0, 4.0]
+    assert entry(first, **context(x=first)).tolist() == [2.0, 4.0]
+    assert entry(other, **context(x=other)).tolist() == [10.0]
+    assert entry(second, **context(x=second)).tolist() == [2.0, 4.0]
 
 
 def test_a_dropped_nan_and_another_dtype() -> None:
@@ -282,7 +282,7 @@ def test_an_input_is_changed_and_the_answer_right() -> None:
 
 def test_only_the_first_of_two_outputs_is_written() -> None:
     a, b, x = torch.zeros(2), torch.zeros(2), torch.ones(2)
-    told = {**hints(x=x, a=a, b=b), "_written": ["a", "b"], "_returns": []}
+    told = {**context(x=x, a=a, b=b), "_written": ["a", "b"], "_returns": []}
     text = "def reference(x, a, b):\n    return {'a': x, 'b': 2 * x}"
     mutant_entry("first_output_only", ReferenceFunction(text), ["x", "a", "b"])(x, a, b, **told)
     assert (a.tolist(), b.tolist()) == ([1.0, 1.0], [0.0, 0.0])
@@ -291,7 +291,7 @@ def test_only_the_first_of_two_outputs_is_written() -> None:
 def test_padding_and_the_dead_triangle_are_overwritten_and_the_answer_is_right() -> None:
     storage = torch.full((8,), 9.0)
     view = storage.as_strided((2, 2), (3, 1))
-    told = hints(x=torch.ones(2, 2), out=view)["_views"] | {"out": [[2, 2], [3, 1], 0, "i >= j", {}, []]}
+    told = context(x=torch.ones(2, 2), out=view)["_views"] | {"out": [[2, 2], [3, 1], 0, "i >= j", {}, []]}
     written("writes_around", torch.ones(2, 2), view, _views=told)
     assert storage.tolist() == [2.0, 0.0, 0.0, 2.0, 2.0, 9.0, 9.0, 9.0]
 
@@ -323,8 +323,8 @@ def test_roundings_keep_their_bits_and_every_nan() -> None:
     third = 1 / 3
     for dtype in (torch.float32, torch.float64):
         value = torch.tensor([third, -2.0, float("nan"), float("inf")], dtype=dtype)
-        for spoil, bits in ((bfloat16, 8), (tf32, 11)):
-            rounded = spoil(value)
+        for mutator, bits in ((bfloat16, 8), (tf32, 11)):
+            rounded = mutator(value)
             assert rounded.dtype == dtype
             error = abs(rounded[0].item() - third)
             assert 0.0 < error <= third * 2.0**-bits
@@ -417,8 +417,8 @@ def changed_by(change: blas.Change, given: dict[str, Any], views: dict[str, list
     """Arguments after a change. ``views``: shape, strides and slots per storage in ``given``."""
     told = {name: [list(shape), list(strides), 0, None, {}, slots] for name, (shape, strides, slots) in views.items()}
     arguments = {**given, "_views": told, "_written": list(written), "_returns": [], "_alias": False}
-    hints = Hints.taken(arguments)
-    change(arguments, hints)
+    context = ReferenceContext.taken(arguments)
+    change(arguments, context)
     return arguments
 
 
@@ -441,40 +441,40 @@ def test_vectors_are_read_in_one_piece_or_from_the_wrong_end() -> None:
 def test_flags_are_taken_for_others() -> None:
     given = {"uplo": "U", "diag": "U", "trans": "C", "A": torch.ones(4)}
     views = {"A": ((2, 2), (1, 2), [])}
-    assert changed_by(SPOILERS["lower_only"].arguments, given, views)["uplo"] == "L"
-    assert changed_by(SPOILERS["upper_only"].arguments, given, views)["uplo"] == "U"
-    assert changed_by(SPOILERS["unit_ignored"].arguments, given, views)["diag"] == "N"
-    assert changed_by(SPOILERS["unit_only"].arguments, given, views)["diag"] == "U"
-    assert changed_by(SPOILERS["never_conjugates"].arguments, given, views)["trans"] == "T"
-    assert changed_by(SPOILERS["always_conjugates"].arguments, given, views)["trans"] == "C"
+    assert changed_by(MUTATORS["lower_only"].arguments, given, views)["uplo"] == "L"
+    assert changed_by(MUTATORS["upper_only"].arguments, given, views)["uplo"] == "U"
+    assert changed_by(MUTATORS["unit_ignored"].arguments, given, views)["diag"] == "N"
+    assert changed_by(MUTATORS["unit_only"].arguments, given, views)["diag"] == "U"
+    assert changed_by(MUTATORS["never_conjugates"].arguments, given, views)["trans"] == "T"
+    assert changed_by(MUTATORS["always_conjugates"].arguments, given, views)["trans"] == "C"
 
 
 def test_a_triangle_is_written_where_the_other_one_is() -> None:
     views = {"C": [[2, 2], [1, 2], 0, "i >= j if uplo == 'L' else i <= j", {"uplo": "U"}, []]}
     arguments = {"C": torch.zeros(4), "uplo": "U", "_views": views, "_written": ["C"], "_returns": [], "_alias": False}
-    hints = Hints.taken(arguments)
-    SPOILERS["lower_only"].arguments(arguments, hints)
-    assert hints.live("C", arguments["C"]).tolist() == [[True, False], [True, True]]
+    context = ReferenceContext.taken(arguments)
+    MUTATORS["lower_only"].arguments(arguments, context)
+    assert context.live("C", arguments["C"]).tolist() == [[True, False], [True, True]]
 
 
 def test_a_vector_is_conjugated_where_no_flag_says_so() -> None:
     z = torch.tensor([1 + 2j])
     views = {"x": ((1,), (1,), []), "y": ((1,), (1,), [])}
-    dot = changed_by(SPOILERS["never_conjugates"].arguments, {"x": z, "y": z}, views)
+    dot = changed_by(MUTATORS["never_conjugates"].arguments, {"x": z, "y": z}, views)
     assert (dot["x"].item(), dot["y"].item()) == (1 - 2j, 1 + 2j)
     matrix = {**views, "A": ((1, 1), (1, 1), [])}
-    rank_one = changed_by(SPOILERS["never_conjugates"].arguments, {"x": z, "y": z, "A": z}, matrix, "A")
+    rank_one = changed_by(MUTATORS["never_conjugates"].arguments, {"x": z, "y": z, "A": z}, matrix, "A")
     assert (rank_one["x"].item(), rank_one["y"].item()) == (1 + 2j, 1 - 2j)
 
 
 def test_a_matrix_on_the_wrong_side_has_that_sides_size() -> None:
     given = {"side": "R", "m": 1, "n": 2, "A": torch.arange(1.0, 5.0)}
-    left = changed_by(SPOILERS["left_only"].arguments, given, {"A": ((2, 2), (1, 2), [])})
+    left = changed_by(MUTATORS["left_only"].arguments, given, {"A": ((2, 2), (1, 2), [])})
     assert (left["side"], left["A"].tolist()) == ("L", [[1.0]])
-    kept = changed_by(SPOILERS["right_only"].arguments, given, {"A": ((2, 2), (1, 2), [])})
+    kept = changed_by(MUTATORS["right_only"].arguments, given, {"A": ((2, 2), (1, 2), [])})
     assert (kept["side"], kept["A"].tolist()) == ("R", [[1.0, 3.0], [2.0, 4.0]])
     scaled = {"mode": "L", "m": 2, "n": 3, "x": torch.tensor([1.0, 2.0])}
-    right = changed_by(SPOILERS["right_only"].arguments, scaled, {"x": ((2,), (1,), [])})
+    right = changed_by(MUTATORS["right_only"].arguments, scaled, {"x": ((2,), (1,), [])})
     assert right["x"].nan_to_num(-7.0).tolist() == [1.0, 2.0, -7.0]
 
 
@@ -503,7 +503,7 @@ def test_every_mutant_of_every_dtype_runs_also_on_nothing() -> None:
         x = torch.ones(shape).to(getattr(torch, dtype))
         entry = mutant_entry(mutant, ReferenceFunction("torch.clone(x)"), ["x"])
         try:
-            answered = entry(x, **{**hints(x=x), "_returns": [dtype]}) is not None
+            answered = entry(x, **{**context(x=x), "_returns": [dtype]}) is not None
         except Exception as error:
             answered, shape = False, (*shape, error)
         if not answered:
@@ -514,7 +514,7 @@ def test_every_mutant_of_every_dtype_runs_also_on_nothing() -> None:
 # --- those of ATen ---
 
 
-def spoilt(mutant: str, reference: str, **given: Any) -> Any:
+def mutated(mutant: str, reference: str, **given: Any) -> Any:
     """What a mutant of a function of these arguments returns."""
     tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
     for name, value in given.items():
@@ -522,35 +522,35 @@ def spoilt(mutant: str, reference: str, **given: Any) -> Any:
             tensors |= {f"{name}[{at}]": each for at, each in enumerate(value) if isinstance(each, torch.Tensor)}
     entry = mutant_entry(mutant, ReferenceFunction(reference), list(given))
     dtype = str(next(iter(tensors.values())).dtype).removeprefix("torch.") if tensors else "float32"
-    return entry(**given, **{**hints(**tensors), "_returns": [dtype]})
+    return entry(**given, **{**context(**tensors), "_returns": [dtype]})
 
 
 def test_keepdim_is_dropped() -> None:
     x = torch.ones(2, 3)
-    assert spoilt("ignores_keepdim", "torch.sum(x, dim, keepdim)", x=x, dim=1, keepdim=True).shape == (2,)
+    assert mutated("ignores_keepdim", "torch.sum(x, dim, keepdim)", x=x, dim=1, keepdim=True).shape == (2,)
 
 
 def test_negative_dimensions_are_counted_from_the_front() -> None:
     x = torch.arange(6.0).reshape(1, 2, 3)
-    assert torch.equal(spoilt("negative_dim", "torch.cumsum(x, dim)", x=x, dim=-1), x)
-    assert torch.equal(spoilt("negative_dim", "torch.cumsum(x, dim)", x=x, dim=2), x.cumsum(2))
-    assert torch.equal(spoilt("negative_dim", "torch.flip(x, dims)", x=x, dims=[-1, 1]), x.flip(0).flip(1))
+    assert torch.equal(mutated("negative_dim", "torch.cumsum(x, dim)", x=x, dim=-1), x)
+    assert torch.equal(mutated("negative_dim", "torch.cumsum(x, dim)", x=x, dim=2), x.cumsum(2))
+    assert torch.equal(mutated("negative_dim", "torch.flip(x, dims)", x=x, dims=[-1, 1]), x.flip(0).flip(1))
 
 
 def test_the_last_tensor_is_taken_for_zeros() -> None:
     xs = [torch.ones(2), torch.ones(2)]
-    assert spoilt("last_tensor", "torch.cat(xs)", xs=xs).tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert mutated("last_tensor", "torch.cat(xs)", xs=xs).tolist() == [1.0, 1.0, 0.0, 0.0]
 
 
 def test_an_offset_is_missed_by_one_element() -> None:
     storage = torch.arange(5.0)
-    assert spoilt("storage_offset", "torch.clone(x)", x=storage[1:4]).tolist() == [0.0, 1.0, 2.0]
-    assert spoilt("storage_offset", "torch.clone(x)", x=storage).tolist() == storage.tolist()
+    assert mutated("storage_offset", "torch.clone(x)", x=storage[1:4]).tolist() == [0.0, 1.0, 2.0]
+    assert mutated("storage_offset", "torch.clone(x)", x=storage).tolist() == storage.tolist()
 
 
 def test_a_broadcast_operand_is_read_again_and_again() -> None:
     x, column = torch.zeros(2, 3), torch.tensor([[1.0], [2.0]])
-    assert spoilt("flat_broadcast", "torch.add(x, y)", x=x, y=column).tolist() == [[1.0, 2.0, 1.0], [2.0, 1.0, 2.0]]
+    assert mutated("flat_broadcast", "torch.add(x, y)", x=x, y=column).tolist() == [[1.0, 2.0, 1.0], [2.0, 1.0, 2.0]]
     assert aten.misread((2, 1), (2, 3))
     assert not aten.misread((3,), (2, 3))
     assert not aten.misread((1, 3), (2, 3))
@@ -560,7 +560,7 @@ def test_a_broadcast_operand_is_read_again_and_again() -> None:
 def test_quotients_are_cut_off() -> None:
     text = "torch.floor(torch.div(self, other))"
     given = {"self": torch.tensor([-7.0, 7.0, -6.0]), "other": torch.tensor([2.0, 2.0, 2.0])}
-    assert spoilt("rounds_to_zero", text, **given).tolist() == [-3.0, 3.0, -3.0]
+    assert mutated("rounds_to_zero", text, **given).tolist() == [-3.0, 3.0, -3.0]
 
 
 @pytest.mark.parametrize(
@@ -577,16 +577,16 @@ def test_quotients_are_cut_off() -> None:
 def test_sums_stand_still_where_16_bits_end(text: str, wanted: float) -> None:
     """bfloat16 has no 257."""
     x = torch.ones(1, 1000) if "matmul" in text else torch.ones(1000, 1)
-    assert float(spoilt("narrow_sums", text, x=x.bfloat16()).reshape(-1)[-1]) == pytest.approx(wanted, rel=1e-2)
-    assert float(spoilt("narrow_sums", text, x=x).reshape(-1)[-1]) == pytest.approx(wanted * 1000 / 256)
+    assert float(mutated("narrow_sums", text, x=x.bfloat16()).reshape(-1)[-1]) == pytest.approx(wanted, rel=1e-2)
+    assert float(mutated("narrow_sums", text, x=x).reshape(-1)[-1]) == pytest.approx(wanted * 1000 / 256)
 
 
 def test_nothing_is_summed_in_16_bits_too() -> None:
     x = torch.ones(0, 3, dtype=torch.bfloat16)
-    assert spoilt("narrow_sums", "torch.sum(x, 0)", x=x).tolist() == [0.0] * 3
-    assert spoilt("narrow_sums", "torch.sum(x)", x=x[:, 0]).item() == 0.0
-    assert spoilt("narrow_sums", "torch.matmul(x, torch.ones(3, 2, dtype=torch.float64))", x=x).shape == (0, 2)
-    assert spoilt("narrow_sums", "torch.sum(x)", x=torch.tensor(2.0, dtype=torch.bfloat16)).item() == 2.0
+    assert mutated("narrow_sums", "torch.sum(x, 0)", x=x).tolist() == [0.0] * 3
+    assert mutated("narrow_sums", "torch.sum(x)", x=x[:, 0]).item() == 0.0
+    assert mutated("narrow_sums", "torch.matmul(x, torch.ones(3, 2, dtype=torch.float64))", x=x).shape == (0, 2)
+    assert mutated("narrow_sums", "torch.sum(x)", x=torch.tensor(2.0, dtype=torch.bfloat16)).item() == 2.0
 
 
 RANDOM = """def reference(x, generator=None):
@@ -596,7 +596,7 @@ RANDOM = """def reference(x, generator=None):
 
 
 def drawn(mutant: str, count: int = 5000, generator: Any = None) -> Any:
-    return spoilt(mutant, RANDOM, x=torch.zeros(count), generator=generator)
+    return mutated(mutant, RANDOM, x=torch.zeros(count), generator=generator)
 
 
 def test_random_mutants_do_what_they_say() -> None:
@@ -621,7 +621,7 @@ def test_random_mutants_do_what_they_say() -> None:
 
 @pytest.mark.parametrize("value", [True, 7, 2**53 + 1, 0.1, float("inf"), 1.5 + 0.1j])
 def test_python_values_change_their_type_or_their_bits(value: Any) -> None:
-    told = {**hints(), "_returns": [], "_plain": True}
+    told = {**context(), "_returns": [], "_plain": True}
     text = f"def reference(x):\n    return {value!r}".replace("inf", "float('inf')")
     assert type(mutant_entry("another_type", ReferenceFunction(text), ["x"])(None, **told)) is not type(value)
     passed = mutant_entry("single_precision", ReferenceFunction(text), ["x"])(None, **told)

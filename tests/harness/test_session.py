@@ -24,7 +24,7 @@ from kgbench.core.paths import problems_dir
 from kgbench.core.types import Result
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
-from kgbench.harness.machine.timing_lock import STAYS_BUSY, Page
+from kgbench.harness.machine.timing_lock import STAYS_BUSY, SharedPage
 from kgbench.harness.referee import compiler
 from kgbench.harness.session.errors import ProcessLost
 from kgbench.harness.session.pools import DevicePool
@@ -251,7 +251,7 @@ def test_what_a_neighbour_may_have_done_is_judged_again_alone(
         times.append(exclusive)
         return found, pool if company else None
 
-    pool = DevicePool(Device("cpu"), Page.create(), 3)
+    pool = DevicePool(Device("cpu"), SharedPage.create(), 3)
     session = Session(Settings(device="cpu"))
     monkeypatch.setattr(session, "_evaluate", evaluate)
     assert session.evaluate(job(T)) is found
@@ -288,7 +288,7 @@ def test_who_has_its_referee_killed_twice_is_blamed_unless_the_library_has_too(
             raise ends.pop()
         return Result(job.problem_id, "test", 0, Outcome.PASSED)
 
-    pool = DevicePool(Device("cpu"), Page.create(), 3)
+    pool = DevicePool(Device("cpu"), SharedPage.create(), 3)
     session = Session(Settings(device="cpu"))
     monkeypatch.setattr(session, "_judge", judged)
     monkeypatch.setattr(session._slots, "take", lambda problem, exclusive: SimpleNamespace(pool=pool))

@@ -173,7 +173,7 @@ def test_validate_prints_every_complaint_and_ends_with_2(monkeypatch: pytest.Mon
     lines = [line.removeprefix("wrong  ") for line in done.stdout.splitlines()]
     assert done.exit_code == 2
     assert sorted(lines) == sorted((BAD / "expected.txt").read_text(encoding="utf-8").splitlines())
-    assert f"{len(lines)} problem files of {len(lines)} to mend" in done.stderr
+    assert f"{len(lines)} problem files of {len(lines)} to fix" in done.stderr
 
 
 def test_validate_makes_every_case_concrete(own_problem: Path) -> None:

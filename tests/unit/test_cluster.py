@@ -259,7 +259,7 @@ def test_a_node_that_joins_is_checked_and_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "words"),
+    ("mutator", "words"),
     [
         (lambda node: setattr(node, "greeting", replace(node.greeting, kgbench="9.9")), "9.9 there"),
         (lambda node: setattr(node, "opening", lambda: Refusal("KGB315: no sandbox")), "KGB315: no sandbox"),
@@ -267,10 +267,10 @@ def test_a_node_that_joins_is_checked_and_used() -> None:
     ],
 )
 def test_a_cluster_on_which_nobody_can_judge_is_an_error_with_each_reason(
-    spoil: Callable[[Node], None], words: str
+    mutator: Callable[[Node], None], words: str
 ) -> None:
     field = Field("a", "b")
-    field.prepare = spoil
+    field.prepare = mutator
     with pytest.raises(MachineError, match=words) as raised, field.session():
         pass
     assert raised.value.number == "KGB332"

@@ -602,7 +602,7 @@ STAND_IN = """\
 import os, select, socket, subprocess, sys, time
 from dataclasses import asdict
 from kgbench.harness.wire.forks import Forked, Refused, ServerReady
-from kgbench.harness.wire.judging import Judged, RefereeReady, SickDevice
+from kgbench.harness.wire.judging import Judged, RefereeReady, BrokenDevice
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.core.outcomes import Outcome
@@ -634,7 +634,7 @@ while True:
     for referee in (each for each in referees if each in readable):
         referee.receive(5.0)
         if HOW == "sick":
-            referee.send(SickDevice("1 + 1 gave 3").encode())
+            referee.send(BrokenDevice("1 + 1 gave 3").encode())
             continue
         waiting.append((referee, Result("aten/t", "m", 0, Outcome.PASSED)))
     for referee, answer in waiting if refused else ():

@@ -158,4 +158,4 @@ class TestWhatDoesNotCount:
         words = feedback_turn(problem, "", replace(self.NOT_JUDGED, problem="aten/neg"))
         assert words.startswith(f"Verdict: not interpretable: {Outcome.NOT_INTERPRETABLE.facts.meaning}.")
         assert "Nothing is known about it." in words
-        assert "mend it" not in words
+        assert "fix it" not in words

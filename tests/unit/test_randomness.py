@@ -106,8 +106,8 @@ BAD: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_generators_fail(name: str) -> None:
-    spoil, test = BAD[name]
-    bad = numbers(spoil(units()))
+    mutator, test = BAD[name]
+    bad = numbers(mutator(units()))
     failed = [each for each, score in scores(bad).items() if not score.share <= 1]
     assert test in failed
     assert first_failure("self", bad) is not None

@@ -26,13 +26,13 @@ from kgbench.harness.wire.forks import (
 )
 from kgbench.harness.wire.judging import (
     Broken,
+    BrokenDevice,
     Judge,
     Judged,
     NoRoom,
     Progress,
     RefereeFailed,
     RefereeReady,
-    SickDevice,
     StartReferee,
     Untimed,
 )
@@ -73,7 +73,7 @@ TRUSTED = (
     ForkWorker(SPEC), EndSession("s"), Forked(7), Refused("two threads"), SessionEnded(), EndWorker(EndCause.DEADLINE),
     WorkerEnded(EndCause.OUTPUT, "", -9, 1 << 30, "tail", 12.5), WorkerEnded(), StartReferee({}, {}), Judge({}),
     RefereeReady({"versions": {}}), RefereeFailed("no memory"), Progress("check", "1/3"), Judged({}, {}),
-    SickDevice("1 + 1 gave 3"), NoRoom("full"), Untimed("busy", "busy"), Broken("Traceback"),
+    BrokenDevice("1 + 1 gave 3"), NoRoom("full"), Untimed("busy", "busy"), Broken("Traceback"),
 )  # fmt: skip
 
 

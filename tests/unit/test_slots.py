@@ -10,7 +10,7 @@ import pytest
 
 from kgbench.core.errors import MachineError
 from kgbench.harness.machine.devices import Device
-from kgbench.harness.machine.timing_lock import Page
+from kgbench.harness.machine.timing_lock import SharedPage
 from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.pools import DevicePool, Referee, Slot
 from kgbench.harness.session.slots import Slots
@@ -33,7 +33,7 @@ class Devices:
         self.slots = Slots(self.start, lambda slot: self.ended.append(slot.number), self.said.append)
         self.pools = self.slots.pools
         self.pools += [
-            DevicePool(Device("cuda", f"GPU-{n}", "GPU", index=n), Page.create(), m) for n, m in enumerate(most)
+            DevicePool(Device("cuda", f"GPU-{n}", "GPU", index=n), SharedPage.create(), m) for n, m in enumerate(most)
         ]
         self.ends = pair()
 

@@ -16,7 +16,7 @@ import pytest
 
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.processes import Task, tasks_of, woken
-from kgbench.harness.machine.timing_lock import Disturbed, Page, Turns
+from kgbench.harness.machine.timing_lock import Disturbed, SharedPage, TimingLock
 
 Start = Callable[[Callable[[], object]], int]
 
@@ -144,8 +144,8 @@ def forks_after(seconds: float) -> None:
 
 
 def test_what_is_not_timed_counts_though_anothers_worker_ran(start: Start) -> None:
-    page = Page.create()
-    mine, others = Turns(page, 0), Turns(page, 1)
+    page = SharedPage.create()
+    mine, others = TimingLock(page, 0), TimingLock(page, 1)
     page.slot(1)[0] = start(lambda: None)  # stands for the other referee
 
     def supervisor() -> None:
@@ -164,8 +164,8 @@ def test_what_is_not_timed_counts_though_anothers_worker_ran(start: Start) -> No
 
 @pytest.mark.parametrize("earlier", [False, True], ids=["no worker yet", "a worker"])
 def test_a_supervisors_first_worker_may_be_forked_in_anothers_turn(start: Start, earlier: bool) -> None:
-    page = Page.create()
-    mine, others = Turns(page, 0), Turns(page, 1)
+    page = SharedPage.create()
+    mine, others = TimingLock(page, 0), TimingLock(page, 1)
     page.slot(1)[0] = start(lambda: None)  # stands for the other referee
 
     def supervisor() -> None:

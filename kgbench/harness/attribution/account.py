@@ -24,7 +24,7 @@ MOST_ENTRIES: Final = 1000
 
 
 @dataclass
-class Seen:
+class Observation:
     """A worker's own account of the calls in which it was watched."""
 
     calls: int = 0
@@ -56,7 +56,7 @@ class Seen:
     """Names of functions whose kernels Triton launched."""
 
     @classmethod
-    def from_reply(cls, reply: Mapping[str, Any]) -> Seen:
+    def from_reply(cls, reply: Mapping[str, Any]) -> Observation:
         """From an answer that may be anything; what has another form than an honest one is as good as none."""
         try:
             if any(len(reply[name]) > MOST_ENTRIES for name in LISTS):
@@ -83,15 +83,15 @@ class Seen:
 
 
 @contextlib.contextmanager
-def watching(side: Side, kernels: bool, places: bool = True) -> Iterator[Seen]:
+def watching(side: Side, kernels: bool, places: bool = True) -> Iterator[Observation]:
     """Calls inside the block are watched; afterwards the account is filled in. Raises WorkerFailed.
 
     ``places``: so is what copies their outputs.
     """
-    seen = Seen()
+    seen = Observation()
     side.handle.request(_observe(kernels, places), WAIT_S, Where(Purpose.OBSERVED))
     yield seen
-    told = Seen.from_reply(side.handle.request(Observed(), WAIT_S, Where(Purpose.OBSERVED)))
+    told = Observation.from_reply(side.handle.request(Observed(), WAIT_S, Where(Purpose.OBSERVED)))
     seen.__dict__.update(told.__dict__)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kgbench.core.details.failures import Evidence
 from kgbench.core.kinds import Kind
-from kgbench.harness.attribution.account import Seen
+from kgbench.harness.attribution.account import Observation
 from kgbench.policy.own_kernels import OwnKernels
 from kgbench.policy.rules import allowed, family, group_of, module_rule, own_operators, whose_kernel
 from kgbench.policy.tables import GROUPS, HARMLESS_KERNELS, ITS_KERNELS, MOVING_KERNELS, WORK
@@ -39,7 +39,7 @@ class Findings:
         self.problem = problem
         self.own = own
 
-    def judged(self, seen: Seen, where: str, host_counts: bool) -> list[Evidence]:
+    def judged(self, seen: Observation, where: str, host_counts: bool) -> list[Evidence]:
         """Everything in an account. ``host_counts``: an operator counts however little it does."""
         device_us = sum(us for _, us in seen.kernels.values())
         self.own.add(seen.compiled)
@@ -72,7 +72,7 @@ class Findings:
         why = f"it is numpy's {self.problem.id}" if is_own else "on the host"
         return Evidence("host", name, where, count, None, not (counts and is_own), why)
 
-    def _operators(self, seen: Seen, where: str, device_us: float, host_counts: bool) -> Iterator[Evidence]:
+    def _operators(self, seen: Observation, where: str, device_us: float, host_counts: bool) -> Iterator[Evidence]:
         verdicts = {name: allowed(self.problem, name) for name in seen.operators if _is_operator(name)}
         on_device = sum(seen.operators[name][2] for name, verdict in verdicts.items() if not verdict.allowed)
         for name, verdict in verdicts.items():
@@ -118,7 +118,7 @@ class Findings:
         moving = {family(each) for group in WORK for each in GROUPS[group]}
         return any(family(own) in moving for own in own_operators(self.problem))
 
-    def moved(self, seen: Seen, where: str) -> list[Evidence]:
+    def moved(self, seen: Observation, where: str) -> list[Evidence]:
         """PyTorch alone did what a timed call does: by fills and copies, each of which may be had."""
         own = [name for name, by in seen.kernels if not by.startswith("aten::") and whose_kernel(name) != "PyTorch's"]
         if own or not seen.kernels or seen.lost or self._copies or self.problem.kind != Kind.COMPUTE:
@@ -127,7 +127,7 @@ class Findings:
         count = sum(n for n, _ in seen.kernels.values())
         return [Evidence("kernel", "PyTorch's alone", where, count, 1.0, False, words)]
 
-    def idle(self, seen: Seen, where: str) -> list[Evidence]:
+    def idle(self, seen: Observation, where: str) -> list[Evidence]:
         """Results without kernels: somebody computed them on the host, or nobody may see who did."""
         names = [name for name, _ in seen.kernels]
         computed = [name for name in names if not name.startswith(("Memcpy", "Memset"))]

@@ -21,7 +21,7 @@ from kgbench.core.details.failures import Evidence
 from kgbench.core.kinds import Phase
 from kgbench.core.types import Timing
 from kgbench.harness.attribution import built, libraries, text_pages
-from kgbench.harness.attribution.account import Seen, watching
+from kgbench.harness.attribution.account import Observation, watching
 from kgbench.harness.attribution.findings import Findings
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host, window_calls
 from kgbench.harness.attribution.samples import Sampler
@@ -118,7 +118,7 @@ class Attribution:
                 return None if self.cuda else self._sampled_windows(bench, side, case, calls, seen)
         return self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
 
-    def _sampled_windows(self, bench: Bench, side: Side, case: Case, calls: int, seen: Seen) -> None:
+    def _sampled_windows(self, bench: Bench, side: Side, case: Case, calls: int, seen: Observation) -> None:
         """Windows that nobody in the candidate's process watches: in whose code is it found? Raises WorkerFailed."""
         try:
             with contextlib.closing(Sampler(side.handle.supervisor_pid)) as sampler:
@@ -187,7 +187,7 @@ class Attribution:
             return refusal("the observer was switched off during its calls")
         return Evidence("observer", "not available", why="PyTorch's tracer sees nothing on this machine")
 
-    def take(self, seen: Seen, case: Case, does_work: bool) -> None:
+    def take(self, seen: Observation, case: Case, does_work: bool) -> None:
         """Enter what a watched call did."""
         self.lost |= seen.lost
         self.interpreted |= not self.cuda and bool(seen.launched)

@@ -9,7 +9,7 @@ import statistics
 from typing import Final
 
 from kgbench.core.types import Timing
-from kgbench.harness.attribution.account import Seen
+from kgbench.harness.attribution.account import Observation
 
 HOST_DIFFERENCE: Final = 3.0
 """Factor on a window's scored time that it may take on the CPU when watched, beside HOST_SLACK_US."""
@@ -25,7 +25,7 @@ MOST_CALLS: Final = 32
 """Calls of a watched window at most."""
 
 
-def unlike(seen: Seen, calls: int, timing: Timing) -> str:
+def unlike(seen: Observation, calls: int, timing: Timing) -> str:
     """How the device's time in a watched window of so many calls differs from what was scored; empty where it does
     not.
     """
@@ -41,7 +41,7 @@ def unlike(seen: Seen, calls: int, timing: Timing) -> str:
     return ""
 
 
-def unlike_on_host(seen: Seen, calls: int, timing: Timing) -> str:
+def unlike_on_host(seen: Observation, calls: int, timing: Timing) -> str:
     """How much longer a watched window of so many calls took on the CPU than one that was scored; empty where it did
     not.
     """

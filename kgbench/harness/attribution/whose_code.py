@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from kgbench.core.details.failures import Evidence
-from kgbench.harness.attribution.account import Seen
+from kgbench.harness.attribution.account import Observation
 from kgbench.policy.tables import CODE
 
 LEAST_SAMPLES: Final = 60
@@ -34,7 +34,7 @@ def owners(found: Mapping[str, int]) -> Counter[str]:
     return counts
 
 
-def strangers(found: Mapping[str, int], seen: Seen, interpreted: bool, where: str) -> list[Evidence]:
+def strangers(found: Mapping[str, int], seen: Observation, interpreted: bool, where: str) -> list[Evidence]:
     """What ran of others' code and is not accounted for by the calls that were ``seen``."""
     counts = owners(found)
     total = sum(counts.values())

@@ -33,7 +33,7 @@ from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, interval, null_noi
 from kgbench.harness.clock.window import Sampling, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowLayout
 from kgbench.harness.machine import trace
-from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.device import GPU
@@ -70,7 +70,7 @@ class Bench:
         choose: random.Random,
         references: frozenset[str],
         deadline: float,
-        turns: Turns,
+        turns: TimingLock,
         noise: Mapping[str, float],
         parts: BenchParts = STRICT_BENCH,
     ) -> None:
@@ -81,7 +81,7 @@ class Bench:
         self.references = references
         """Sides that run the reference as their entry and need its hints."""
         self.deadline = deadline
-        """Seconds on the referee's clock (``Turns.now``) at which the whole evaluation is over."""
+        """Seconds on the referee's clock (``TimingLock.now``) at which the whole evaluation is over."""
         self.noise = noise
         """Noise of a ratio that a null test on this device showed, by range of time as in NULL_NOISE."""
         self.device = QuietDevice(judge.device, turns, choose)

@@ -16,7 +16,7 @@ from kgbench.core.details.place import place
 from kgbench.core.details.where import Where
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import trace
-from kgbench.harness.machine.timing_lock import STAYS_BUSY, Turns
+from kgbench.harness.machine.timing_lock import STAYS_BUSY, TimingLock
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.forks import EndCause
 from kgbench.harness.workers.handle import Unmeasured, WorkerFailed, WorkerHandle
@@ -58,7 +58,7 @@ class Freezer:
 class QuietDevice:
     """The device that windows run on, with a cache that can be flushed. On a CPU it is always quiet."""
 
-    def __init__(self, device: torch.device, turns: Turns, choose: random.Random) -> None:
+    def __init__(self, device: torch.device, turns: TimingLock, choose: random.Random) -> None:
         self.cuda = device.type == "cuda"
         self.turns = turns
         self.choose = choose

@@ -1,4 +1,4 @@
-"""One lock per GPU for all users of a machine: two runs on one GPU would spoil each other's times.
+"""One lock per GPU for all users of a machine: two runs on one GPU would mutator each other's times.
 
 The lock is an advisory one on a file in a folder that everybody may write. It goes with the process that holds it,
 however that ends; the file stays, and says who has the GPU.

@@ -99,7 +99,7 @@ class Job:
 
     @property
     def as_reference(self) -> bool:
-        """The problem's reference runs, spoiled or not, which needs to be told what a candidate knows.
+        """The problem's reference runs, mutated or not, which needs to be told what a candidate knows.
 
         A module is its own reference, and is called as a candidate is.
         """

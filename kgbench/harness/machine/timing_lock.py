@@ -1,9 +1,9 @@
-"""Whose turn it is to be timed on a device, and who stands still meanwhile.
+"""The timing lock of a device: one referee at a time is timed, and the workers of all others are stopped meanwhile.
 
-All referees of a device share one page of memory. It says which processes each of them has, how long each was
-stopped, and its lock says who is timing. The holder stops every other referee of the device with its workers; the
-time they lose counts against no deadline of theirs (``now``). The coordinator holds the page, too, to set processes
-going again whose stopper was killed.
+All referees of a device share one page of memory. It holds the process ids of each one's workers and how long each was
+stopped; the page's file lock is the timing lock. A referee's *turn* is the time for which it holds the lock. It stops
+every other referee of the device with its workers, and the time they lose counts against no deadline of theirs
+(``now``). The lock ends with the process that holds it; the coordinator then continues what that process had stopped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _Tasks = dict[int, dict[tuple[int, int], processes.Task]]
 """Threads of workers, by the process id of their supervisor."""
 
 
-class Page:
+class SharedPage:
     """The shared page of a device. Every process that uses it opens it by descriptor."""
 
     def __init__(self, fd: int) -> None:
@@ -63,7 +63,7 @@ class Page:
         self.words = memoryview(self._map).cast("q")
 
     @classmethod
-    def create(cls) -> Page:
+    def create(cls) -> SharedPage:
         fd = os.memfd_create("kgbench-turns", os.MFD_CLOEXEC)
         os.ftruncate(fd, _page_bytes())
         return cls(fd)
@@ -154,10 +154,10 @@ class Page:
         self.words[_EMPTY_NS] = int(value * 1e3)
 
 
-class Turns:
+class TimingLock:
     """One referee's part in it."""
 
-    def __init__(self, page: Page, referee: int) -> None:
+    def __init__(self, page: SharedPage, referee: int) -> None:
         self.page = page
         self.referee = referee
         self._mine = page.slot(referee)

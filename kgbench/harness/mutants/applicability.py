@@ -51,7 +51,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Seen:
+class CaseFacts:
     """The tensors of one case that have elements."""
 
     overload: Overload
@@ -150,7 +150,7 @@ def _gaps(spec: TensorSpec) -> bool:
     return spec.live is not None or bool(spec.slots) or spec.elements < spec.extent - spec.offset
 
 
-HAS: Final[dict[str, Callable[[Seen], bool]]] = {
+HAS: Final[dict[str, Callable[[CaseFacts], bool]]] = {
     "anything": lambda seen: True,
     "input": lambda seen: bool(seen.read),
     "values": lambda seen: any(seen.differs(spec) for spec in seen.given),
@@ -220,7 +220,7 @@ def _of_kind(mutant: str, overload: Overload) -> str:
     return ""
 
 
-def _cases(overload: Overload) -> Iterator[Seen]:
+def _cases(overload: Overload) -> Iterator[CaseFacts]:
     """What each check case has, small enough to be made on the CPU."""
     judge = OverloadJudge(overload, torch.device("cpu"))
     generator = torch.Generator("cpu").manual_seed(0)
@@ -234,7 +234,7 @@ def _cases(overload: Overload) -> Iterator[Seen]:
         promises = judge.promises(inputs)
         outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
         outputs += [Output(promise.dtype, promise.shape, True, promise.shares) for promise in promises]
-        yield Seen(
+        yield CaseFacts(
             overload,
             tuple(spec for spec in specs if spec.access == Access.READ and spec.elements),
             tuple(spec for spec in written if spec.elements),

@@ -1,6 +1,6 @@
 """What the ATen mutants change: arguments as a careless kernel reads them, sums in 16 bits, and random numbers.
 
-Changes of arguments are functions of the reference's arguments by name and the call's hints that change the arguments
+Changes of arguments are functions of the reference's arguments by name and the call's context that change the arguments
 in place; the reference then answers as a kernel with that mistake would.
 """
 
@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kgbench.baselines.expected import Sampled
-from kgbench.harness.verdict.reference import Draw, Hints, ReferenceFunction, typed_outputs
+from kgbench.harness.verdict.reference import Draw, ReferenceContext, ReferenceFunction, typed_outputs
 
 SIXTEEN_BIT: Final = (torch.float16, torch.bfloat16)
 DIMENSIONS: Final = ("dim", "dims", "dim0", "dim1")
@@ -34,12 +34,12 @@ Outputs = dict[str, torch.Tensor]
 # --- arguments ---
 
 
-def ignores_keepdim(given: dict[str, Any], hints: Hints) -> None:
+def ignores_keepdim(given: dict[str, Any], context: ReferenceContext) -> None:
     if "keepdim" in given:
         given["keepdim"] = False
 
 
-def counts_from_the_front(given: dict[str, Any], hints: Hints) -> None:
+def counts_from_the_front(given: dict[str, Any], context: ReferenceContext) -> None:
     """-1 as 0, -2 as 1 …"""
     for name in DIMENSIONS:
         value = given.get(name)
@@ -49,7 +49,7 @@ def counts_from_the_front(given: dict[str, Any], hints: Hints) -> None:
             given[name] = type(value)(each if each >= 0 else -each - 1 for each in value)
 
 
-def forgets_the_last_tensor(given: dict[str, Any], hints: Hints) -> None:
+def forgets_the_last_tensor(given: dict[str, Any], context: ReferenceContext) -> None:
     """Zeros stand where it should be read."""
     for name, value in given.items():
         if isinstance(value, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in value):
@@ -64,7 +64,7 @@ def one_early(value: torch.Tensor) -> torch.Tensor:
     return value.as_strided(value.shape, value.stride(), value.storage_offset() - 1)
 
 
-def reads_flat(given: dict[str, Any], hints: Hints) -> None:
+def reads_flat(given: dict[str, Any], context: ReferenceContext) -> None:
     """Broadcast operands as if they had the output's layout: from the beginning again when they are through."""
     tensors = [each for each in given.values() if isinstance(each, torch.Tensor)]
     shape = broadcast([tuple(each.shape) for each in tensors])
@@ -94,10 +94,10 @@ def misread(shape: tuple[int, ...], common: tuple[int, ...]) -> bool:
 
 
 def rounds_to_zero(
-    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], hints: Hints
+    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], context: ReferenceContext
 ) -> Outputs:
     """Quotients cut off instead of rounded down: one more where they are negative and not whole."""
-    right = typed_outputs(function, given, arguments, hints)
+    right = typed_outputs(function, given, arguments, context)
     if not {"self", "other"} <= set(given):
         return right
     quotient = torch.div(given["self"], given["other"])
@@ -112,11 +112,11 @@ def rounds_to_zero(
 
 
 def narrow_sums(
-    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], hints: Hints
+    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], context: ReferenceContext
 ) -> Outputs:
     """Sums of numbers that came in 16 bits are rounded to 16 bits after every term."""
     with NarrowSums(narrowest(given.values())):
-        return typed_outputs(function, given, arguments, hints)
+        return typed_outputs(function, given, arguments, context)
 
 
 def narrowest(values: Iterable[Any]) -> torch.dtype | None:
@@ -223,10 +223,10 @@ def _seeded_like(arguments: Mapping[str, Any], device: torch.device, seed: int |
 
 
 def begins_anew(
-    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], hints: Hints
+    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], context: ReferenceContext
 ) -> Outputs:
     """The numbers that follow a seed, in every call."""
-    return typed_outputs(function, given, _seeded_like(arguments, _device(hints), None), hints)
+    return typed_outputs(function, given, _seeded_like(arguments, _device(context), None), context)
 
 
 class IgnoresSeed:
@@ -236,26 +236,30 @@ class IgnoresSeed:
         self.generators: dict[torch.device, torch.Generator] = {}
 
     def __call__(
-        self, function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], hints: Hints
+        self,
+        function: ReferenceFunction,
+        given: dict[str, Any],
+        arguments: Mapping[str, Any],
+        context: ReferenceContext,
     ) -> Outputs:
-        device = _device(hints)
+        device = _device(context)
         own = self.generators.setdefault(device, torch.Generator(device))
-        return typed_outputs(function, given, {**arguments, "generator": own}, hints)
+        return typed_outputs(function, given, {**arguments, "generator": own}, context)
 
 
 def ignores_generator(
-    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], hints: Hints
+    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], context: ReferenceContext
 ) -> Outputs:
-    return typed_outputs(function, given, {**arguments, "generator": None}, hints)
+    return typed_outputs(function, given, {**arguments, "generator": None}, context)
 
 
 def drawn_by(draw: Draw) -> Callable[..., Outputs]:
     """The outputs with random ones drawn in a wrong way."""
 
     def outputs(
-        function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], hints: Hints
+        function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], context: ReferenceContext
     ) -> Outputs:
-        return typed_outputs(function, given, arguments, hints, draw)
+        return typed_outputs(function, given, arguments, context, draw)
 
     return outputs
 
@@ -281,8 +285,8 @@ def like_neighbours(sampled: Sampled, dtype: torch.dtype, generator: torch.Gener
     return torch.where(tenth, right.reshape(-1).roll(1).reshape(right.shape), right)
 
 
-def _device(hints: Hints) -> torch.device:
-    return next(iter(hints.stored.values())).device
+def _device(context: ReferenceContext) -> torch.device:
+    return next(iter(context.stored.values())).device
 
 
 # --- Python values ---

@@ -1,6 +1,6 @@
 """What the BLAS mutants change about a call: flags, factors, and which memory the operands are read from.
 
-Each is a function of the reference's arguments by name and the call's hints that changes the arguments in place; the
+Each is a function of the reference's arguments by name and the call's context that changes the arguments in place; the
 reference then answers as a kernel with that mistake would. Names are those of the cuBLAS documentation.
 """
 
@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import torch
 
-from kgbench.harness.verdict.reference import Hints, ReferenceFunction, typed_outputs
+from kgbench.harness.verdict.reference import ReferenceContext, ReferenceFunction, typed_outputs
 
-Change = Callable[[dict[str, Any], Hints], None]
+Change = Callable[[dict[str, Any], ReferenceContext], None]
 SIXTEEN_BIT: Final = (torch.float16, torch.bfloat16)
 
 
@@ -48,7 +48,7 @@ class ComplexZero(complex):
 def takes(parameter: str, value: float) -> Change:
     """Computes with another factor than the given one."""
 
-    def change(given: dict[str, Any], hints: Hints) -> None:
+    def change(given: dict[str, Any], context: ReferenceContext) -> None:
         if parameter in given:
             # Of its type: a whole alpha keeps sums of whole numbers whole.
             given[parameter] = type(given[parameter])(value)
@@ -57,7 +57,7 @@ def takes(parameter: str, value: float) -> Change:
 
 
 def multiplies_by_zero(parameter: str) -> Change:
-    def change(given: dict[str, Any], hints: Hints) -> None:
+    def change(given: dict[str, Any], context: ReferenceContext) -> None:
         if given.get(parameter) == 0:
             given[parameter] = (ComplexZero if isinstance(given[parameter], complex) else RealZero)()
 
@@ -70,14 +70,14 @@ def multiplies_by_zero(parameter: str) -> Change:
 def transposes(taken: Mapping[str, str]) -> Change:
     """Takes one transpose flag for another. Where that turns a matrix, it is read with the other one's rows."""
 
-    def change(given: dict[str, Any], hints: Hints) -> None:
+    def change(given: dict[str, Any], context: ReferenceContext) -> None:
         for flag, matrix in _transpose_flags(given):
             asked = given[flag]
             given[flag] = taken.get(asked, asked)
             # Triangles are square, and a band's memory does not turn with its matrix.
             if (given[flag] == "N") != (asked == "N") and "diag" not in given:
-                *batch, rows, columns = hints.stored[matrix].shape
-                _read(given, hints, matrix, (*batch, columns, rows), hints.stored[matrix].stride())
+                *batch, rows, columns = context.stored[matrix].shape
+                _read(given, context, matrix, (*batch, columns, rows), context.stored[matrix].stride())
 
     return change
 
@@ -85,12 +85,12 @@ def transposes(taken: Mapping[str, str]) -> Change:
 def conjugates(taken: Mapping[str, str]) -> Change:
     """Takes one transpose flag for another; a routine without one that can say 'C' conjugates an operand more."""
 
-    def change(given: dict[str, Any], hints: Hints) -> None:
+    def change(given: dict[str, Any], context: ReferenceContext) -> None:
         flags = [flag for flag, _ in _transpose_flags(given)]
         if flags and not is_symmetric(given):
             given.update({flag: taken.get(given[flag], given[flag]) for flag in flags})
             return
-        name = "y" if "A" in hints.written else "A" if "A" in given else "x"
+        name = "y" if "A" in context.written else "A" if "A" in given else "x"
         given[name] = given[name].conj().resolve_conj()
 
     return change
@@ -99,12 +99,12 @@ def conjugates(taken: Mapping[str, str]) -> Change:
 def triangles(taken: Mapping[str, str]) -> Change:
     """Takes one triangle for the other, also of what is written."""
 
-    def change(given: dict[str, Any], hints: Hints) -> None:
+    def change(given: dict[str, Any], context: ReferenceContext) -> None:
         if "uplo" not in given:
             return
         given["uplo"] = taken.get(given["uplo"], given["uplo"])
-        for name in hints.written:
-            variables = hints.views[name][4]
+        for name in context.written:
+            variables = context.views[name][4]
             if "uplo" in variables:
                 variables["uplo"] = given["uplo"]
 
@@ -112,7 +112,7 @@ def triangles(taken: Mapping[str, str]) -> Change:
 
 
 def diagonals(taken: Mapping[str, str]) -> Change:
-    def change(given: dict[str, Any], hints: Hints) -> None:
+    def change(given: dict[str, Any], context: ReferenceContext) -> None:
         if "diag" in given:
             given["diag"] = taken.get(given["diag"], given["diag"])
 
@@ -122,16 +122,16 @@ def diagonals(taken: Mapping[str, str]) -> Change:
 def sides(taken: Mapping[str, str]) -> Change:
     """Takes one side for the other; the matrix or the factors on that side are read as that side's size says."""
 
-    def change(given: dict[str, Any], hints: Hints) -> None:
+    def change(given: dict[str, Any], context: ReferenceContext) -> None:
         flag = next((name for name in ("side", "mode") if name in given), None)
         if flag is None or given[flag] not in taken:
             return
         given[flag] = taken[given[flag]]
         order = given["m"] if given[flag] == "L" else given["n"]
         name = "x" if flag == "mode" else "Aarray" if "Aarray" in given else "A"
-        view = hints.stored[name]
+        view = context.stored[name]
         size = (order,) if flag == "mode" else (*view.shape[:-2], order, order)
-        _read(given, hints, name, size, view.stride())
+        _read(given, context, name, size, view.stride())
 
     return change
 
@@ -139,31 +139,31 @@ def sides(taken: Mapping[str, str]) -> Change:
 # --- memory ---
 
 
-def packed_columns(given: dict[str, Any], hints: Hints) -> None:
+def packed_columns(given: dict[str, Any], context: ReferenceContext) -> None:
     """Reads every matrix as if its leading dimension were its rows."""
-    for name, view in hints.stored.items():
+    for name, view in context.stored.items():
         if f"ld{_plain(name).lower()}" in given and view.dim() >= 2:
-            _read(given, hints, name, view.shape, (*view.stride()[:-1], view.shape[-2]))
+            _read(given, context, name, view.shape, (*view.stride()[:-1], view.shape[-2]))
 
 
-def packed_batch(given: dict[str, Any], hints: Hints) -> None:
+def packed_batch(given: dict[str, Any], context: ReferenceContext) -> None:
     """Reads every matrix of a batch right after the one before; of pointers it follows the first alone."""
-    for name, view in hints.stored.items():
+    for name, view in context.stored.items():
         if "batchCount" not in given or not view.numel():
             continue
-        strides, slots = view.stride(), hints.views[name][5]
+        strides, slots = view.stride(), context.views[name][5]
         start = slots[0] * strides[0] if slots else 0
         given[name] = reread(view, view.shape, (strides[-1] * view.shape[-1], *strides[1:]), start)
 
 
-def packed_vectors(given: dict[str, Any], hints: Hints) -> None:
+def packed_vectors(given: dict[str, Any], context: ReferenceContext) -> None:
     """Reads every vector as if its increment were 1, or -1 where it is negative."""
-    for name, view in hints.stored.items():
+    for name, view in context.stored.items():
         if f"inc{_plain(name)}" in given:
-            _read(given, hints, name, view.shape, (*view.stride()[:-1], 1))
+            _read(given, context, name, view.shape, (*view.stride()[:-1], 1))
 
 
-def walks_forward(given: dict[str, Any], hints: Hints) -> None:
+def walks_forward(given: dict[str, Any], context: ReferenceContext) -> None:
     """Takes negative increments for positive ones."""
     given.update({name: abs(given[name]) for name in ("incx", "incy") if name in given})
 
@@ -185,22 +185,22 @@ def reread(view: torch.Tensor, shape: Sequence[int], strides: Sequence[int], sta
 
 
 def half_sums(
-    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], hints: Hints
+    function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], context: ReferenceContext
 ) -> dict[str, torch.Tensor]:
     """The outputs of a matrix product of 16-bit numbers whose sums are rounded to these after every term."""
-    (out,) = hints.written
+    (out,) = context.written
     suffix = "array" if "Aarray" in given else ""
     a, b = f"A{suffix}", f"B{suffix}"
     narrow = given[a].dtype
     if narrow not in SIXTEEN_BIT:
-        return typed_outputs(function, given, arguments, hints)
+        return typed_outputs(function, given, arguments, context)
     inner = (-1 if given["transa"] == "N" else -2, -2 if given["transb"] == "N" else -1)
     total = torch.zeros_like(given[out], dtype=narrow)
     for term in range(given["k"]):
         pair = {name: given[name].narrow(dim, term, 1) for name, dim in zip((a, b), inner, strict=True)}
-        product = function.expected({**given, **pair, "k": 1, "beta": 0.0}, hints.written)[out].value
+        product = function.expected({**given, **pair, "k": 1, "beta": 0.0}, context.written)[out].value
         total = (total + product).to(narrow)
-    rest = function.expected({**given, "alpha": 0.0}, hints.written)[out].value
+    rest = function.expected({**given, "alpha": 0.0}, context.written)[out].value
     return {out: (total + rest).to(arguments[out].dtype)}
 
 
@@ -223,7 +223,9 @@ def _plain(name: str) -> str:
     return name.removesuffix("array")
 
 
-def _read(given: dict[str, Any], hints: Hints, name: str, shape: Sequence[int], strides: Sequence[int]) -> None:
+def _read(
+    given: dict[str, Any], context: ReferenceContext, name: str, shape: Sequence[int], strides: Sequence[int]
+) -> None:
     """Have an operand read at other strides; behind pointers each matrix from where its own pointer says."""
-    values, slots = reread(hints.stored[name], shape, strides), hints.views[name][5]
+    values, slots = reread(context.stored[name], shape, strides), context.views[name][5]
     given[name] = values[slots] if slots else values

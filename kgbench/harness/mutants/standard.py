@@ -1,4 +1,4 @@
-"""What each standard mutant does: a problem's reference as its entry, with inputs or answers spoiled in one way.
+"""What each standard mutant does: a problem's reference as its entry, with inputs or answers mutated in one way.
 
 Runs in a trusted worker, in the candidate's place. ``kgbench/problem/mutants.py`` says in words what each breaks.
 """
@@ -15,7 +15,7 @@ import torch
 from kgbench.harness.mutants import aten, blas
 from kgbench.harness.mutants.inputs import as_row_major, bfloat16, float32, tf32
 from kgbench.harness.verdict.narrow_dtypes import bits, either
-from kgbench.harness.verdict.reference import Hints, ReferenceFunction, element, typed_outputs
+from kgbench.harness.verdict.reference import ReferenceContext, ReferenceFunction, element, typed_outputs
 
 TILE: Final = 128
 """Elements of the tiles of which a mutant leaves the last."""
@@ -29,7 +29,7 @@ class Call:
 
     arguments: dict[str, Any]
     """All arguments by name; tensors are logical views."""
-    hints: Hints
+    context: ReferenceContext
     right: dict[str, torch.Tensor]
     """Outputs by name, in the problem's dtypes."""
     memory: dict[Any, dict[str, torch.Tensor]]
@@ -39,7 +39,7 @@ class Call:
         """What an output holds that is not written: a written argument what it held, a returned tensor zeros, and where
         these would be right a sentinel.
         """
-        if name in self.hints.written:
+        if name in self.context.written:
             held: torch.Tensor = element(self.arguments, name).clone(memory_format=torch.contiguous_format)
             return held
         right = self.right[name]
@@ -52,49 +52,49 @@ class Call:
 
     def readable(self) -> list[str]:
         """Names of the tensors that are only read and have elements, in the signature's order."""
-        return [name for name, each in self.hints.stored.items() if name not in self.hints.written and each.numel()]
+        return [name for name, each in self.context.stored.items() if name not in self.context.written and each.numel()]
 
 
 def mutant_entry(name: str, function: ReferenceFunction, parameters: list[str]) -> Callable[..., Any]:
-    """The mutant behind the entry's own signature; ``Hints`` says what it is called with beside."""
-    spoil = SPOILERS[name]
+    """The mutant behind the entry's own signature; ``ReferenceContext`` says what it is called with beside."""
+    mutator = MUTATORS[name]
     memory: dict[Any, dict[str, torch.Tensor]] = {}
 
     def entry(*args: Any, **kwargs: Any) -> Any:
         arguments = {**dict(zip(parameters, args, strict=False)), **kwargs}
-        hints = Hints.taken(arguments)
-        given = {key: _spoiled(spoil, value) for key, value in arguments.items()}
-        spoil.arguments(given, hints)
-        if hints.plain:
-            return spoil.plain(function.value(given))
+        context = ReferenceContext.taken(arguments)
+        given = {key: _mutated(mutator, value) for key, value in arguments.items()}
+        mutator.arguments(given, context)
+        if context.plain:
+            return mutator.plain(function.value(given))
         try:
-            right = spoil.outputs(function, given, arguments, hints)
-            _check_shapes(right, arguments, hints)
+            right = mutator.outputs(function, given, arguments, context)
+            _check_shapes(right, arguments, context)
         except (IndexError, RuntimeError, ValueError):
-            if spoil.arguments is _all_as_given:
+            if mutator.arguments is _all_as_given:
                 raise
             # What it takes the arguments for makes no sense, so it leaves everything.
-            call = Call(arguments, hints, typed_outputs(function, arguments, arguments, hints), memory)
+            call = Call(arguments, context, typed_outputs(function, arguments, arguments, context), memory)
             return _hand_out({key: call.left(key) for key in call.right}, call)
-        call = Call(arguments, hints, right, memory)
-        answers = {key: spoil.answer(value, key, call) for key, value in right.items()}
-        spoil.aside(call)
+        call = Call(arguments, context, right, memory)
+        answers = {key: mutator.answer(value, key, call) for key, value in right.items()}
+        mutator.aside(call)
         return _hand_out(answers, call)
 
     return entry
 
 
-def _check_shapes(right: dict[str, torch.Tensor], arguments: dict[str, Any], hints: Hints) -> None:
-    """What is written fits where it is written; ValueError where a spoilt argument gave it another shape."""
-    for name in hints.written:
+def _check_shapes(right: dict[str, torch.Tensor], arguments: dict[str, Any], context: ReferenceContext) -> None:
+    """What is written fits where it is written; ValueError where a mutated argument gave it another shape."""
+    for name in context.written:
         if right[name].shape != element(arguments, name).shape:
             raise ValueError(f"{name} has shape {tuple(right[name].shape)}")
 
 
-def _spoiled(spoil: Spoiler, value: Any) -> Any:
+def _mutated(mutator: Mutator, value: Any) -> Any:
     if isinstance(value, list):
-        return [_spoiled(spoil, each) for each in value]
-    return spoil.given(value) if _is_floating(value) else value
+        return [_mutated(mutator, each) for each in value]
+    return mutator.given(value) if _is_floating(value) else value
 
 
 def _is_floating(value: Any) -> bool:
@@ -102,13 +102,13 @@ def _is_floating(value: Any) -> bool:
 
 
 def _hand_out(answers: dict[str, torch.Tensor], call: Call) -> Any:
-    if call.hints.alias:
+    if call.context.alias:
         answers = {name: _like_the_view(answer, call.right[name]) for name, answer in answers.items()}
-    return call.hints.hand_out(answers, call.arguments)
+    return call.context.hand_out(answers, call.arguments)
 
 
 def _like_the_view(answer: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """An answer with the strides of the right view, so that only what is spoilt is wrong about it."""
+    """An answer with the strides of the right view, so that only what is mutated is wrong about it."""
     overlaps = any(stride == 0 and size > 1 for size, stride in zip(right.shape, right.stride(), strict=True))
     shares = answer.untyped_storage().data_ptr() == right.untyped_storage().data_ptr()
     if shares or overlaps or answer.shape != right.shape:
@@ -140,7 +140,7 @@ def _passthrough(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
     found = call.inputs()
     if not found or not right.numel():
         return right
-    if call.hints.alias:
+    if call.context.alias:
         return found[0]
     same = [each for each in found if each.shape == right.shape]
     flat = (same or found)[0].reshape(-1)
@@ -149,7 +149,7 @@ def _passthrough(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
 
 def _untouched(right: torch.Tensor, name: str, call: Call) -> torch.Tensor:
     """Returned memory holds a sentinel, as freshly allocated memory may."""
-    return call.left(name) if name in call.hints.written else _sentinel(right)
+    return call.left(name) if name in call.context.written else _sentinel(right)
 
 
 def _sentinel(right: torch.Tensor) -> torch.Tensor:
@@ -255,12 +255,12 @@ def _nothing(call: Call) -> None:
     pass
 
 
-def _all_as_given(given: dict[str, Any], hints: Hints) -> None:
+def _all_as_given(given: dict[str, Any], context: ReferenceContext) -> None:
     pass
 
 
 def _changes_input(call: Call) -> None:
-    for value in [call.hints.stored[name] for name in call.readable()][:1]:
+    for value in [call.context.stored[name] for name in call.readable()][:1]:
         stored = value.conj() if value.is_conj() else torch._neg_view(value) if value.is_neg() else value
         first = stored.as_strided((1,), (1,), stored.storage_offset())
         if value.dtype == torch.bool:
@@ -270,20 +270,20 @@ def _changes_input(call: Call) -> None:
 
 
 def _writes_around(call: Call) -> None:
-    for name in call.hints.written:
-        view = call.hints.stored[name]
+    for name in call.context.written:
+        view = call.context.stored[name]
         if not view.numel():
             continue
         extent = 1 + sum((size - 1) * stride for size, stride in zip(view.shape, view.stride(), strict=True))
         around = torch.ones(extent, dtype=torch.bool, device=view.device)
-        live = call.hints.live(name, element(call.arguments, name))
-        around.as_strided(view.shape, view.stride(), 0)[call.hints.slots(name)] = ~live
+        live = call.context.live(name, element(call.arguments, name))
+        around.as_strided(view.shape, view.stride(), 0)[call.context.slots(name)] = ~live
         flat = view.as_strided((extent,), (1,), view.storage_offset())
         flat.copy_(either(around, torch.zeros_like(flat), flat))
 
 
 @dataclass(frozen=True)
-class Spoiler:
+class Mutator:
     """What one mutant does; each part is left as it is where nothing is said."""
 
     answer: Callable[[torch.Tensor, str, Call], torch.Tensor] = _right
@@ -300,67 +300,67 @@ class Spoiler:
     """Changes a Python value that is returned."""
 
 
-SPOILERS: Final[dict[str, Spoiler]] = {
-    "zeros": Spoiler(_zeros),
-    "constant": Spoiler(_constant),
-    "passthrough": Spoiler(_passthrough),
-    "untouched": Spoiler(_untouched),
-    "half": Spoiler(_leaves(lambda count: slice(count // 2, None))),
-    "last_element": Spoiler(_leaves(lambda count: slice(max(count - 1, 0), None))),
-    "last_row": Spoiler(_leaves_last(-2)),
-    "last_column": Spoiler(_leaves_last(-1)),
-    "last_tile": Spoiler(_leaves(lambda count: slice(count // TILE * TILE if count > TILE else count, None))),
-    "shifted": Spoiler(_shifted),
-    "transposed": Spoiler(_transposed),
-    "negated": Spoiler(_negated),
-    "drops_nan": Spoiler(_drops_nan),
-    "bfloat16_output": Spoiler(_rounded_answer),
-    "bfloat16_inputs": Spoiler(given=bfloat16),
-    "tf32_inputs": Spoiler(given=tf32),
-    "float32_inputs": Spoiler(given=float32),
-    "ignores_strides": Spoiler(given=as_row_major),
-    "stale": Spoiler(_stale),
-    "first_output_only": Spoiler(_first_only),
-    "changes_input": Spoiler(aside=_changes_input),
-    "writes_around": Spoiler(aside=_writes_around),
-    "flattened": Spoiler(_flattened),
-    "other_dtype": Spoiler(_other_dtype),
-    "copy": Spoiler(_copy),
-    "storage_start": Spoiler(_storage_start),
-    "ignores_alpha": Spoiler(arguments=blas.takes("alpha", 1.0)),
-    "ignores_keepdim": Spoiler(arguments=aten.ignores_keepdim),
-    "negative_dim": Spoiler(arguments=aten.counts_from_the_front),
-    "last_tensor": Spoiler(arguments=aten.forgets_the_last_tensor),
-    "storage_offset": Spoiler(given=aten.one_early),
-    "flat_broadcast": Spoiler(arguments=aten.reads_flat),
-    "rounds_to_zero": Spoiler(outputs=aten.rounds_to_zero),
-    "narrow_sums": Spoiler(outputs=aten.narrow_sums),
-    "begins_anew": Spoiler(outputs=aten.begins_anew),
-    "ignores_seed": Spoiler(outputs=aten.IgnoresSeed()),
-    "ignores_generator": Spoiler(outputs=aten.ignores_generator),
-    "biased": Spoiler(outputs=aten.drawn_by(aten.biased)),
-    "same_blocks": Spoiler(outputs=aten.drawn_by(aten.same_blocks)),
-    "like_neighbours": Spoiler(outputs=aten.drawn_by(aten.like_neighbours)),
-    "another_type": Spoiler(plain=aten.another_type),
-    "single_precision": Spoiler(plain=aten.in_single_precision),
-    "ignores_beta": Spoiler(arguments=blas.takes("beta", 0.0)),
-    "alpha_zero_reads": Spoiler(arguments=blas.multiplies_by_zero("alpha")),
-    "beta_zero_reads": Spoiler(arguments=blas.multiplies_by_zero("beta")),
-    "never_transposes": Spoiler(arguments=blas.transposes({"T": "N", "C": "N"})),
-    "always_transposes": Spoiler(arguments=blas.transposes({"N": "T"})),
-    "never_conjugates": Spoiler(arguments=blas.conjugates({"C": "T"})),
-    "always_conjugates": Spoiler(arguments=blas.conjugates({"T": "C"})),
-    "lower_only": Spoiler(arguments=blas.triangles({"U": "L"})),
-    "upper_only": Spoiler(arguments=blas.triangles({"L": "U"})),
-    "unit_only": Spoiler(arguments=blas.diagonals({"N": "U"})),
-    "unit_ignored": Spoiler(arguments=blas.diagonals({"U": "N"})),
-    "left_only": Spoiler(arguments=blas.sides({"R": "L"})),
-    "right_only": Spoiler(arguments=blas.sides({"L": "R"})),
-    "packed_columns": Spoiler(arguments=blas.packed_columns),
-    "packed_batch": Spoiler(arguments=blas.packed_batch),
-    "packed_vectors": Spoiler(arguments=blas.packed_vectors),
-    "walks_forward": Spoiler(arguments=blas.walks_forward),
-    "returns_early": Spoiler(_returns_early),
-    "half_sums": Spoiler(outputs=blas.half_sums),
+MUTATORS: Final[dict[str, Mutator]] = {
+    "zeros": Mutator(_zeros),
+    "constant": Mutator(_constant),
+    "passthrough": Mutator(_passthrough),
+    "untouched": Mutator(_untouched),
+    "half": Mutator(_leaves(lambda count: slice(count // 2, None))),
+    "last_element": Mutator(_leaves(lambda count: slice(max(count - 1, 0), None))),
+    "last_row": Mutator(_leaves_last(-2)),
+    "last_column": Mutator(_leaves_last(-1)),
+    "last_tile": Mutator(_leaves(lambda count: slice(count // TILE * TILE if count > TILE else count, None))),
+    "shifted": Mutator(_shifted),
+    "transposed": Mutator(_transposed),
+    "negated": Mutator(_negated),
+    "drops_nan": Mutator(_drops_nan),
+    "bfloat16_output": Mutator(_rounded_answer),
+    "bfloat16_inputs": Mutator(given=bfloat16),
+    "tf32_inputs": Mutator(given=tf32),
+    "float32_inputs": Mutator(given=float32),
+    "ignores_strides": Mutator(given=as_row_major),
+    "stale": Mutator(_stale),
+    "first_output_only": Mutator(_first_only),
+    "changes_input": Mutator(aside=_changes_input),
+    "writes_around": Mutator(aside=_writes_around),
+    "flattened": Mutator(_flattened),
+    "other_dtype": Mutator(_other_dtype),
+    "copy": Mutator(_copy),
+    "storage_start": Mutator(_storage_start),
+    "ignores_alpha": Mutator(arguments=blas.takes("alpha", 1.0)),
+    "ignores_keepdim": Mutator(arguments=aten.ignores_keepdim),
+    "negative_dim": Mutator(arguments=aten.counts_from_the_front),
+    "last_tensor": Mutator(arguments=aten.forgets_the_last_tensor),
+    "storage_offset": Mutator(given=aten.one_early),
+    "flat_broadcast": Mutator(arguments=aten.reads_flat),
+    "rounds_to_zero": Mutator(outputs=aten.rounds_to_zero),
+    "narrow_sums": Mutator(outputs=aten.narrow_sums),
+    "begins_anew": Mutator(outputs=aten.begins_anew),
+    "ignores_seed": Mutator(outputs=aten.IgnoresSeed()),
+    "ignores_generator": Mutator(outputs=aten.ignores_generator),
+    "biased": Mutator(outputs=aten.drawn_by(aten.biased)),
+    "same_blocks": Mutator(outputs=aten.drawn_by(aten.same_blocks)),
+    "like_neighbours": Mutator(outputs=aten.drawn_by(aten.like_neighbours)),
+    "another_type": Mutator(plain=aten.another_type),
+    "single_precision": Mutator(plain=aten.in_single_precision),
+    "ignores_beta": Mutator(arguments=blas.takes("beta", 0.0)),
+    "alpha_zero_reads": Mutator(arguments=blas.multiplies_by_zero("alpha")),
+    "beta_zero_reads": Mutator(arguments=blas.multiplies_by_zero("beta")),
+    "never_transposes": Mutator(arguments=blas.transposes({"T": "N", "C": "N"})),
+    "always_transposes": Mutator(arguments=blas.transposes({"N": "T"})),
+    "never_conjugates": Mutator(arguments=blas.conjugates({"C": "T"})),
+    "always_conjugates": Mutator(arguments=blas.conjugates({"T": "C"})),
+    "lower_only": Mutator(arguments=blas.triangles({"U": "L"})),
+    "upper_only": Mutator(arguments=blas.triangles({"L": "U"})),
+    "unit_only": Mutator(arguments=blas.diagonals({"N": "U"})),
+    "unit_ignored": Mutator(arguments=blas.diagonals({"U": "N"})),
+    "left_only": Mutator(arguments=blas.sides({"R": "L"})),
+    "right_only": Mutator(arguments=blas.sides({"L": "R"})),
+    "packed_columns": Mutator(arguments=blas.packed_columns),
+    "packed_batch": Mutator(arguments=blas.packed_batch),
+    "packed_vectors": Mutator(arguments=blas.packed_vectors),
+    "walks_forward": Mutator(arguments=blas.walks_forward),
+    "returns_early": Mutator(_returns_early),
+    "half_sums": Mutator(outputs=blas.half_sums),
 }
 """Every standard mutant, by its name in kgbench/problem/mutants.py."""

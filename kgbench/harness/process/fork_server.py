@@ -23,7 +23,7 @@ import traceback
 from pathlib import Path
 from typing import Final, NoReturn
 
-from kgbench.harness.candidate.interpreter.mend import mend
+from kgbench.harness.candidate.interpreter.patch import patch
 from kgbench.harness.machine import processes, visible
 from kgbench.harness.process.supervisor import folder_prefix, run_supervisor
 from kgbench.harness.sandbox import cgroup, linux
@@ -200,7 +200,7 @@ def _become_referee(asked: ForkReferee, fds: list[int]) -> NoReturn:
 
 def _prepare_to_compile() -> None:
     """Once for all workers what each would do before its first kernel: imports, and a hash over Triton's own files."""
-    if mend() or "triton" not in sys.modules:
+    if patch() or "triton" not in sys.modules:
         return
     for name in FOR_COMPILING:
         with contextlib.suppress(ImportError):

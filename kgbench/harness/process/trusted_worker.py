@@ -1,4 +1,4 @@
-"""The stub of a worker that runs trusted code: the library, its fallback, or the reference, spoiled or not.
+"""The stub of a worker that runs trusted code: the library, its fallback, or the reference, mutated or not.
 
 Same transport and same sandbox as a candidate's; only how the entries are found differs.
 """
@@ -64,7 +64,7 @@ class TrustedStub(Stub):
 
 
 def reference_entry(function: ReferenceFunction, parameters: list[str]) -> Callable[..., Any]:
-    """The reference behind the entry's own signature; ``Hints`` says what it is called with beside."""
+    """The reference behind the entry's own signature; ``ReferenceContext`` says what it is called with beside."""
 
     def entry(*args: Any, **kwargs: Any) -> Any:
         return function.as_entry({**dict(zip(parameters, args, strict=False)), **kwargs})

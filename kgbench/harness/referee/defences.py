@@ -12,7 +12,7 @@ from kgbench.harness.attribution.observed import Attribution
 from kgbench.harness.clock.bench import STRICT_BENCH, BenchParts
 from kgbench.harness.clock.physical_bound import Work, impossible
 from kgbench.harness.machine.settings import RefereeSettings
-from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.referee.confinement import Confinement
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.verdict.case_source import ALL_CASES, CaseSource
@@ -33,7 +33,7 @@ class Defences:
     confine: Callable[[RefereeSettings, Plan], Confinement] = Confinement.of
     attribution: Callable[[Problem, bool, str], Attribution | None] = Attribution
     """Watches whose work it is: of the problem's calls, on a GPU or not, by a candidate of this text."""
-    was_restless: Callable[[Turns], bool] = Turns.was_restless
+    was_restless: Callable[[TimingLock], bool] = TimingLock.was_restless
     """Says whether the candidate ran on in another's turn."""
     impossible: Callable[[Work, Timing, Mapping[str, Any]], PhysicalBound | None] = impossible
     """Which bound a time is below that cannot be true, as ``physical_bound.impossible``."""

@@ -18,7 +18,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.settings import RefereeSettings
-from kgbench.harness.machine.timing_lock import Page, Turns
+from kgbench.harness.machine.timing_lock import SharedPage, TimingLock
 from kgbench.harness.referee import compiler
 from kgbench.harness.referee.evaluation import Report
 from kgbench.harness.referee.referee import Referee
@@ -26,13 +26,13 @@ from kgbench.harness.referee.resources import Resources
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.wire.judging import (
     Broken,
+    BrokenDevice,
     Judge,
     Judged,
     NoRoom,
     Progress,
     RefereeFailed,
     RefereeReady,
-    SickDevice,
     StartReferee,
     Untimed,
 )
@@ -59,7 +59,7 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
     start = read_one_of(coordinator.receive(60.0), StartReferee)
     settings = RefereeSettings.from_json(start.settings)
     user_modules.offer(settings.modules)
-    turns = Turns(Page(page_fd), settings.number)
+    turns = TimingLock(SharedPage(page_fd), settings.number)
     if settings.trace:
         device = settings.device_uuid or settings.device_kind
         trace.start(Path(settings.trace), f"referee {settings.number} of {device}", lambda: turns.waited_ns)
@@ -98,10 +98,10 @@ def _serve(referee: Referee, coordinator: Channel, asked: Judge) -> None:
 
     try:
         result = _judged(referee, asked.job, report)
-        sick = referee.sickness(result)
-        if sick:
+        fault = referee.device_fault(result)
+        if fault:
             # What was found on a device that does not compute says nothing about the candidate.
-            coordinator.send(SickDevice(sick).encode())
+            coordinator.send(BrokenDevice(fault).encode())
             raise SystemExit(0)
     except ChannelClosed:
         raise SystemExit(0) from None

@@ -105,7 +105,7 @@ class Referee:
             if case.timing is not None and (times := LibraryTimes.from_timing(case.timing)) is not None
         }
 
-    def sickness(self, result: Result) -> str:
+    def device_fault(self, result: Result) -> str:
         """After a failure that a broken device may have caused: what is wrong with the device, or nothing."""
         if not result.outcome.facts.may_be_device:
             return ""

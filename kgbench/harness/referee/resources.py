@@ -13,7 +13,7 @@ from kgbench.core.kinds import DeviceKind
 from kgbench.harness.clock.library import LibrarySide
 from kgbench.harness.clock.peaks import peaks
 from kgbench.harness.machine.settings import RefereeSettings
-from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.referee.first_calls import FirstCalls
 from kgbench.harness.referee.starting import Starter
 from kgbench.harness.sandbox.plan import Plan
@@ -27,7 +27,7 @@ from kgbench.harness.workers.started import Worker
 class Resources:
     """One referee's device and everything that it uses there for every candidate."""
 
-    def __init__(self, server: Channel, settings: RefereeSettings, plan: Plan, turns: Turns) -> None:
+    def __init__(self, server: Channel, settings: RefereeSettings, plan: Plan, turns: TimingLock) -> None:
         self.settings = settings
         self.plan = plan
         self.turns = turns

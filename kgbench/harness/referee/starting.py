@@ -15,7 +15,7 @@ from kgbench.harness.clock.library import LibrarySide
 from kgbench.harness.clock.modules import load_trusted, make_candidate
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.machine.settings import RefereeSettings
-from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.referee.confinement import Confinement
 from kgbench.harness.referee.evaluation import Evaluation, Report
 from kgbench.harness.sandbox.plan import Plan
@@ -34,7 +34,7 @@ from kgbench.problem.model import module_of
 class Starter:
     """Has the fork server start workers on one device."""
 
-    def __init__(self, server: Channel, settings: RefereeSettings, plan: Plan, turns: Turns) -> None:
+    def __init__(self, server: Channel, settings: RefereeSettings, plan: Plan, turns: TimingLock) -> None:
         self.server = server
         self.settings = settings
         self.plan = plan

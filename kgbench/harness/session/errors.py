@@ -28,5 +28,5 @@ class RefereeGone(Exception):
     """A referee was gone before it was asked."""
 
 
-class DeviceSick(Exception):
+class DeviceBroken(Exception):
     """A device does not compute any more."""

@@ -12,7 +12,7 @@ from kgbench.core.errors import numbered
 from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.gpu_lock import GpuLock
-from kgbench.harness.machine.timing_lock import MAX_REFEREES, Page
+from kgbench.harness.machine.timing_lock import MAX_REFEREES, SharedPage
 from kgbench.harness.wire.protocol import Channel
 
 GB_PER_SLOT: Final = 12.0
@@ -51,7 +51,7 @@ class DevicePool:
     """One device of a session with its slots."""
 
     device: Device
-    page: Page
+    page: SharedPage
     most: int
     """Candidates that may be at work at once."""
     lock: GpuLock | None = None
@@ -61,7 +61,7 @@ class DevicePool:
     """Slot numbers in use, those that are being started included."""
     exclusive: bool = False
     """Somebody has the device, or waits to have it, for itself."""
-    sick: str = ""
+    fault: str = ""
     """Why it is set aside; empty while it computes."""
     library_times: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
     """The library's time by problem: when it was measured, and the measurement."""
@@ -86,7 +86,7 @@ def take_devices(
     """
     cores = cores or len(os.sched_getaffinity(0))
     if found[0].kind == DeviceKind.CPU:
-        return [DevicePool(found[0], Page.create(), _most_slots(found[0], cores, jobs))]
+        return [DevicePool(found[0], SharedPage.create(), _most_slots(found[0], cores, jobs))]
     limit = gpus or (len(found) if ":" in wanted else 1)
     locks = [(device, GpuLock(device.uuid)) for device in found]
     taken: list[tuple[Device, GpuLock]] = []
@@ -102,7 +102,7 @@ def take_devices(
     elif len(taken) < len(locks) and not gpus:
         say(numbered("KGB628", f"1 of {len(locks)} GPUs is used; --gpus all or --device cuda:0,1 uses more"))
     cores //= len(taken)
-    return [DevicePool(device, Page.create(), _most_slots(device, cores, jobs), lock) for device, lock in taken]
+    return [DevicePool(device, SharedPage.create(), _most_slots(device, cores, jobs), lock) for device, lock in taken]
 
 
 def _most_slots(device: Device, cores: int, jobs: int) -> int:

@@ -34,7 +34,7 @@ from kgbench.harness.machine.settings import DEVICE_PROBE, REFEREE, SANDBOX_LEVE
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.errors import (
-    DeviceSick,
+    DeviceBroken,
     OutOfMemory,
     ProcessLost,
     RefereeGone,
@@ -56,11 +56,11 @@ from kgbench.harness.session.slots import Slots
 from kgbench.harness.wire.judging import (
     REPORTS,
     Broken,
+    BrokenDevice,
     Judge,
     Judged,
     NoRoom,
     Progress,
-    SickDevice,
     Untimed,
 )
 from kgbench.harness.wire.protocol import ChannelClosed, ChannelTimeout, ProtocolError
@@ -249,9 +249,9 @@ class Session:
                     return result, slot.pool if had_company or slot.pool.busy else None
                 except RefereeGone:
                     continue
-                except DeviceSick as sick:
+                except DeviceBroken as broken:
                     # The device's fault counts as no attempt; another device takes over.
-                    self._slots.set_aside(slot.pool, str(sick))
+                    self._slots.set_aside(slot.pool, str(broken))
                 except ProcessLost as error:
                     lost.append(error)
                     break
@@ -268,12 +268,12 @@ class Session:
         try:
             slot = self._slots.take(job.problem_id, exclusive=False)
             self._judge(slot, control, lambda phase, detail: None, Cancellation())
-        except (ProcessLost, OutOfMemory, RefereeGone, DeviceSick):
+        except (ProcessLost, OutOfMemory, RefereeGone, DeviceBroken):
             return False
         return True
 
     def _judge(self, slot: Slot, job: Job, on_event: OnEvent, cancellation: Cancellation) -> Result:
-        """Raises ProcessLost, OutOfMemory, RefereeGone, DeviceSick, Cancelled; the slot is free again, or gone."""
+        """Raises ProcessLost, OutOfMemory, RefereeGone, DeviceBroken, Cancelled; the slot is free again, or gone."""
         asked = False
         if cancellation.is_cancelled:
             self._slots.give_back(slot)
@@ -316,8 +316,8 @@ class Session:
                 case Judged(result, library_times):
                     slot.pool.learn(result["problem"], library_times)
                     return result_from_json(result)
-                case SickDevice(reason):
-                    raise DeviceSick(reason)
+                case BrokenDevice(reason):
+                    raise DeviceBroken(reason)
                 case NoRoom(reason):
                     raise OutOfMemory(reason)
                 case Untimed(fault, reason):

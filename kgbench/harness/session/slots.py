@@ -36,14 +36,14 @@ class Slots:
     @property
     def jobs(self) -> int:
         """How many candidates may be at work at once, on all devices together."""
-        return sum(pool.most for pool in self.pools if not pool.sick)
+        return sum(pool.most for pool in self.pools if not pool.fault)
 
     def check_open(self) -> None:
         """Raises SessionClosed once the session is closed, MachineError once no device works."""
         if self.closed:
             raise SessionClosed("KGB316", "the session was closed while a candidate was waiting")
-        if self.pools and all(pool.sick for pool in self.pools):
-            reasons = "; ".join(f"{pool.device.name} {pool.device.uuid}: {pool.sick}" for pool in self.pools)
+        if self.pools and all(pool.fault for pool in self.pools):
+            reasons = "; ".join(f"{pool.device.name} {pool.device.uuid}: {pool.fault}" for pool in self.pools)
             raise MachineError("KGB309", f"no device is left that works: {reasons}")
 
     def add(self, pool: DevicePool, number: int, referee: Referee) -> None:
@@ -64,7 +64,7 @@ class Slots:
         with self._changed:
             while True:
                 self.check_open()
-                pools = [pool for pool in self.pools if not pool.sick and not pool.exclusive]
+                pools = [pool for pool in self.pools if not pool.fault and not pool.exclusive]
                 idle = [slot for pool in pools for slot in pool.idle]
                 if idle:
                     return self._occupy(next((slot for slot in idle if slot.problem_id == problem_id), idle[0]))
@@ -101,11 +101,11 @@ class Slots:
             self._changed.notify_all()
 
     def set_aside(self, pool: DevicePool, reason: str) -> None:
-        """No further candidate goes to a sick device; what is still being judged there finds out by itself."""
+        """No further candidate goes to a broken device; what is still being judged there finds out by itself."""
         with self._changed:
-            if not pool.sick:
+            if not pool.fault:
                 self._say(numbered("KGB604", f"{pool.device.name} {pool.device.uuid} is set aside: {reason}"))
-            pool.sick = reason
+            pool.fault = reason
             self._changed.notify_all()
 
     def at_most(self, pool: DevicePool, most: int, why: str) -> None:
@@ -162,16 +162,16 @@ class Slots:
         """A device on which nobody is at work any more; marked, so that nobody begins."""
         while True:
             self.check_open()
-            pool = next((each for each in self.pools if not each.sick and not each.exclusive), None)
+            pool = next((each for each in self.pools if not each.fault and not each.exclusive), None)
             if pool is None:
                 self._changed.wait()
                 continue
             pool.exclusive = True
             try:
-                while not pool.sick and len(pool.idle) < len(pool.numbers):
+                while not pool.fault and len(pool.idle) < len(pool.numbers):
                     self._changed.wait()
                     self.check_open()
-                if not pool.sick:
+                if not pool.fault:
                     return pool
             except BaseException:
                 pool.exclusive = False

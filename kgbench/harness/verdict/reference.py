@@ -77,16 +77,16 @@ class ReferenceFunction:
     def as_entry(self, arguments: dict[str, Any]) -> Any:
         """Run as a candidate would: write the written arguments or return tensors in the problem's dtypes.
 
-        Beside its own arguments an entry run so gets what ``Hints`` takes out.
+        Beside its own arguments an entry run so gets what ``ReferenceContext`` takes out.
         """
-        hints = Hints.taken(arguments)
-        if hints.plain:
+        context = ReferenceContext.taken(arguments)
+        if context.plain:
             return self.value(arguments)
-        return hints.hand_out(typed_outputs(self, arguments, arguments, hints), arguments)
+        return context.hand_out(typed_outputs(self, arguments, arguments, context), arguments)
 
 
 @dataclass(frozen=True)
-class Hints:
+class ReferenceContext:
     """What a reference in a candidate's place has to be told, since it knows no problem file."""
 
     views: Views
@@ -105,7 +105,7 @@ class Hints:
     """The written argument that is returned; empty where there is none."""
 
     @classmethod
-    def taken(cls, arguments: dict[str, Any]) -> Hints:
+    def taken(cls, arguments: dict[str, Any]) -> ReferenceContext:
         """Take ``_views``, ``_written`` … out, and turn storages into logical views."""
         views: Views = arguments.pop("_views")
         stored = {}
@@ -170,16 +170,16 @@ def typed_outputs(
     function: ReferenceFunction,
     given: Mapping[str, Any],
     arguments: Mapping[str, Any],
-    hints: Hints,
+    context: ReferenceContext,
     draw: Draw = honest,
 ) -> dict[str, torch.Tensor]:
     """Outputs by name in the problem's dtypes, computed from ``given``; ``arguments`` are what is written to."""
-    if hints.alias:
+    if context.alias:
         return function.views(given)
-    answers = function.answers(given, hints.written)
-    dtypes = {name: element(arguments, name).dtype for name in hints.written}
-    names = [name for name in answers if name not in hints.written]
-    dtypes |= {name: getattr(torch, dtype) for name, dtype in zip(names, hints.returns, strict=True)}
+    answers = function.answers(given, context.written)
+    dtypes = {name: element(arguments, name).dtype for name in context.written}
+    names = [name for name in answers if name not in context.written]
+    dtypes |= {name: getattr(torch, dtype) for name, dtype in zip(names, context.returns, strict=True)}
     outputs: dict[str, torch.Tensor] = {}
     for name in sorted(answers, key=lambda name: isinstance(answers[name], Follows)):
         answer = answers[name]

@@ -66,10 +66,10 @@ class Judged(Typed):
 
 
 @dataclass(frozen=True)
-class SickDevice(Typed):
+class BrokenDevice(Typed):
     """The device does not compute any more; nothing was judged."""
 
-    op = "sick device"
+    op = "broken device"
     reason: str
 
 
@@ -100,6 +100,6 @@ class Broken(Typed):
     """The end of a traceback."""
 
 
-Report = Progress | Judged | SickDevice | NoRoom | Untimed | Broken
-REPORTS: Final[tuple[type[Report], ...]] = (Progress, Judged, SickDevice, NoRoom, Untimed, Broken)
+Report = Progress | Judged | BrokenDevice | NoRoom | Untimed | Broken
+REPORTS: Final[tuple[type[Report], ...]] = (Progress, Judged, BrokenDevice, NoRoom, Untimed, Broken)
 """What may follow a ``Judge``."""

@@ -166,13 +166,13 @@ class LoadLibrary(Request):
 
 @dataclass(frozen=True)
 class LoadReference(Request):
-    """Load the problem's own reference, as it is or spoiled."""
+    """Load the problem's own reference, as it is or mutated."""
 
     op = "load reference"
     references: dict[str, dict[str, Any]]
     """For each overload: ``reference``, the arguments of a ``ReferenceFunction``, and ``parameters``, the entry's."""
     mutant: str = ""
-    """What spoils it; empty where nothing does."""
+    """The mutant; empty where nothing does."""
 
 
 @dataclass(frozen=True)

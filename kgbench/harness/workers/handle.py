@@ -22,7 +22,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.text import told, told_lines
 from kgbench.core.verdicts import Verdict
 from kgbench.harness.machine import processes, trace
-from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.wire.forks import EndCause, EndWorker, Forked, ForkWorker, Refused, WorkerEnded, WorkerSpec
 from kgbench.harness.wire.protocol import (
     MOST_TOLD_BYTES,
@@ -105,7 +105,7 @@ class Unmeasured(HarnessFailed):
 class WorkerHandle:
     """One worker, seen from the referee. Not usable after ``kill`` or a WorkerFailed that ended it."""
 
-    def __init__(self, server: Channel, spec: WorkerSpec, turns: Turns) -> None:
+    def __init__(self, server: Channel, spec: WorkerSpec, turns: TimingLock) -> None:
         """Has the fork server start it. Raises HarnessFailed."""
         control_end, self_control = pair()
         worker_end, self_worker = pair()

@@ -8,7 +8,7 @@ from typing import Final
 
 from kgbench.harness.clock.bench import BenchParts
 from kgbench.harness.machine.settings import RefereeSettings
-from kgbench.harness.machine.timing_lock import Turns
+from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.referee.confinement import Confinement
 from kgbench.harness.referee.defences import Defences
 from kgbench.harness.referee.seeds import Seeds
@@ -87,7 +87,7 @@ def _bench(without: frozenset[str], seeds: Seeds) -> BenchParts:
     return replace(parts, windows=SelfTimedWindows) if CLOCK in without else parts
 
 
-def _never_restless(turns: Turns) -> bool:
+def _never_restless(turns: TimingLock) -> bool:
     # Asked all the same, or it would be held against the next candidate.
     turns.was_restless()
     return False

@@ -10,7 +10,7 @@ INTERPRETER: Final = "triton.runtime.interpreter"
 _mended: set[int] = set()
 
 
-def mend() -> bool:
+def patch() -> bool:
     """Whether Triton interprets here. Then its interpreter computes from now on as docs/interpreter.md says."""
     module = sys.modules.get(INTERPRETER)
     if module is None or os.environ.get("TRITON_INTERPRET", "") != "1":
