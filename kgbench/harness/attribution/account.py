@@ -18,7 +18,7 @@ from kgbench.harness.workers.started import Side, Worker
 WAIT_S: Final = 60.0
 """Seconds that a worker may take to switch its observer on, or to give its account."""
 LISTS: Final = ("operators", "kernels", "launched", "host", "placing", "compiled")
-"""Parts of an account that name things."""
+"""Keys of an account whose values are named entries."""
 MOST_ENTRIES: Final = 1000
 """Operators, or kernels, that an account names at most; the stub's own has far fewer."""
 
@@ -29,12 +29,12 @@ class Observation:
 
     calls: int = 0
     lost: bool = True
-    """The observer was switched off meanwhile, or does not work."""
+    """True where the observer was switched off meanwhile, or does not work."""
     wall_us: float = 0.0
     cpu_us: float = 0.0
-    """CPU time of the worker's threads, summed: others' programs do not make it longer."""
+    """CPU time of the worker's threads in µs, summed over threads; other programs on the machine do not lengthen it."""
     busy_us: float = 0.0
-    """Time in which the device did anything."""
+    """Time in µs in which the device was busy."""
     records: int = 0
     operators: dict[str, tuple[int, float, float]] = field(default_factory=dict)
     """Count, µs on the host and µs on the device, by name."""
@@ -46,18 +46,18 @@ class Observation:
     """Operators and kernels, by name, that ran while outputs were copied, after the calls."""
 
     operators_us: float = 0.0
-    """Time on the host in which an operator was going on."""
+    """Time in µs on the host in which at least one operator ran."""
     host_us: float = 0.0
-    """Time in functions of numpy's that the candidate called."""
+    """Time in µs in functions of numpy that the candidate called."""
     launched_us: float = 0.0
-    """Time in launches of Triton's kernels; where they are interpreted, in the kernels."""
+    """Time in µs in launches of Triton kernels; where they are interpreted, in the kernels themselves."""
 
     compiled: frozenset[str] = frozenset()
     """Names of functions whose kernels Triton launched."""
 
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any]) -> Observation:
-        """From an answer that may be anything; what has another form than an honest one is as good as none."""
+        """The account in an untrusted reply. A malformed one becomes an empty account."""
         try:
             if any(len(reply[name]) > MOST_ENTRIES for name in LISTS):
                 return cls()
@@ -84,9 +84,9 @@ class Observation:
 
 @contextlib.contextmanager
 def watching(side: Side, kernels: bool, places: bool = True) -> Iterator[Observation]:
-    """Calls inside the block are watched; afterwards the account is filled in. Raises WorkerFailed.
+    """Watch the calls inside the block; afterwards the account is filled in. Raises WorkerFailed.
 
-    ``places``: so is what copies their outputs.
+    ``places``: also watch how outputs are copied.
     """
     seen = Observation()
     side.handle.request(_observe(kernels, places), WAIT_S, Where(Purpose.OBSERVED))

@@ -19,7 +19,9 @@ MOST_BYTES: Final = 64 << 20
 CACHES: Final = ("triton_cache_dir", "cupy_cache_dir", "torchinductor_cache_dir", ".cache", ".nv", "cuda_cache_path")
 """Folders in which Triton, CuPy and PyTorch keep kernels, their own ones too."""
 MARKS: Final = (b"cublasCreate", b"cudnnCreate", b"cusparseCreate", b"cusolverDnCreate", b"_ZN2at6native10")
-"""What stands in a library's file: a copy of one in the folder makes nothing the candidate's."""
+"""Bytes that occur in a library's file. A copied library in the candidate's folder does not count as built by the
+candidate.
+"""
 
 
 def is_built(supervisor: int, name: str) -> bool:
@@ -40,7 +42,7 @@ def _compiled(supervisor: int) -> Iterator[Path]:
 
 @functools.lru_cache(maxsize=4096)
 def _holds(path: str, changed_ns: int, name: bytes) -> bool:
-    """``changed_ns``: when the file was written last, which tells two of one name apart."""
+    """``changed_ns``: modification time of the file, which tells two files of one name apart."""
     with contextlib.suppress(OSError, ValueError), open(path, "rb") as file:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if len(data) <= MOST_BYTES and data.find(name) >= 0:

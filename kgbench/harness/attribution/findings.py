@@ -53,7 +53,7 @@ class Findings:
         ]  # fmt: skip
 
     def _placing(self, name: str, count: int, where: str) -> Evidence | None:
-        """Something that ran while outputs were copied, where the harness alone is at work; None for its copies."""
+        """What ran while the harness copied outputs, as evidence; None for the harness's own copies."""
         why = "it ran after the calls, where only copies of the outputs run"
         if _is_operator(name):
             harmless = group_of(name.partition("::")[2].partition(".")[0]) in PLACING
@@ -99,9 +99,9 @@ class Findings:
         return Evidence("kernel", name, where, count, share, False, why)
 
     def _is_its_operators(self, name: str, by: str) -> bool:
-        """Whether a kernel of PyTorch's is judged with the operator that launched it, as far as its name fits.
+        """Whether a kernel of PyTorch belongs to the operator that launched it, as far as its name shows.
 
-        Around what an observer was told not to record, anybody can write the name of another operator.
+        A candidate can fake the operator's name around calls that the observer was told not to record.
         """
         if not by.startswith("aten::"):
             doing = {family(own) for own in own_operators(self.problem)} & ITS_KERNELS.keys()
@@ -114,12 +114,12 @@ class Findings:
 
     @property
     def _copies(self) -> bool:
-        """The problem itself is a fill or a copy."""
+        """True where the problem itself is a fill or a copy."""
         moving = {family(each) for group in WORK for each in GROUPS[group]}
         return any(family(own) in moving for own in own_operators(self.problem))
 
     def moved(self, seen: Observation, where: str) -> list[Evidence]:
-        """PyTorch alone did what a timed call does: by fills and copies, each of which may be had."""
+        """Evidence that PyTorch alone did the work of a timed call, by fills and copies that are each allowed."""
         own = [name for name, by in seen.kernels if not by.startswith("aten::") and whose_kernel(name) != "PyTorch's"]
         if own or not seen.kernels or seen.lost or self._copies or self.problem.kind != Kind.COMPUTE:
             return []
@@ -128,7 +128,7 @@ class Findings:
         return [Evidence("kernel", "PyTorch's alone", where, count, 1.0, False, words)]
 
     def idle(self, seen: Observation, where: str) -> list[Evidence]:
-        """Results without kernels: somebody computed them on the host, or nobody may see who did."""
+        """Evidence that a result came without any kernel: it was computed on the host, or the kernel was hidden."""
         names = [name for name, _ in seen.kernels]
         computed = [name for name in names if not name.startswith(("Memcpy", "Memset"))]
         if seen.lost or computed or self._copies or self.problem.kind != Kind.COMPUTE:

@@ -22,7 +22,7 @@ def mapped(supervisor: int) -> frozenset[str]:
 
 
 def in_use(supervisor: int, known: frozenset[str]) -> frozenset[str]:
-    """Paths of libraries whose code has run, found by name and, unless the file is ``known``, by what is in it."""
+    """Paths of libraries whose code has run, recognised by name or, for files not in ``known``, by their content."""
 
     def is_one(pid: int, path: str) -> bool:
         if LIBRARIES.search(Path(path).name):

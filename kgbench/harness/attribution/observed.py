@@ -60,7 +60,7 @@ MOST_NAMES: Final = 5000
 
 
 class Attribution:
-    """What is known of one candidate."""
+    """What is known about whose work one candidate's is."""
 
     def __init__(self, problem: Problem, cuda: bool, source: str) -> None:
         self.own = OwnKernels(source)
@@ -73,23 +73,25 @@ class Attribution:
         self.known: frozenset[int] = frozenset()
         """Processes from before the candidate was loaded."""
         self.programs: frozenset[str] = frozenset()
-        """What these had mapped to run."""
+        """Executable files that those processes had mapped."""
         self.interpreted = False
-        """Triton's interpreter was at work."""
+        """True where Triton's interpreter ran the candidate."""
         self.lost = False
-        """The observer saw nothing in calls that decide."""
+        """True where the observer saw nothing in calls that decide."""
         self.found: Mapping[str, int] = {}
-        """Samples of the call that is watched just now, by file."""
+        """Samples of the call that is being watched, by file."""
 
     def before_import(self, supervisor: int) -> None:
-        """Note what a worker is like that has not seen its candidate."""
+        """Record a worker's processes and libraries before the candidate is loaded."""
         self.mapped, self.known = libraries.mapped(supervisor), frozenset(processes.descendants(supervisor))
         self.programs = frozenset().union(*map(text_pages.programs, self.known))
         self.own.is_built = functools.partial(built.is_built, supervisor)
 
     @contextlib.contextmanager
     def first_call(self, side: Side, case: Case) -> Iterator[None]:
-        """The first call of a case: what it did is suspicion, since it may have prepared for all later ones."""
+        """Watch the first call of a case. What it did only raises suspicion, since it may have prepared for all later
+        calls.
+        """
         with watching(side, kernels=False, places=False) as seen:
             yield
         found = self.findings.judged(seen, label(case), host_counts=True)
@@ -119,7 +121,7 @@ class Attribution:
         return self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
 
     def _sampled_windows(self, bench: Bench, side: Side, case: Case, calls: int, seen: Observation) -> None:
-        """Windows that nobody in the candidate's process watches: in whose code is it found? Raises WorkerFailed."""
+        """Sample windows from outside the candidate's process: whose code do its threads run? Raises WorkerFailed."""
         try:
             with contextlib.closing(Sampler(side.handle.supervisor_pid)) as sampler:
                 for _ in range(SAMPLED_WINDOWS):
@@ -152,7 +154,7 @@ class Attribution:
 
     @contextlib.contextmanager
     def others(self, supervisor: int) -> Iterator[None]:
-        """What other processes of the candidate's do inside the block is seen from outside."""
+        """Measure from outside what the candidate's other processes do inside the block."""
         pids = set(processes.descendants(supervisor)) - self.known
         before_us, begun_ns = processes.worked_us(pids), time.perf_counter_ns()
         yield
@@ -163,9 +165,9 @@ class Attribution:
             self.add(Evidence("process", "others of its own", "", len(pids), min(share, 1.0), False, why))
 
     def libraries(self, supervisor: int, watch: Callable[[], None]) -> None:
-        """On the CPU, what was watched is watched again where a library's code has been in use, to see whether it is.
+        """CPU only: watch calls again where a library's code has run before, to see whether it runs in every call.
 
-        Triton's interpreter multiplies by numpy, and what it takes is no time.
+        Triton's interpreter multiplies by numpy, and its time says nothing.
         """
         used = frozenset() if self.cuda or self.interpreted else libraries.in_use(supervisor, self.programs)
         for _ in range(TRIES):
@@ -182,13 +184,13 @@ class Attribution:
             self.evidence["library", name] = Evidence("library", name, "", 1, None, False, why)
 
     def blind(self, works: bool) -> Evidence:
-        """Nothing was seen in calls that decide."""
+        """Whether nothing was seen in calls that decide."""
         if works:
             return refusal("the observer was switched off during its calls")
         return Evidence("observer", "not available", why="PyTorch's tracer sees nothing on this machine")
 
     def take(self, seen: Observation, case: Case, does_work: bool) -> None:
-        """Enter what a watched call did."""
+        """Add what a watched call did."""
         self.lost |= seen.lost
         self.interpreted |= not self.cuda and bool(seen.launched)
         found = self.findings.judged(seen, label(case), host_counts=not self.cuda)
@@ -201,7 +203,7 @@ class Attribution:
             self.add(each)
 
     def add(self, new: Evidence) -> None:
-        """Keep the worst of each name, and count."""
+        """Add evidence: of each name the worst is kept, and occurrences are counted."""
         old = self.evidence.get((new.kind, new.name))
         if old is None:
             if len(self.evidence) < MOST_NAMES or (not new.allowed and self.refused is None):
@@ -211,19 +213,19 @@ class Attribution:
         self.evidence[new.kind, new.name] = replace(worse, count=old.count + new.count)
 
     def add_libraries(self, supervisor: int) -> None:
-        """What was mapped since the candidate was loaded, as far as it could do the work: a hint."""
+        """Add libraries that were mapped since the candidate was loaded and could do the work: a hint."""
         for name in sorted(libraries.mapped(supervisor) - self.mapped):
             if LIBRARIES.search(name) and ("library", name) not in self.evidence:
                 self.add(Evidence("library", name, count=1, why="a hint: it may be mapped without being used"))
 
     @property
     def refused(self) -> Evidence | None:
-        """What the candidate may not do and did most of."""
+        """The forbidden thing that the candidate did most."""
         bad = [each for each in self.evidence.values() if not each.allowed]
         return max(bad, key=lambda each: (each.kind == "operator", each.share or 0.0), default=None)
 
     def kept(self) -> tuple[Evidence, ...]:
-        """What is worth keeping: the most of what is not allowed, and of what is."""
+        """The evidence to store: the most frequent forbidden things, then the most frequent allowed ones."""
         found = sorted(self.evidence.values(), key=lambda each: (each.allowed, each.kind, -(each.share or 0.0)))
         by_kind: dict[tuple[str, bool], int] = {}
         chosen = []
@@ -236,7 +238,9 @@ class Attribution:
 
 
 def drawn(cases: Sequence[Case], suspects: Sequence[Case], choose: random.Random, bench: bool) -> list[Case]:
-    """Which cases are watched beside the timed ones: suspicious and other ones by lot, and with ``bench`` those."""
+    """Cases that are watched besides the timed ones: suspicious ones and randomly drawn others; with ``bench`` the
+    timed ones too.
+    """
     others = [case for case in cases if case.phase != Phase.BENCH]
     found = [
         *choose.sample(suspects, min(SUSPECTS, len(suspects))),

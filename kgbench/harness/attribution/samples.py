@@ -1,7 +1,7 @@
-"""In whose code a candidate's processors were found: instruction pointers that the kernel samples, read from outside.
+"""Samples of the instruction pointers of a candidate's threads, taken by the Linux kernel and read from outside.
 
-Nothing in the candidate's process takes part, and nothing there tells a sampled window from a timed one. Where the
-kernel gives no samples (``perf_event_open`` is refused), nothing is found.
+The candidate's process takes no part, and cannot tell a sampled window from a timed one. Where the system refuses
+samples (``perf_event_open``), nothing is found.
 """
 
 from __future__ import annotations

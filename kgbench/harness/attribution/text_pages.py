@@ -1,7 +1,7 @@
-"""Whose code ran in a process: the processor marks each page that it fetches, and the kernel tells others.
+"""Which code pages a process has executed, by the accessed bits in its page tables.
 
-Read from outside, by the referee: nothing that runs in the process can take a mark back. Where the kernel is silent,
-nothing is found.
+The referee reads them from outside; nothing in the process can clear a bit. Where the system hides them, nothing is
+found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S+x\S* \S+ \S+ \S+\s+(/
 
 
 def programs(pid: int) -> frozenset[str]:
-    """Paths, as the process has them, of all files that it has mapped to run."""
+    """Paths of all files that the process has mapped as executable, as the process names them."""
     return frozenset(path for _, _, path in _mappings(pid))
 
 
@@ -36,7 +36,7 @@ def holds(pid: int, path: str, marks: re.Pattern[bytes]) -> bool:
 
 
 def touched(pid: int, path: str) -> bool:
-    """Whether anything of a file's code was fetched since the process began. Cheap."""
+    """Whether any page of a file's code was executed since the process began. Cheap."""
     with contextlib.suppress(OSError), Path(f"/proc/{pid}/pagemap").open("rb", buffering=0) as pages:
         for first, end, mapped in _mappings(pid):
             if mapped == path:
@@ -48,13 +48,13 @@ def touched(pid: int, path: str) -> bool:
 
 
 def forget(pid: int) -> None:
-    """Take all marks back."""
+    """Clear all accessed bits."""
     with contextlib.suppress(OSError):
         Path(f"/proc/{pid}/clear_refs").write_text("1")
 
 
 def ran(pid: int) -> frozenset[str]:
-    """Paths of the files of whose code anything was fetched since ``forget``. Takes milliseconds."""
+    """Paths of files whose code was executed since ``forget``. Takes milliseconds."""
     found, path = set(), ""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps").read_text(errors="replace").splitlines():

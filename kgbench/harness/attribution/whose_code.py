@@ -1,7 +1,7 @@
-"""Whose code a candidate's processors ran, by samples that nobody in its process takes. Pure: no process is asked.
+"""Whose code a candidate's threads ran, by samples taken from outside. Pure: no process is asked.
 
-Work on a CPU is the candidate's own compiled code, Python's, or Triton's interpreter's; what lies in PyTorch's or in
-numpy's library must be accounted for by calls that were seen there, and the code of any other library by nothing.
+Allowed work on a CPU is the candidate's compiled code, Python's, and Triton's interpreter's. Time in the libraries of
+PyTorch or numpy must be accounted for by calls that were seen there; time in any other library never is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STRANGE_SHARE: Final = {False: 0.25, True: 0.5}
 """Share of the samples in a library's code, beyond what is accounted for, from which it did the work; by whether
 Triton's interpreter was at work, which is sampled with what the harness does around a call."""
 OWN: Final = ("own", "Python's", "the system's")
-"""Owners whose code a candidate may run without saying so."""
+"""Owners whose code a candidate may always run."""
 
 
 def owners(found: Mapping[str, int]) -> Counter[str]:
@@ -35,7 +35,7 @@ def owners(found: Mapping[str, int]) -> Counter[str]:
 
 
 def strangers(found: Mapping[str, int], seen: Observation, interpreted: bool, where: str) -> list[Evidence]:
-    """What ran of others' code and is not accounted for by the calls that were ``seen``."""
+    """Code of others that ran and is not accounted for by the calls that were ``seen``."""
     counts = owners(found)
     total = sum(counts.values())
     if total < LEAST_SAMPLES or seen.lost or not seen.wall_us:

@@ -82,7 +82,7 @@ def _shapes(tensors: Tensors) -> dict[str, torch.Size]:
 
 
 def _differences(own: Tensors, given: Tensors) -> list[str]:
-    """What differs by name, and how many there are."""
+    """Differences by name, and the numbers of parameters."""
     lacking = [f"no parameter {name} {list(each.shape)}" for name, each in given.items() if name not in own]
     beyond = [f"a parameter {name} {list(each.shape)} of its own" for name, each in own.items() if name not in given]
     other = [

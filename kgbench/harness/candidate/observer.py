@@ -1,7 +1,7 @@
-"""What a candidate's calls made PyTorch and the device do, as PyTorch's tracer (Kineto, with CUPTI on a GPU) saw it.
+"""Records what a candidate's calls made PyTorch and the device do, by PyTorch's tracer (Kineto, with CUPTI on a GPU).
 
-Runs in the candidate's process, so all that it says is a hint: docs/policy.md says what hides from it, and how that
-comes out. The tracer is asked through torch's C functions, of all threads; ``torch.profiler`` would first import
+It runs in the candidate's process, so its record is only a hint: docs/policy.md says what can hide from it and how that
+is detected. The tracer is used through torch's C functions, for all threads; ``torch.profiler`` would first import
 PyTorch's compiler, which takes seconds.
 """
 
@@ -48,7 +48,7 @@ class Observer:
     """Watches calls for as long as it is on. ``with observer: call()`` any number of times, then ``record()``."""
 
     tried: ClassVar[dict[bool, bool]] = {}
-    """Whether it sees anything in this process, with and without kernels."""
+    """Whether the tracer works in this process, with and without device kernels."""
 
     def __init__(self, device_kind: str, kernels: bool, places: bool, mark: str) -> None:
         from torch._C import _autograd, _profiler
@@ -62,17 +62,17 @@ class Observer:
         self.calls = self.wall_ns = self.cpu_ns = self.busy_ns = self.records = 0
         self.lost = False
         self.placing: dict[str, int] | None = {} if places else None
-        """Operators and kernels seen while outputs were copied, by name; None where nobody looks."""
+        """Operators and kernels seen while outputs were copied, by name; None where copies are not watched."""
         self.operators: dict[str, list[int]] = {}
         """Count, nanoseconds on the host and on the device, by name."""
         self.kernels: dict[tuple[str, str], list[int]] = {}
         """Count and nanoseconds, by name and the operator that launched it."""
         self.operators_ns = 0
-        """Time on the host in which at least one operator was going on."""
+        """Nanoseconds on the host in which at least one operator ran."""
         self.host_ns = [0]
-        """Time in functions of numpy's that the candidate called."""
+        """Nanoseconds in functions of numpy that the candidate called."""
         self.launched_ns = 0
-        """Time in Triton's launches; where it interprets, in the kernels themselves."""
+        """Nanoseconds in Triton's launches; where Triton interprets, in the kernels themselves."""
         self.launched: dict[str, int] = {}
         """Launches of Triton's kernels, by Python module; of a generated one, by every module that led to it."""
         self.compiled: set[str] = set()
@@ -103,7 +103,7 @@ class Observer:
 
     @contextlib.contextmanager
     def while_placing(self) -> Iterator[None]:
-        """The block copies outputs; who works there is noted by name."""
+        """Outputs are copied in the block; what runs there is recorded by name."""
         if self.placing is None:
             yield
             return
@@ -118,7 +118,7 @@ class Observer:
                 self.placing[name] = self.placing.get(name, 0) + 1
 
     def record(self) -> Message:
-        """Everything that was seen, and no more watching."""
+        """Stop watching and return everything that was seen."""
         for holder, name, function in self.undo:
             setattr(holder, name, function)
         kernels = sorted(self.kernels.items(), key=lambda item: -item[1][1])
@@ -288,9 +288,10 @@ def _is_large(value: Any) -> bool:
 
 
 def seal() -> None:
-    """Take from this process, before a candidate is imported, what would have its operators pass unseen.
+    """Remove from this process, before a candidate is imported, the Python functions that hide operators from the
+    tracer.
 
-    C++ still has ways; but none that PyTorch's Python offers.
+    C++ still has ways to hide them.
     """
     for module in (torch._C._autograd, torch.autograd, torch.autograd.profiler):
         for name in SWITCHES:
@@ -300,7 +301,7 @@ def seal() -> None:
 
 
 def _record_redispatches() -> None:
-    """Have what is handed on below the dispatcher leave a record, as what goes through it does."""
+    """Make calls that are redispatched below the dispatcher leave a record, as calls through it do."""
     handle = getattr(torch._C, "_DispatchOperatorHandle", None)
     redispatch = getattr(handle, "redispatch_boxed", None)
     if handle is None or redispatch is None:
@@ -316,7 +317,7 @@ def _record_redispatches() -> None:
 
 @contextlib.contextmanager
 def watched(observer: Observer | None, placing: bool = False) -> Iterator[None]:
-    """The block is watched, where somebody watches; ``placing``: outputs are copied in it."""
+    """Watch the block if an observer is on; ``placing``: outputs are copied in it."""
     if observer is None:
         yield
     else:
@@ -325,9 +326,10 @@ def watched(observer: Observer | None, placing: bool = False) -> Iterator[None]:
 
 
 def _authors(launcher: Any) -> set[str]:
-    """Modules that a Triton kernel is of: where it is written and, unless that is the candidate, who calls for it.
+    """Modules that a Triton kernel belongs to: where it is written and, unless that is the candidate, the modules that
+    call it.
 
-    Packages that generate a kernel's text put it into a module that nobody knows by name.
+    Packages that generate a kernel's text put it into a module of an arbitrary name.
     """
     found = {str(getattr(_function(launcher), "__module__", ""))}
     frame = sys._getframe(2) if MODULE not in found else None

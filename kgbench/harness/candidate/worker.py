@@ -77,7 +77,7 @@ class Stub:
         self.least: Call
 
     def handlers(self) -> Handlers:
-        """What answers each operation."""
+        """The handler of each operation."""
         return {
             Hello: self.hello,
             LoadCandidate: self.load,
@@ -109,7 +109,7 @@ class Stub:
             self.channel.send({"id": message["id"], **reply})
 
     def hello(self, request: Hello, fds: list[int]) -> Message:
-        """Bring the device up and take the control page."""
+        """Initialise the device and map the control page."""
         self.page = ControlPage(fds[0])
         # The least that keeps a device busy: what a window costs is measured with it.
         self.least = Call(torch.zeros(1, device=self.device_kind).zero_, [], {}, 0, 0)
@@ -188,7 +188,7 @@ class Stub:
         return {"outputs": claims}
 
     def _late_call(self, call: Call) -> Message:
-        """The call on a stream of its own, on which its tensors are still to be written."""
+        """Make the call on a separate stream, on which its tensors are still being written."""
         with GPU.another_stream():
             held = [torch.zeros_like(value) if isinstance(value, torch.Tensor) else value for value in call.args]
             GPU.idle(LATE_CYCLES)
@@ -256,7 +256,7 @@ class Stub:
         page.words[page.SECURED] = epoch
 
     def made(self, calls: list[Call]) -> list[Any]:
-        """What these calls return, once the device has done them."""
+        """What these calls return, once the device has finished them."""
         with watched(self.observer):
             outputs = [entry(*args, **kwargs) for entry, args, kwargs, _, _ in calls]
             self._synchronize()

@@ -44,7 +44,7 @@ from kgbench.problem.cases import Case
 
 @dataclass(frozen=True)
 class BenchParts:
-    """What a bench is made of."""
+    """The classes that a bench is made of."""
 
     layout: Callable[[OverloadJudge, Case, torch.Generator], WindowLayout] = WindowLayout.of
     freezer: Callable[[QuietDevice], Freezer] = Freezer

@@ -59,12 +59,12 @@ LEAST_QUEUED_CALL_US: Final = 2.0
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a case's timing may take on a kind of device."""
+    """Limits of one case's timing on a kind of device."""
 
     window_us: float
     """Time in µs that a window's calls should fill."""
     case_s: float
-    """Seconds of the referee's turn."""
+    """Seconds for which a case may hold the timing lock."""
     memory_bytes: int
     """Bytes of a window's calls."""
     window_deadline_s: float
@@ -113,11 +113,11 @@ class CaseTiming:
         self.ran: list[Window] = []
         """All windows so far, but for probes."""
         self.timed = 0
-        """The candidate's calls in these."""
+        """The candidate's calls in these windows."""
         self.queued = False
         """Windows are queued before their release, so that no launch is in the time."""
         self.known: LibraryTimes | None = None
-        """Stands in for windows of the library."""
+        """Kept library times, used in place of new windows of the library."""
         self.noise: Mapping[str, float] = {}
         """Noise of a ratio that a null test on this device showed, by range of time as in NULL_NOISE."""
         self.others: list[Case] = []
@@ -125,12 +125,12 @@ class CaseTiming:
         self._replayed: dict[str, int] = {}
         """Known windows used so far, by kind."""
         self._prepared: dict[str, int] = {}
-        """Calls that a side's worker has arguments for, by side."""
+        """Calls for which a side's worker has built arguments, by side."""
 
     # --- the order of things ---
 
     def measure(self) -> Measured:
-        """All that happens in the referee's turn."""
+        """Everything that happens while this referee holds the timing lock."""
         started = time.monotonic()
         self._measure_overhead()
         calls = self._known_calls()
@@ -162,7 +162,7 @@ class CaseTiming:
 
     @trace.span("judge kept calls")
     def verify_kept(self) -> None:
-        """Judge what was kept."""
+        """Judge the outputs that were kept."""
         waiting, self.kept.waiting, self.kept.offered = self.kept.waiting, [], 0
         for call, secured in waiting:
             verdict = self.checks.judged(call, secured)
@@ -314,11 +314,12 @@ class CaseTiming:
     # --- probes ---
 
     def probe(self, calls: int, pairs: list[Pair]) -> None:
-        """A window like any other, until the worker says that its calls are done; it is not scored.
+        """An unscored window whose inputs are replaced as soon as the worker says that its calls are done.
 
-        The stub copies outputs out after the mark, and shares a process with the candidate: who does the work there,
-        straight into its place, takes no longer than an honest copy. On a GPU such a window lacks its kernels. Its
-        values are drawn otherwise where they can be, on a GPU, too: who knows a timed window may not be careless in it.
+        The stub copies outputs after the mark and shares a process with the candidate. A candidate that computes only
+        then, straight into the output's place, takes no longer than an honest copy: here it would compute from replaced
+        inputs. On a GPU such a window lacks its kernels. Where possible the values are drawn from another value set, so
+        that a candidate which recognises timed windows cannot be careless in them.
         """
         if is_slow(pairs) or (self.cuda and not self.others):
             return
@@ -341,7 +342,7 @@ class CaseTiming:
                 self.kept.fail_unless_passed(verdict, Purpose.PROBE)
 
     def _library_fails_too(self, call: PlacedCall) -> bool:
-        """Whether that may be the values' doing, which are for smaller sizes: more of a sum may overflow on its way."""
+        """Whether the values may be to blame: they are meant for smaller sizes, and a longer sum may overflow."""
         if call.inputs.bound.case == self.case:
             return False
         self.windows.settle("library")

@@ -37,7 +37,7 @@ Pair = tuple[Window, Window]
 
 
 class Unmeasurable(Exception):
-    """The clock cannot tell this time from none: nobody's failure, and no time."""
+    """The time is too short for this clock. It is no failure, and there is no time."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Estimate:
 
 
 def estimate(pairs: Sequence[Pair], singles: tuple[float, float] | None, overhead_us: float) -> Estimate:
-    """Times per call: of ``singles`` if given, else of the windows, with what the outputs took longer to be there.
+    """Times per call from ``singles`` if given, else from the windows, plus the extra time until outputs were secured.
 
-    Raises Unmeasurable where a side's time is none.
+    Raises Unmeasurable where a side's time is zero or less.
     """
     library, candidate = medians(pairs, overhead_us)
     logs = log_ratios(pairs, overhead_us)
@@ -123,7 +123,7 @@ def medians(pairs: Sequence[Pair], overhead_us: float) -> tuple[float, float]:
 
 
 def least(windows: Sequence[Window]) -> float:
-    """The shortest time to the mark, in µs: what is on top of it is disturbance."""
+    """The shortest time to the mark, in µs; anything above it is disturbance."""
     return min(window.done_us for window in windows)
 
 

@@ -1,4 +1,4 @@
-"""What candidates are compared with: a problem's library, in a worker that is kept from candidate to candidate."""
+"""The library that candidates are compared with, in a worker that is kept from candidate to candidate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def crash_advice(failure: WorkerFailed, problem_id: str, targets: Mapping[str, s
 
 
 class LibrarySide:
-    """One referee's library."""
+    """The library worker of one referee."""
 
     def __init__(self, start: Callable[[], Worker], device_kind: DeviceKind, deadlines: Deadlines) -> None:
         """``start`` starts a trusted worker."""
@@ -40,17 +40,17 @@ class LibrarySide:
         """The module that the problem is; None where it is none."""
         self._is_loaded = False
         self.against = "library"
-        """``library``, or ``fallback`` where the library is not to be had."""
+        """``library``, or ``fallback`` where the library does not run here."""
         self.record: Library | None = None
         """What the result says of it."""
 
     @property
     def worker(self) -> Worker | None:
-        """None where there is nothing to compare with."""
+        """The library's worker; None where there is nothing to compare with."""
         return self._worker if self._is_loaded else None
 
     def prepare(self, problem: Problem, module: RunModule | None = None) -> None:
-        """Have it ready for a problem, which may be a module. Raises HarnessFailed where no worker starts."""
+        """Make the worker ready for a problem, which may be a module. Raises HarnessFailed where no worker starts."""
         wanted = (problem.id, module.weights if module is not None else "")
         if self._prepared_for == wanted:
             return
@@ -76,7 +76,9 @@ class LibrarySide:
         return {o.name: o.baseline.get(self._device_kind, "") for o in problem.overloads if o.required}
 
     def lose(self, failure: WorkerFailed) -> Library:
-        """It failed, and the next candidate gets a new one; what this candidate's result says of it."""
+        """Record that the library failed. The next candidate gets a new worker; returns what this candidate's result
+        says.
+        """
         self.drop()
         advice = crash_advice(failure, self._prepared_for[0], self._targets)
         self._prepared_for = ("", "")

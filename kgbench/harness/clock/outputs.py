@@ -46,7 +46,7 @@ class SecuredOutputs:
         self.memory = torch.empty(0, dtype=torch.uint8, device=device)
 
     def make_room(self, nbytes: int) -> None:
-        """Have room for a window of so many bytes."""
+        """Allocate memory for a window of that many bytes."""
         if self.memory.numel() < nbytes:
             self.memory = torch.empty(nbytes, dtype=torch.uint8, device=self.device)
 
@@ -62,7 +62,7 @@ class SecuredOutputs:
             GPU.wait()
 
     def call(self, i: int) -> torch.Tensor:
-        """A copy of call number ``i``."""
+        """A copy of the outputs of call number ``i``."""
         place = self.order.index(i)
         return self.memory[place * self.stride : (place + 1) * self.stride].clone()
 

@@ -1,8 +1,8 @@
-"""What a device reaches at most, measured once: the roof of the roofline, and what ``physical_bound.py`` goes by.
+"""Measured peaks of a device: its roofline, and the basis of ``physical_bound.py``.
 
 Memory is copied, read and written and matrices are multiplied with the library that torch has, on far more data than a
-cache holds. These are measured peaks, a little below a data sheet's; a kernel may pass them by some percent, and one
-that passes them by far does not do the work.
+cache holds. Measured peaks lie a little below a data sheet's. A kernel may exceed them by some percent; one that
+exceeds them by far did not do the work.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """No time below what the device can move and compute: the least work of a call at the device's measured peaks.
 
-A candidate below that did not do the work, whatever else says that it did. The floor is meant to be too low rather than
-too high, for an honest kernel must never be under it:
+A candidate below that did not do the work, whatever else says that it did. The bound is meant to be too low rather than
+too high, since no honest kernel may lie below it:
 
 * bytes are the least of what the problem's ``cost`` declares and of the distinct bytes that the call's tensors have;
 * as much as the second-level cache holds is taken off each window, since it may still lie there when the mark comes;

@@ -1,4 +1,4 @@
-"""Whether a device works for another process, told by how long it takes to flush its cache."""
+"""Detects from the duration of cache flushes whether another process uses the device."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ LEFT_DEADLINE_S: Final = 5.0
 
 
 class DeviceBusy(Exception):
-    """Somebody works on the device although everybody stands still: nothing can be timed now."""
+    """The device is busy although all candidates are stopped: nothing can be timed now."""
 
 
 class Freezer:
-    """Keeps others off the device: workers stand still, and what they left there has ended."""
+    """Keeps other candidates off the device: stops their workers and waits for the work that they queued."""
 
     def __init__(self, device: QuietDevice) -> None:
         self.device = device
 
     def freeze(self, worker: WorkerHandle) -> float:
-        """Stop a worker; µs of that in which nothing of it ran. Raises WorkerFailed where it does not stand still."""
+        """Stop a worker. Returns the µs in which none of its threads ran. Raises WorkerFailed where a thread goes on
+        running.
+        """
         return 0.0 if worker.is_frozen else worker.freeze()
 
     def await_quiet(self) -> None:
@@ -99,15 +101,17 @@ class QuietDevice:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """A turn for what is not timed, and as far as that comes about a device that others are done with."""
+        """Hold the timing lock for work that is not timed, if possible on a device on which others' queued work has
+        ended.
+        """
         with self.turns.alone():
             self.is_quiet()
             yield
 
     def end_who_stays_busy(self, candidate: WorkerHandle, where: Where) -> NoReturn:
-        """The device was never quiet: is that the candidate's doing? Its worker is killed to see.
+        """Find out whether the candidate keeps the device busy, by killing its worker.
 
-        Raises WorkerFailed where the device is quiet without it, Unmeasured where somebody else keeps it busy.
+        Raises WorkerFailed where the device is quiet without it, Unmeasured where something else keeps it busy.
         """
         with self.turns.alone():
             candidate.kill(EndCause.REJECTED)

@@ -45,7 +45,7 @@ SPIN_PAUSE_S: Final = 20e-6
 
 @dataclass(frozen=True)
 class OverheadWindow:
-    """A window of one least kernel, which reads and writes nothing: what a window costs beside its calls."""
+    """A window of one minimal kernel that reads and writes nothing: the overhead of a window."""
 
     side: str
     queued: bool
@@ -75,7 +75,7 @@ class TimedWindow:
         return len(self.inputs.rows)
 
     def at_done(self, side: Side, frozen: Callable[[], AbstractContextManager[None]]) -> None:
-        """Called as soon as the worker says that its calls are done; the candidate is stopped inside ``frozen()``."""
+        """Called as soon as the worker says that its calls are done; inside ``frozen()`` the candidate is stopped."""
 
     def at_secured(self, side: Side) -> None:
         """Called when the outputs lie in the buffer, before they are copied."""
@@ -83,9 +83,9 @@ class TimedWindow:
 
 @dataclass(frozen=True)
 class ProbeWindow(TimedWindow):
-    """A window like a timed one until its calls are done; then ``replacement`` takes the place of its inputs.
+    """A window like a timed one until its calls are done; then its inputs are overwritten with ``replacement``.
 
-    Whoever still has to read inputs to make what it said was done reads these.
+    A candidate that computes only after it said that it was done computes from these.
     """
 
     replacement: WindowInputs | None = None
@@ -102,7 +102,7 @@ class ProbeWindow(TimedWindow):
 
 
 class Sampling(Protocol):
-    """What looks at a candidate from outside while its calls run."""
+    """Watches a candidate from outside while its calls run."""
 
     def start(self) -> None: ...
 
@@ -130,9 +130,9 @@ class WindowRunner:
         self.freezer = freezer
         self.turns = device.turns
         self.timing = False
-        """It is this referee's turn."""
+        """True while this referee holds the timing lock."""
         self.overhead_us = 0.0
-        """What a window costs beside its calls."""
+        """Time in µs that a window takes without its calls."""
         self.owed: dict[str, tuple[int, Where]] = {}
         """Sides whose reply to a window, by its number, was not read yet: the worker may be stopped."""
         self.sampler: Sampling | None = None
@@ -202,7 +202,7 @@ class WindowRunner:
 
     @trace.span("settle")
     def settle(self, name: str) -> None:
-        """Let a side go on and read the reply that it owes."""
+        """Continue a side's worker and read its outstanding reply."""
         side = self.sides[name]
         if side.handle.is_frozen:
             side.handle.thaw()
@@ -211,7 +211,7 @@ class WindowRunner:
             side.handle.reply(epoch, self.limit_s, where)
 
     def settle_library(self) -> None:
-        """However a turn ended, the library is ready for the next; if it fails here, its next request says so."""
+        """Make the library ready for the next turn, however this one ended; if that fails, its next request raises."""
         with contextlib.suppress(WorkerFailed):
             self.settle("library")
 
@@ -258,8 +258,9 @@ class WindowRunner:
         raise WorkerFailed(side.handle, Outcome.TIMEOUT, QueueStalled(STALLS), where, side.handle.log_tail)
 
     def _queued(self, side: Side, clock: Clock, deadline_s: float, where: Where) -> bool:
-        """Wait until the worker has queued the calls it was asked for. False if it waits for the device in between,
-        which waits for the flag: the calls are let go then, and are nobody's time."""
+        """Wait until the worker has queued the calls it was asked for. Returns False if it waited for the device in
+        between: the flag is then released, and the window's time is not used.
+        """
         ready = select.select([side.handle.channel, side.handle.control], [], [], deadline_s)[0]
         if not ready:
             clock.page.words[ControlPage.RELEASE] = clock.epoch
