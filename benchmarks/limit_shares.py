@@ -245,7 +245,7 @@ def computed(judge: OverloadJudge, call: PlacedCall, kind: str) -> Outputs:
     """The reference's own lines in float32, in the outputs' dtypes. Outputs of 64 bits are left out."""
     arguments = call.inputs.arguments()
     dtypes = {name: element(arguments, name).dtype for name in written_names(call.inputs.bound)}
-    returned = (getattr(torch, promise.dtype) for promise in call.promises)
+    returned = (getattr(torch, spec.dtype) for spec in call.specs)
     dtypes |= dict(zip(call.outputs, returned, strict=True))
     compute = judge.limits(call.inputs.bound.case).compute or ""
     if any(dtype in SINGLE for dtype in dtypes.values()) or compute in ("float64", "complex128"):

@@ -74,7 +74,7 @@ def _run(path: Path, overload: Overload) -> None:
         call = judge.place_inputs(inputs)
         answers = judge.expected(inputs)
         wanted = {name: tuple(inputs.chunks[name].spec.shape) for name in written_names(bound)}
-        wanted |= {name: each.shape for name, each in zip(call.outputs, call.promises, strict=True)}
+        wanted |= {name: each.shape for name, each in zip(call.outputs, call.specs, strict=True)}
         missing = sorted(set(wanted) - set(answers))
         if missing:
             raise ValueError(f"it gives {', '.join(answers)} and not {missing[0]}")

@@ -214,4 +214,4 @@ def test_rules_that_divide_by_a_size_of_zero_are_asked_on_the_cpu() -> None:
     call = "((T([], f32), T([0, 3], f32), T([0, 3], f32), 1, 1.0), {})"
     case = next(case for case in expand_cases(overload, "cpu", None, "any") if case.variables["call"] == call)
     inputs = make_inputs(overload, bind(overload, case), torch.Generator("cpu").manual_seed(0))
-    assert [each.shape for each in OverloadJudge(overload, torch.device("cpu")).promises(inputs)] == [(0, 3)]
+    assert [each.shape for each in OverloadJudge(overload, torch.device("cpu")).output_specs(inputs)] == [(0, 3)]

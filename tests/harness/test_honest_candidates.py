@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir
 from kgbench.harness.session.session import Job, Session
-from kgbench.harness.verdict.output_specs import Promise
+from kgbench.harness.verdict.output_specs import OutputSpec
 from kgbench.problem.registry import load_problem
 from tests.harness.candidates import KnownCandidate, honest
 
@@ -37,7 +37,7 @@ def test_a_file_may_begin_with_a_byte_order_mark(strict: Session, problem_path: 
 
 
 def test_a_stride_that_leads_nowhere_is_anybodys_choice() -> None:
-    view = Promise("float32", (1, 7, 3), strides=(21, 3, 1), offset=0, base="self")
+    view = OutputSpec("float32", (1, 7, 3), strides=(21, 3, 1), offset=0, base="self")
     assert view.has_strides([0, 3, 1])
     assert not view.has_strides([21, 1, 7])
     assert not view.has_strides([3, 1])

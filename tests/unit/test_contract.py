@@ -26,7 +26,7 @@ from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.verdicts import PASSED, Verdict  # noqa: E402
 from kgbench.harness.verdict.contract import MALFORMED, OutputContract  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES  # noqa: E402
-from kgbench.harness.verdict.output_specs import Promise  # noqa: E402
+from kgbench.harness.verdict.output_specs import OutputSpec  # noqa: E402
 from kgbench.harness.wire.forks import EndCause, WorkerEnded  # noqa: E402
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle, _exit_outcome  # noqa: E402
 from kgbench.problem.registry import Registry  # noqa: E402
@@ -40,8 +40,8 @@ RIGHT: dict[str, Any] = {
 def verdict_on(reply: Any) -> Verdict:
     overload = Registry().find("aten/softmax").overloads[0]
     contract = OutputContract(overload, torch.device("cpu"), cast("Any", None))
-    promise = Promise("float32", (5, 3), (3, 1))
-    call = SimpleNamespace(promises=(promise,), outputs=("return",), inputs=SimpleNamespace(start=256), end=1024)
+    spec = OutputSpec("float32", (5, 3), (3, 1))
+    call = SimpleNamespace(specs=(spec,), outputs=("return",), inputs=SimpleNamespace(start=256), end=1024)
     return contract.check(cast("Any", call), reply)
 
 
@@ -83,7 +83,7 @@ def view_at(at: Any, strides: Any = (3, 1)) -> Verdict:
     chunk = SimpleNamespace(offset=512, storage_bytes=400)
     inputs = SimpleNamespace(start=256, chunks={"self": chunk})
     call = SimpleNamespace(
-        promises=(Promise("float32", (5, 3), (3, 1), 3, "self"),), outputs=("return",), inputs=inputs, end=4096
+        specs=(OutputSpec("float32", (5, 3), (3, 1), 3, "self"),), outputs=("return",), inputs=inputs, end=4096
     )
     claim = {**RIGHT, "at": at, "strides": list(strides), "shares": [0]}
     return contract.check(cast("Any", call), {"outputs": [claim]})

@@ -13,7 +13,7 @@ from kgbench.core.details.where import Purpose, Where
 from kgbench.core.text import told
 from kgbench.harness.wire.requests import Observe, Observed
 from kgbench.harness.workers.handle import WorkerFailed
-from kgbench.harness.workers.started import Side, Worker
+from kgbench.harness.workers.started import Worker, WorkerSide
 
 WAIT_S: Final = 60.0
 """Seconds that a worker may take to switch its observer on, or to give its account."""
@@ -83,7 +83,7 @@ class Observation:
 
 
 @contextlib.contextmanager
-def watching(side: Side, kernels: bool, places: bool = True) -> Iterator[Observation]:
+def watching(side: WorkerSide, kernels: bool, places: bool = True) -> Iterator[Observation]:
     """Watch the calls inside the block; afterwards the account is filled in. Raises WorkerFailed.
 
     ``places``: also watch how outputs are copied.

@@ -29,7 +29,7 @@ from kgbench.harness.attribution.whose_code import strangers
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.machine import processes
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 from kgbench.policy.own_kernels import OwnKernels
 from kgbench.policy.tables import LIBRARIES
 from kgbench.problem.cases import Case
@@ -88,7 +88,7 @@ class Attribution:
         self.own.is_built = functools.partial(built.is_built, supervisor)
 
     @contextlib.contextmanager
-    def first_call(self, side: Side, case: Case) -> Iterator[None]:
+    def first_call(self, side: WorkerSide, case: Case) -> Iterator[None]:
         """Watch the first call of a case. What it did only raises suspicion, since it may have prepared for all later
         calls.
         """
@@ -102,7 +102,7 @@ class Attribution:
                 # On a GPU what decides is watched anyhow, with the device's time.
                 self.add(each)
 
-    def timed_case(self, bench: Bench, side: Side, case: Case, timing: Timing) -> None:
+    def timed_case(self, bench: Bench, side: WorkerSide, case: Case, timing: Timing) -> None:
         """Watch a window of a case that was timed. Raises WorkerFailed."""
         difference, calls = "", window_calls(timing)
         for attempt in range(TRIES):
@@ -120,7 +120,7 @@ class Attribution:
                 return None if self.cuda else self._sampled_windows(bench, side, case, calls, seen)
         return self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
 
-    def _sampled_windows(self, bench: Bench, side: Side, case: Case, calls: int, seen: Observation) -> None:
+    def _sampled_windows(self, bench: Bench, side: WorkerSide, case: Case, calls: int, seen: Observation) -> None:
         """Sample windows from outside the candidate's process: whose code do its threads run? Raises WorkerFailed."""
         try:
             with contextlib.closing(Sampler(side.handle.supervisor_pid)) as sampler:
@@ -136,7 +136,7 @@ class Attribution:
             self.add(Evidence("code", "not sampled", why=f"this machine gives no samples: {error}"))
 
     @contextlib.contextmanager
-    def sampled(self, side: Side) -> Iterator[None]:
+    def sampled(self, side: WorkerSide) -> Iterator[None]:
         """A watched call on the CPU is sampled; what was found counts where Triton's interpreter is at work."""
         self.found = {}
         sampler = None

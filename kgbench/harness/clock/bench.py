@@ -38,7 +38,7 @@ from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.handle import WorkerFailed
-from kgbench.harness.workers.started import Clock, Side
+from kgbench.harness.workers.started import Clock, WorkerSide
 from kgbench.problem.cases import Case
 
 
@@ -63,7 +63,7 @@ class Bench:
     def __init__(
         self,
         judge: OverloadJudge,
-        sides: dict[str, Side],
+        sides: dict[str, WorkerSide],
         clocks: dict[str, Clock],
         budget: Budget,
         generator: torch.Generator,

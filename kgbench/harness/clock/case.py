@@ -323,7 +323,7 @@ class CaseTiming:
         """
         if is_slow(pairs) or (self.cuda and not self.others):
             return
-        if any(promise.shares for promise in self.layout.first.promises):
+        if any(spec.shares for spec in self.layout.first.specs):
             return
         layout = self.layout
         if self.others:

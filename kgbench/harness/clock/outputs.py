@@ -15,7 +15,7 @@ from kgbench.harness.clock.window_inputs import WindowInputs
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.device import GPU
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case
 
 VERIFY_S: Final = 0.01
@@ -50,7 +50,7 @@ class SecuredOutputs:
         if self.memory.numel() < nbytes:
             self.memory = torch.empty(nbytes, dtype=torch.uint8, device=self.device)
 
-    def secure(self, side: Side, calls: int, stride: int) -> None:
+    def secure(self, side: WorkerSide, calls: int, stride: int) -> None:
         """Copy all calls, in random order so that no call is known to have more time than another."""
         self.order, self.stride = self.choose.sample(range(calls), calls), stride
         if calls:

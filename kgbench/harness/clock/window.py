@@ -27,7 +27,7 @@ from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.wire.forks import EndCause
 from kgbench.harness.wire.requests import OpenWindow
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
-from kgbench.harness.workers.started import Clock, Side
+from kgbench.harness.workers.started import Clock, WorkerSide
 
 QUEUE_DEADLINE_S: Final = 3.0
 """Seconds in which a worker must have queued a window's calls; later, one of them waits for the device."""
@@ -53,10 +53,10 @@ class OverheadWindow:
     calls: ClassVar[int] = 1
     inputs: ClassVar[None] = None
 
-    def at_done(self, side: Side, frozen: Callable[[], AbstractContextManager[None]]) -> None:
+    def at_done(self, side: WorkerSide, frozen: Callable[[], AbstractContextManager[None]]) -> None:
         """Nothing happens at the mark after the last call."""
 
-    def at_secured(self, side: Side) -> None:
+    def at_secured(self, side: WorkerSide) -> None:
         """Nothing happens at the mark behind the outputs."""
 
 
@@ -74,10 +74,10 @@ class TimedWindow:
     def calls(self) -> int:
         return len(self.inputs.rows)
 
-    def at_done(self, side: Side, frozen: Callable[[], AbstractContextManager[None]]) -> None:
+    def at_done(self, side: WorkerSide, frozen: Callable[[], AbstractContextManager[None]]) -> None:
         """Called as soon as the worker says that its calls are done; inside ``frozen()`` the candidate is stopped."""
 
-    def at_secured(self, side: Side) -> None:
+    def at_secured(self, side: WorkerSide) -> None:
         """Called when the outputs lie in the buffer, before they are copied."""
 
 
@@ -91,12 +91,12 @@ class ProbeWindow(TimedWindow):
     replacement: WindowInputs | None = None
     kind: str = "probe"
 
-    def at_done(self, side: Side, frozen: Callable[[], AbstractContextManager[None]]) -> None:
+    def at_done(self, side: WorkerSide, frozen: Callable[[], AbstractContextManager[None]]) -> None:
         if self.replacement is not None:
             with frozen():
                 self.replacement.overwrite(side)
 
-    def at_secured(self, side: Side) -> None:
+    def at_secured(self, side: WorkerSide) -> None:
         if self.replacement is not None:
             self.inputs.overwrite(side)
 
@@ -114,7 +114,7 @@ class WindowRunner:
 
     def __init__(
         self,
-        sides: dict[str, Side],
+        sides: dict[str, WorkerSide],
         clocks: dict[str, Clock],
         device: QuietDevice,
         outputs: SecuredOutputs,
@@ -237,7 +237,7 @@ class WindowRunner:
     @trace.span("queue")
     def _open(
         self,
-        side: Side,
+        side: WorkerSide,
         clock: Clock,
         plan: OverheadWindow | TimedWindow,
         where: Where,
@@ -257,7 +257,7 @@ class WindowRunner:
         side.handle.kill(EndCause.DEADLINE)
         raise WorkerFailed(side.handle, Outcome.TIMEOUT, QueueStalled(STALLS), where, side.handle.log_tail)
 
-    def _queued(self, side: Side, clock: Clock, deadline_s: float, where: Where) -> bool:
+    def _queued(self, side: WorkerSide, clock: Clock, deadline_s: float, where: Where) -> bool:
         """Wait until the worker has queued the calls it was asked for. Returns False if it waited for the device in
         between: the flag is then released, and the window's time is not used.
         """
@@ -269,13 +269,13 @@ class WindowRunner:
             side.handle.reply(clock.epoch, self.limit_s, where)
         return bool(ready)
 
-    def _post(self, side: Side, clock: Clock, plan: OverheadWindow | TimedWindow, where: Where) -> None:
+    def _post(self, side: WorkerSide, clock: Clock, plan: OverheadWindow | TimedWindow, where: Where) -> None:
         """Ask for a window of calls."""
         clock.epoch += 1
         request = OpenWindow(clock.epoch, plan.calls, plan.queued, overhead=plan.inputs is None)
         side.handle.post(request, clock.epoch, where)
 
-    def _release(self, side: Side, clock: Clock, where: Where) -> tuple[float, int]:
+    def _release(self, side: WorkerSide, clock: Clock, where: Where) -> tuple[float, int]:
         """Let the window run; microseconds to the mark after its last call, and when it was released."""
         words, epoch = clock.page.words, clock.epoch
         deadline = self.turns.now() + self.limit_s
@@ -288,7 +288,7 @@ class WindowRunner:
             self.sampler.stop()
         return (time.perf_counter_ns() - released_ns) / 1e3, released_ns
 
-    def _spin(self, side: Side, clock: Clock, word: int, deadline: float, where: Where) -> None:
+    def _spin(self, side: WorkerSide, clock: Clock, word: int, deadline: float, where: Where) -> None:
         """Wait for a mark; looks up now and then whether the worker has failed instead. Raises WorkerFailed."""
         words, epoch, cuda = clock.page.words, clock.epoch, self.device.cuda
         spins, spins_per_look = 0, SPINS_PER_LOOK["cuda" if cuda else "cpu"]
@@ -303,7 +303,7 @@ class WindowRunner:
                     side.handle.thaw()
                 self._look(side, words, word, epoch, deadline, where)
 
-    def _look(self, side: Side, words: Any, word: int, epoch: int, deadline: float, where: Where) -> None:
+    def _look(self, side: WorkerSide, words: Any, word: int, epoch: int, deadline: float, where: Where) -> None:
         """Raises WorkerFailed where a window takes too long or its worker has failed."""
         if self.turns.now() > deadline:
             side.handle.kill(EndCause.DEADLINE)

@@ -25,7 +25,7 @@ from kgbench.harness.verdict.inputs import (
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.secret_draws import renewed
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Access, Overload
 
@@ -99,7 +99,7 @@ class WindowInputs:
         """uint8 (calls, stride), on the referee's device."""
 
     @trace.span("fill")
-    def fill(self, side: Side) -> None:
+    def fill(self, side: WorkerSide) -> None:
         """Copy all calls into a side's buffer. Raises WorkerFailed."""
         calls, stride = self.rows.shape
         buffer = side.ensure_buffer(calls * stride).bytes_at(0, calls * stride)
@@ -112,7 +112,7 @@ class WindowInputs:
             end = begin + array.nbytes - 2 * GUARD_BYTES
             buffer.view(calls, stride)[:, begin:end] = addresses.view(torch.uint8)
 
-    def overwrite(self, side: Side) -> None:
+    def overwrite(self, side: WorkerSide) -> None:
         """Put these values in the place of others that a side's calls may read, and nowhere else."""
         calls, stride = self.rows.shape
         buffer = side.ensure_buffer(calls * stride).bytes_at(0, calls * stride).view(calls, stride)

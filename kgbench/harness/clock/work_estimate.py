@@ -15,7 +15,7 @@ DECIDING: frozenset[str] = frozenset({"int32", "int64", "bool"})
 
 
 def work_of(overload: Overload, case: Case, call: PlacedCall | None) -> Work | None:
-    """None where the problem declares nothing."""
+    """The estimate; None where the problem declares no cost."""
     if overload.cost is None or call is None:
         return None
     try:
@@ -35,7 +35,7 @@ def work_of(overload: Overload, case: Case, call: PlacedCall | None) -> Work | N
 def _touched(call: PlacedCall, specs: list[TensorSpec]) -> float:
     """Bytes of all tensors, each element once where it lies, twice where it is read and written."""
     pointers = sum(array.nbytes for array in call.inputs.pointers.values())
-    returned = sum(promise.nbytes for promise in call.promises if not promise.shares)
+    returned = sum(spec.nbytes for spec in call.specs if not spec.shares)
     return pointers + returned + sum(_distinct(spec) * (2 if spec.access == Access.READWRITE else 1) for spec in specs)
 
 

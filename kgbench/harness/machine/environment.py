@@ -13,9 +13,11 @@ from kgbench.harness.machine import visible
 ALLOWED: Final = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ",
 )  # fmt: skip
-"""What of the user's environment a worker may see. No key is ever among it."""
+"""Variables of the user's environment that a worker may see. No key is among them."""
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""One each: a server that ran one parallel operation hangs its forks for ever, and sides must compare alike."""
+"""Variables that limit libraries to one thread: forks of a server that ran a parallel operation hang, and both sides
+must compare alike.
+"""
 
 
 def environment(device_kind: DeviceKind) -> dict[str, str]:

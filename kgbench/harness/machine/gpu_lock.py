@@ -1,6 +1,6 @@
-"""One lock per GPU for all users of a machine: two runs on one GPU would mutator each other's times.
+"""One lock per GPU for all users of a machine: two runs on one GPU would disturb each other's times.
 
-The lock is an advisory one on a file in a folder that everybody may write. It goes with the process that holds it,
+It is an advisory lock on a file in a folder that everybody may write. The lock ends with the process that holds it,
 however that ends; the file stays, and says who has the GPU.
 """
 

@@ -26,7 +26,7 @@ EXTENSIONS: Final = "torch.utils.cpp_extension"
 _PACKAGES: Final = {"cupy": "cupy", "cupyx": "cupy", "triton": "triton"}
 """Packages that a candidate may need, by the top-level module that it imports."""
 _BRANCHES: Final = (ast.If, ast.IfExp, ast.Try, ast.TryStar, ast.Match)
-"""Nodes inside which a text can do without what it asks for."""
+"""Nodes inside which a missing package need not fail the text."""
 _EMPTY: Final = ("None", "''", "[]", "()", "['']")
 """Values of ``cuda_sources``, as text, that hold no CUDA."""
 _DEFAULT_CUDA: Final = "/usr/local/cuda"
@@ -35,10 +35,12 @@ _DEFAULT_CUDA: Final = "/usr/local/cuda"
 
 @dataclass(frozen=True)
 class Uses:
-    """What a text asks for. ``needed``: outside ``if`` and ``try``, so that the text cannot do without."""
+    """What a text uses. ``needed``: outside ``if`` and ``try``, so that the text cannot run without it."""
 
     mentioned: frozenset[str]
-    """What occurs anywhere of ``cupy``, ``triton``, ``torch.utils.cpp_extension`` and ``cuda_sources``."""
+    """Those of ``cupy``, ``triton``, ``torch.utils.cpp_extension`` and ``cuda_sources`` that occur anywhere in the
+    text.
+    """
     needed: frozenset[str]
 
 
@@ -53,11 +55,11 @@ class Machine:
     """The packages of ``_PACKAGES``, and setuptools, that are installed."""
     compiler: bool
     headers: bool
-    """Python's headers, which every extension includes, are installed."""
+    """True where Python's headers, which every extension includes, are installed."""
     ninja: bool
     nvcc: bool
     linkable: bool = True
-    """No space in the path of torch: ``torch.utils.cpp_extension`` gives it to the linker unquoted."""
+    """True where the path of torch has no space: ``torch.utils.cpp_extension`` gives it to the linker unquoted."""
 
 
 def deadlines_for(source: str | None, deadlines: Deadlines) -> Deadlines:
@@ -73,7 +75,7 @@ def deadlines_for(source: str | None, deadlines: Deadlines) -> Deadlines:
 
 
 def lacking(source: str, machine: Machine) -> Lacking | None:
-    """What the candidate cannot do without and this machine lacks; None when all is here."""
+    """What the candidate needs and this machine lacks; None when nothing is missing."""
     uses = uses_of(source)
     on_gpu = machine.device_kind == DeviceKind.CUDA
     wants_cuda = "cuda_sources" in (uses.mentioned if on_gpu else uses.needed)
@@ -116,7 +118,7 @@ def machine_of(device_kind: DeviceKind, cuda: str | None) -> Machine:
 
 @lru_cache(maxsize=64)
 def uses_of(source: str) -> Uses:
-    """Nothing where the text is no Python, or nested beyond what can be parsed: then it fails by itself."""
+    """What a text uses; nothing where it is not Python or nested too deep to be parsed: then it fails by itself."""
     try:
         tree = ast.parse(source.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -173,7 +175,7 @@ def _cuda_value(node: ast.AST) -> ast.expr | None:
 
 
 def _is_text(node: ast.AST, texts: frozenset[str]) -> bool:
-    """The value is written out here or in a constant, and so not chosen while the candidate runs."""
+    """True where the value is a literal or a constant of the text, and so not chosen while the candidate runs."""
     value = _cuda_value(node)
     parts = value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]
     return all(isinstance(part, ast.Constant) or (isinstance(part, ast.Name) and part.id in texts) for part in parts)

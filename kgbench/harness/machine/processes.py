@@ -23,7 +23,7 @@ STILL: Final = "TtZXx"
 
 
 def own_lines() -> TextIO:
-    """What is written for the parent's eyes: from here on all that others print goes to standard error."""
+    """A file for lines to the parent. Everything else that this process prints goes to standard error from here on."""
     lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return lines
@@ -89,7 +89,7 @@ class Task(NamedTuple):
     state: str
     """The state letter of ``/proc/PID/stat``; empty where the process is gone."""
     scheduled: int
-    """How often it was given a processor; 0 where the kernel does not count."""
+    """How often it was scheduled on a processor; 0 where the kernel does not count."""
     ran_ns: int = 0
     """Processor time so far, in ns; 0 where the kernel does not count."""
 
@@ -115,9 +115,10 @@ def tasks_of(pids: Iterable[int]) -> dict[tuple[int, int], Task]:
 
 
 def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
-    """Whether a thread that stood still has run since, or there is a new one.
+    """Whether a stopped thread has run since, or there is a new thread.
 
-    One that waited in the kernel may have come back from there, and was stopped then. The dead move no more.
+    A thread that was waiting in the kernel may have returned from there and been stopped then. Dead threads are
+    ignored.
     """
     for key, task in after.items():
         if task.state in DEAD:
@@ -131,7 +132,9 @@ def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int]
 
 
 def ran_us(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> float | None:
-    """Processor time in µs that threads took in between, new ones all of theirs; None where the kernel counts none."""
+    """Processor time in µs that threads used in between, new threads all of theirs; None where the kernel does not
+    count.
+    """
     if not any(task.ran_ns for task in after.values()):
         return None
     return sum(task.ran_ns - before.get(key, Task("", 0)).ran_ns for key, task in after.items()) / 1e3
@@ -169,7 +172,7 @@ def _read(path: str) -> bytes:
 
 
 def worked_us(pids: Iterable[int]) -> float:
-    """Processor time of all threads of these processes so far; what has no account of it counts as nothing."""
+    """Processor time of all threads of these processes so far, in µs; processes without an account count as 0."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -194,7 +197,7 @@ def unshared_bytes(pids: list[int]) -> int:
 
 
 def _mapped_bytes(pid: int, path: str) -> int:
-    """Bytes of a process's mappings of files whose path begins so."""
+    """Bytes of a process's mappings of files whose path has this prefix."""
     lines = (line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if path in line)
     return sum(int(end, 16) - int(begin, 16) for begin, end in (line.split()[0].split("-") for line in lines))
 

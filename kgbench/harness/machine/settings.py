@@ -61,16 +61,16 @@ class Job:
     """``baseline``, ``reference`` or ``mutant:NAME``: run this in the candidate's place. Only trusted code sets it."""
 
     suite: bool = False
-    """The problem has a suite's calls in place of its own cases."""
+    """True where the problem's own cases are replaced by a suite's calls."""
     timing: bool = True
-    """False leaves timing out where the session has it."""
+    """False: correctness only, also in a session that times."""
     round: int = 0
     """Number of a model's answer within one sample, from 0."""
     adapted: str = ""
     """The installed package, with its version, whose kernel the text calls; its NotImplementedError says that it does
     not offer a call. Only trusted code sets it: a candidate's own would pick its calls."""
     practice: bool = False
-    """Somebody tries a kernel before handing one in: other shapes and values than any verdict's."""
+    """True for a trial before a submission: sizes and values differ from those of every verdict."""
 
     @property
     def problem_id(self) -> str:
@@ -82,7 +82,7 @@ class Job:
         return hashlib.sha256(self.source.encode()).hexdigest() if self.source else ""
 
     def to_json(self) -> dict[str, Any]:
-        """As it travels to a referee."""
+        """The form in which it is sent to a referee."""
         return {**{each.name: getattr(self, each.name) for each in fields(self)}, "problem": packed(self.problem)}
 
     @classmethod
@@ -99,7 +99,7 @@ class Job:
 
     @property
     def as_reference(self) -> bool:
-        """The problem's reference runs, mutated or not, which needs to be told what a candidate knows.
+        """Whether the problem's reference runs, mutated or not: it is told what a candidate knows.
 
         A module is its own reference, and is called as a candidate is.
         """

@@ -36,15 +36,17 @@ _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
 _STARTING_DEADLINE_S: Final = 10.0
 """Seconds to wait for a referee that starts a worker before it is stopped all the same."""
 STAYS_BUSY: Final = "the device stays busy while all candidates are stopped"
-"""Text in the reason of a result on such a device. Beside others it may be another's kernel that goes on."""
+"""Reason of a result whose device was busy although all candidates were stopped. Next to others it may be another
+candidate's kernel that is still running.
+"""
 
 
 DISTURBED: Final = "another candidate went on running while it was stopped"
-"""Text in the reason of a result that could not be timed for that."""
+"""Reason of a result that could not be timed because another candidate ran on."""
 
 
 class Disturbed(Exception):
-    """Another candidate's worker ran in a turn: what was timed in it counts for nothing."""
+    """Another candidate's worker ran during a turn: what was timed in that turn does not count."""
 
     def __init__(self) -> None:
         super().__init__(DISTURBED)
@@ -75,7 +77,7 @@ class SharedPage:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else is timing on this device inside the block. The lock goes with a process that is killed."""
+        """Hold the timing lock inside the block. A killed process loses it."""
         fcntl.lockf(self.fd, fcntl.LOCK_EX)
         try:
             yield
@@ -83,7 +85,7 @@ class SharedPage:
             fcntl.lockf(self.fd, fcntl.LOCK_UN)
 
     def slot(self, referee: int) -> memoryview:
-        """The words of one referee, 0 to MAX_REFEREES - 1."""
+        """The 64-bit words of one referee; ``number``: 0 to MAX_REFEREES - 1."""
         begin = _HEADER + referee * _WORDS
         return self.words[begin : begin + _WORDS]
 
@@ -101,21 +103,24 @@ class SharedPage:
         return [pid for pid in self.all_supervisors(referee) if pid]
 
     def all_supervisors(self, referee: int) -> list[int]:
-        """By place, 0 where there is none; a referee's first is its library's, unless that died."""
+        """Process ids of the supervisors by place, 0 where there is none. A referee's first is its library's, unless
+        that died.
+        """
         return list(self.slot(referee)[_FIRST_SUPERVISOR : _FIRST_SUPERVISOR + _SUPERVISORS])
 
     def set_going(self) -> None:
-        """Continue everybody who was stopped for a turn, whoever stopped them. Only for who holds the lock."""
+        """Continue all processes that were stopped for a turn, by whichever referee. Only for the holder of the lock.
+        """
         for referee in range(MAX_REFEREES):
             if self.slot(referee)[_SINCE_NS]:
                 self.go_on(referee)
 
     def stopped(self, referee: int) -> None:
-        """Note that a referee stands still from now on."""
+        """Record that a referee is stopped from now on."""
         self.slot(referee)[_SINCE_NS] = time.monotonic_ns()
 
     def go_on(self, referee: int) -> None:
-        """Continue a referee with its workers; the time that it lost is noted."""
+        """Continue a referee with its workers; the time that it was stopped is added up."""
         words = self.slot(referee)
         if words[_SINCE_NS]:
             words[_STOPPED_NS] += time.monotonic_ns() - words[_SINCE_NS]
@@ -127,7 +132,7 @@ class SharedPage:
 
     @property
     def timed_s(self) -> float:
-        """Seconds for which some referee of the device has had its turn so far."""
+        """Seconds for which the lock has been held so far, by all referees of the device together."""
         return self.words[_TURNS_NS] / 1e9
 
     @property
@@ -155,7 +160,7 @@ class SharedPage:
 
 
 class TimingLock:
-    """One referee's part in it."""
+    """One referee's use of the lock."""
 
     def __init__(self, page: SharedPage, referee: int) -> None:
         self.page = page
@@ -204,7 +209,7 @@ class TimingLock:
                 self._mine[index] = 0
 
     def hold(self, supervisor: int) -> None:
-        """This referee stops a worker itself: no end of another's turn sets it going."""
+        """This referee stops a worker itself: the end of another's turn does not continue it."""
         self._mine[_HELD] |= self._bit(supervisor)
 
     def let_go(self, supervisor: int) -> None:
@@ -222,7 +227,7 @@ class TimingLock:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Everybody else of this device stands still inside the block."""
+        """Hold the timing lock, with all other referees and workers of the device stopped inside the block."""
         asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
         with self.page.locked():
             begun_ns = time.monotonic_ns()
@@ -247,7 +252,7 @@ class TimingLock:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """A turn in which nothing is timed: it counts even where another's worker ran on."""
+        """A turn in which nothing is timed; it is valid even if another's worker ran."""
         with suppress(Disturbed), self.turn():
             yield
 
@@ -257,7 +262,7 @@ class TimingLock:
         return {each: processes.tasks_of(processes.descendants(each)) for each in supervisors}
 
     def _look_who_moved(self, standing: Mapping[int, _Tasks]) -> None:
-        """Note whose workers did not stand still in the turn that ends. Raises Disturbed where some did not."""
+        """Record whose workers ran during the turn that ends. Raises Disturbed where some did."""
         moved = [referee for referee, tasks in standing.items() if _moved(tasks, self._tasks(referee))]
         for referee in moved:
             self.page.slot(referee)[_RESTLESS] = 1

@@ -43,7 +43,7 @@ class Recorder:
 
 
 _recorder: Recorder | None = None
-"""This process's; None where no timeline was asked for."""
+"""The recorder of this process; None where no timeline was asked for."""
 
 
 def start(folder: Path, process: str, waited_ns: Callable[[], int] = lambda: 0) -> None:

@@ -7,13 +7,13 @@ from typing import Final
 VARIABLE: Final = "CUDA_VISIBLE_DEVICES"
 """Numbers or UUIDs, with commas; empty for none."""
 ORDER: Final = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-"""Makes numbers those of nvidia-smi."""
+"""Variables that make CUDA number GPUs as nvidia-smi does."""
 DRIVER: Final = "cuda.bindings.driver"
 """Module of the driver's calls, which ``kgbench/harness/wire/cuda.py`` makes."""
 NONE: Final = {VARIABLE: ""}
-"""No GPU at all."""
+"""Variables that show a process no GPU."""
 
 
 def only(uuid: str) -> dict[str, str]:
-    """One GPU, which is number 0 in that process."""
+    """Variables that show a process one GPU, as its number 0."""
     return {VARIABLE: uuid}

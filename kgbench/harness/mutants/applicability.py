@@ -1,7 +1,7 @@
-"""Whether a standard mutant applies to an overload: has it what the mutant needs? Referee side.
+"""Whether a standard mutant applies to an overload. Referee side.
 
-Facts come from the check cases: their tensors' dtypes, shapes and layouts, and what must come back. Whether the cases
-then tell the mutant from a correct kernel is another question, and the one that running it answers.
+Facts come from the check cases: dtypes, shapes and layouts of their tensors, and what must be returned. Whether the
+cases then tell the mutant from a correct kernel is decided by running it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Output:
     shape: tuple[int, ...]
     returned: bool
     shares: bool = False
-    """Whether it must lie in an input's memory."""
+    """True where the output must lie in an input's memory."""
 
     @property
     def elements(self) -> int:
@@ -76,14 +76,17 @@ class CaseFacts:
         return spec.draw.name not in _CONSTANT or self.overload.prepare is not None
 
     def rounds(self, dtypes: tuple[str, ...]) -> bool:
-        """An input of these dtypes would lose bits, and no output has a narrower floating dtype, which loses them."""
+        """Whether an input of these dtypes would lose bits while no output has a narrower floating dtype that hides it.
+        """
         narrower = set(_FLOATING) - set(dtypes)
         if self.is_view or any(output.dtype in narrower for output in self.outputs):
             return False
         return any(spec.dtype in dtypes and spec.draw.name not in _FEW_BITS for spec in self.given)
 
     def strided(self, spec: TensorSpec) -> bool:
-        """ATen's operators take any layout, so that there even no strided case is a gap of the problem."""
+        """Whether some input is strided. For ATen's operators, which take any layout, a lack of strided cases is a gap
+        of the problem.
+        """
         any_layout = self.overload.baseline.get("cuda", "").startswith("aten:") and len(spec.shape) > 0
         return not self.is_view and spec.dtype in _FLOATING and (any_layout or not spec.contiguous)
 
@@ -96,12 +99,12 @@ class CaseFacts:
         return self.overload.kind == Kind.RANDOM
 
     def chooses_dimension(self) -> bool:
-        """Among several, and counting them from the other end makes a difference."""
+        """Whether a dimension is chosen by number among several, so that counting from the other end differs."""
         numbered = any(self.values.get(name) not in (None, ()) for name in DIMENSIONS)
         return numbered and any(len(spec.shape) > 1 for spec in self.inputs.bound.specs)
 
     def broadcasts(self) -> bool:
-        """The result has the common shape of the operands, and one is misread if it is read as the result lies."""
+        """Whether an operand is broadcast in a way that reading it in the result's layout gets wrong."""
         shapes = [spec.shape for spec in self.inputs.bound.specs]
         common = broadcast(shapes)
         if self.is_view or common is None or any(output.shape != common for output in self.outputs):
@@ -120,12 +123,12 @@ class CaseFacts:
         return counter.terms
 
     def has(self, *parameters: str) -> bool:
-        """A BLAS routine with one of these parameters."""
+        """Whether it is a BLAS routine with one of these parameters."""
         is_blas = self.overload.baseline.get("cuda", "").startswith("cublas:")
         return is_blas and any(name in self.values for name in parameters)
 
     def conjugates(self) -> bool:
-        """A BLAS routine that conjugates, always or where a flag says so."""
+        """Whether it is a BLAS routine that conjugates, always or where a flag says so."""
         by_flag = self.has(*_TRANSPOSES) and not is_symmetric(self.values)
         return self._is_complex() and (by_flag or self._conjugates_always())
 
@@ -133,7 +136,7 @@ class CaseFacts:
         return self._is_complex() and not self._conjugates_always()
 
     def sums_in_float32(self) -> bool:
-        """A product of 16-bit matrices whose sums the contract keeps in float32."""
+        """Whether it is a product of 16-bit matrices whose sums the contract keeps in float32."""
         compute = self.overload.tolerance.compute
         wide = compute is None or compute.evaluate(self.variables) != "float16"
         return self.has("transa") and "k" in self.values and wide and any(s.dtype in _SIXTEEN_BIT for s in self.read)
@@ -196,7 +199,7 @@ HAS: Final[dict[str, Callable[[CaseFacts], bool]]] = {
     "inner size": lambda seen: seen.has("k"),
     "float32 sums": lambda seen: seen.sums_in_float32(),
 }
-"""Each need of kgbench/problem/mutants.py, with the test whether a case has it."""
+"""For each need of kgbench/problem/mutants.py, the test whether a case meets it."""
 
 
 def why_not(mutant: str, overload: Overload) -> str:
@@ -231,9 +234,9 @@ def _cases(overload: Overload) -> Iterator[CaseFacts]:
         specs = bound.specs
         written = [spec for spec in specs if spec.access != Access.READ]
         inputs = make_inputs(overload, bound, generator)
-        promises = judge.promises(inputs)
+        specs = judge.output_specs(inputs)
         outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
-        outputs += [Output(promise.dtype, promise.shape, True, promise.shares) for promise in promises]
+        outputs += [Output(spec.dtype, spec.shape, True, spec.shares) for spec in specs]
         yield CaseFacts(
             overload,
             tuple(spec for spec in specs if spec.access == Access.READ and spec.elements),

@@ -50,7 +50,7 @@ def counts_from_the_front(given: dict[str, Any], context: ReferenceContext) -> N
 
 
 def forgets_the_last_tensor(given: dict[str, Any], context: ReferenceContext) -> None:
-    """Zeros stand where it should be read."""
+    """Replaces the last tensor of a list by zeros."""
     for name, value in given.items():
         if isinstance(value, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in value):
             last = max(index for index, each in enumerate(value) if isinstance(each, torch.Tensor))
@@ -58,14 +58,14 @@ def forgets_the_last_tensor(given: dict[str, Any], context: ReferenceContext) ->
 
 
 def one_early(value: torch.Tensor) -> torch.Tensor:
-    """What stands one element in front of a tensor that does not begin where its storage does."""
+    """Reads a tensor one element before its start, where its storage has one."""
     if not value.storage_offset() or not value.numel():
         return value
     return value.as_strided(value.shape, value.stride(), value.storage_offset() - 1)
 
 
 def reads_flat(given: dict[str, Any], context: ReferenceContext) -> None:
-    """Broadcast operands as if they had the output's layout: from the beginning again when they are through."""
+    """Reads broadcast operands in the output's layout, from the start again at their end."""
     tensors = [each for each in given.values() if isinstance(each, torch.Tensor)]
     shape = broadcast([tuple(each.shape) for each in tensors])
     if shape is None:
@@ -86,7 +86,7 @@ def broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 
 def misread(shape: tuple[int, ...], common: tuple[int, ...]) -> bool:
-    """Whether reading a tensor of this shape again and again is not how it broadcasts."""
+    """Whether reading a tensor of this shape repeatedly differs from broadcasting it."""
     inner = common[len(common) - len(shape) :]
     while shape and shape[0] == 1:
         shape, inner = shape[1:], inner[1:]
@@ -96,7 +96,7 @@ def misread(shape: tuple[int, ...], common: tuple[int, ...]) -> bool:
 def rounds_to_zero(
     function: ReferenceFunction, given: dict[str, Any], arguments: Mapping[str, Any], context: ReferenceContext
 ) -> Outputs:
-    """Quotients cut off instead of rounded down: one more where they are negative and not whole."""
+    """Quotients truncated instead of rounded down: one more where they are negative and not whole."""
     right = typed_outputs(function, given, arguments, context)
     if not {"self", "other"} <= set(given):
         return right
@@ -230,7 +230,7 @@ def begins_anew(
 
 
 class IgnoresSeed:
-    """Numbers of a generator of its own, that goes on from call to call."""
+    """Draws from a generator of its own, which continues from call to call."""
 
     def __init__(self) -> None:
         self.generators: dict[torch.device, torch.Generator] = {}

@@ -19,7 +19,7 @@ SIXTEEN_BIT: Final = (torch.float16, torch.bfloat16)
 
 
 class RealZero(float):
-    """A zero that no test finds to be one, so that it is multiplied by."""
+    """A zero that compares unequal to 0, so that the reference multiplies by it."""
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -68,7 +68,9 @@ def multiplies_by_zero(parameter: str) -> Change:
 
 
 def transposes(taken: Mapping[str, str]) -> Change:
-    """Takes one transpose flag for another. Where that turns a matrix, it is read with the other one's rows."""
+    """Replaces one transpose flag by another. Where that turns a matrix, it is read with the other flag's number of
+    rows.
+    """
 
     def change(given: dict[str, Any], context: ReferenceContext) -> None:
         for flag, matrix in _transpose_flags(given):
@@ -83,7 +85,7 @@ def transposes(taken: Mapping[str, str]) -> Change:
 
 
 def conjugates(taken: Mapping[str, str]) -> Change:
-    """Takes one transpose flag for another; a routine without one that can say 'C' conjugates an operand more."""
+    """Replaces one transpose flag by another; a routine whose flag has no 'C' conjugates one more operand."""
 
     def change(given: dict[str, Any], context: ReferenceContext) -> None:
         flags = [flag for flag, _ in _transpose_flags(given)]
@@ -97,7 +99,7 @@ def conjugates(taken: Mapping[str, str]) -> Change:
 
 
 def triangles(taken: Mapping[str, str]) -> Change:
-    """Takes one triangle for the other, also of what is written."""
+    """Replaces one triangle by the other, for written matrices too."""
 
     def change(given: dict[str, Any], context: ReferenceContext) -> None:
         if "uplo" not in given:
@@ -120,7 +122,7 @@ def diagonals(taken: Mapping[str, str]) -> Change:
 
 
 def sides(taken: Mapping[str, str]) -> Change:
-    """Takes one side for the other; the matrix or the factors on that side are read as that side's size says."""
+    """Replaces one side by the other; the matrix on that side is read with that side's size."""
 
     def change(given: dict[str, Any], context: ReferenceContext) -> None:
         flag = next((name for name in ("side", "mode") if name in given), None)
@@ -164,12 +166,12 @@ def packed_vectors(given: dict[str, Any], context: ReferenceContext) -> None:
 
 
 def walks_forward(given: dict[str, Any], context: ReferenceContext) -> None:
-    """Takes negative increments for positive ones."""
+    """Treats negative increments as positive."""
     given.update({name: abs(given[name]) for name in ("incx", "incy") if name in given})
 
 
 def reread(view: torch.Tensor, shape: Sequence[int], strides: Sequence[int], start: int = 0) -> torch.Tensor:
-    """What stands at other strides in the memory that a view spans, from ``start`` on; NaN past its end."""
+    """Elements at other strides in the memory that a view spans, from ``start`` on; NaN past its end."""
     if not math.prod(shape) or not view.numel():
         return torch.full(tuple(shape), math.nan, dtype=view.dtype, device=view.device)
     extent = 1 + sum((size - 1) * stride for size, stride in zip(view.shape, view.stride(), strict=True))

@@ -27,7 +27,7 @@ def float32(value: torch.Tensor) -> torch.Tensor:
 
 
 def as_row_major(value: torch.Tensor) -> torch.Tensor:
-    """What stands where the elements would be if there were no strides; past the end it begins again."""
+    """The elements at row-major positions of the tensor's memory, from the start again past its end."""
     if value.is_contiguous() or not value.numel():
         return value
     extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))

@@ -36,8 +36,8 @@ class Call:
     """Answers that a mutant keeps between calls."""
 
     def left(self, name: str) -> torch.Tensor:
-        """What an output holds that is not written: a written argument what it held, a returned tensor zeros, and where
-        these would be right a sentinel.
+        """The content of an output that is not written: a written argument's old values; zeros for a returned tensor,
+        or a sentinel where zeros would be correct.
         """
         if name in self.context.written:
             held: torch.Tensor = element(self.arguments, name).clone(memory_format=torch.contiguous_format)
@@ -85,7 +85,7 @@ def mutant_entry(name: str, function: ReferenceFunction, parameters: list[str]) 
 
 
 def _check_shapes(right: dict[str, torch.Tensor], arguments: dict[str, Any], context: ReferenceContext) -> None:
-    """What is written fits where it is written; ValueError where a mutated argument gave it another shape."""
+    """Raises ValueError where a mutated argument gave an output another shape."""
     for name in context.written:
         if right[name].shape != element(arguments, name).shape:
             raise ValueError(f"{name} has shape {tuple(right[name].shape)}")
@@ -108,7 +108,7 @@ def _hand_out(answers: dict[str, torch.Tensor], call: Call) -> Any:
 
 
 def _like_the_view(answer: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """An answer with the strides of the right view, so that only what is mutated is wrong about it."""
+    """An answer with the strides of the correct view, so that only the mutation is wrong about it."""
     overlaps = any(stride == 0 and size > 1 for size, stride in zip(right.shape, right.stride(), strict=True))
     shares = answer.untyped_storage().data_ptr() == right.untyped_storage().data_ptr()
     if shares or overlaps or answer.shape != right.shape:
@@ -291,7 +291,7 @@ class Mutator:
     given: Callable[[torch.Tensor], torch.Tensor] = _as_given
     """Changes each floating tensor that is computed with."""
     aside: Callable[[Call], None] = _nothing
-    """Does something else to the call's memory."""
+    """Changes other memory of the call."""
     arguments: blas.Change = _all_as_given
     """Changes the arguments as a whole, in place."""
     outputs: Callable[..., dict[str, torch.Tensor]] = typed_outputs

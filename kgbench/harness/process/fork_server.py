@@ -67,14 +67,14 @@ class ForkServer:
         self.token = secrets.token_hex(4)
         """Part of the names of its workers' folders, by which they are told from those of other fork servers."""
         self.channels: dict[Channel, str] = {coordinator: ""}
-        """Who asks: the coordinator, or a referee of the session with this token."""
+        """Clients by channel: the coordinator (empty), or a referee with its session's token."""
         self.supervisors: dict[int, str] = {}
         """The session's token by the supervisor's process id."""
         self.referees: dict[int, str] = {}
         """The session's token by the referee's process id."""
 
     def serve(self) -> None:
-        """Until the coordinator is gone; then nothing that was forked here is left either."""
+        """Serve until the coordinator is gone; then end everything that was forked here."""
         while self.coordinator in self.channels:
             readable, _, _ = select.select(list(self.channels), [], [], 0.2)
             self._reap()
@@ -119,7 +119,7 @@ class ForkServer:
         return Forked(pid)
 
     def _end_session(self, session: str) -> SessionEnded:
-        """Like ``_end_all``, for what was forked for one session. Others wait meanwhile."""
+        """Like ``_end_all``, for one session. Other clients wait meanwhile."""
         for channel in [each for each, token in self.channels.items() if token == session]:
             channel.close()  # what a referee still asked for is not forked any more
             del self.channels[channel]

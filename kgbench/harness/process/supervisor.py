@@ -241,7 +241,7 @@ def _become_worker(
 
 
 def _set_environment(folder: Path, spec: WorkerSpec) -> None:
-    """Private home and caches; what the fork server had beside that was an allow-list already."""
+    """Set a private home and private caches; the fork server's environment was an allow-list already."""
     for name in ("HOME", "TMPDIR"):
         os.environ[name] = str(folder)
     caches = (
@@ -274,10 +274,10 @@ def run_supervisor(control: Channel, worker_socket: socket.socket, spec: WorkerS
 
 
 def _stub(path: str) -> type[worker.Stub]:
-    """What answers requests in a worker, by its dotted path.
+    """The class that answers requests in a worker, by its dotted path.
 
-    Imported in the worker's own process, so that of a candidate never has baselines and references in it; and before
-    the sandbox is entered, which hides kgbench from a candidate.
+    It is imported in the worker's own process, so that a candidate's never contains baselines and references; and
+    before the sandbox is entered, which hides kgbench from a candidate.
     """
     module, _, name = path.partition(":")
     found: type[worker.Stub] = getattr(importlib.import_module(module), name)

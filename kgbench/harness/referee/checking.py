@@ -102,7 +102,7 @@ class Checker:
         return PASSED
 
     def _library_fails_too(self, case: Case, again: int, verdict: Verdict) -> bool:
-        """Whether the library gets the very same call wrong as well, or nobody can be asked."""
+        """Whether the library fails the very same call too, or there is no library."""
         if verdict.outcome is not Outcome.WRONG_VALUE:
             return False
         library = self.resources.library.worker
@@ -189,7 +189,7 @@ class Checker:
         return deadlines.case_s + (deadlines.compile_s if translates else 0.0)
 
     def _compile_class(self, case: Case) -> str:
-        """Calls of one class are taken to share what they compile."""
+        """The class of a call; calls of one class are assumed to share compiled code."""
         return f"{self.overload.name}/{case.dtype}"
 
     def _generator(self, case: Case, again: int) -> torch.Generator:
@@ -210,6 +210,6 @@ def _sizes(case: Case) -> dict[str, int | float | str | bool]:
 
 
 def lacks_memory(bound: BoundCase, memory_gb: float) -> DeviceMemory | None:
-    """That a device of so much memory, in 10^9 bytes, cannot hold a large call; None where it can."""
+    """The failure of a large call on a device with this much memory (10^9 bytes); None where the device can hold it."""
     needed_gb = COPIES * case_bytes(bound) / 1e9
     return None if needed_gb <= LARGE_SHARE * memory_gb else DeviceMemory(needed_gb / LARGE_SHARE, memory_gb)

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _StandIn(ModuleType):
-    """``torch._dynamo`` until somebody asks for more of it than ``disable``, such as a reference that compiles."""
+    """Stands in for ``torch._dynamo`` until more than ``disable`` is needed, such as by a reference that compiles."""
 
     @staticmethod
     def disable(function: F, recursive: bool = True, **_more: object) -> F:

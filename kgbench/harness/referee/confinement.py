@@ -21,5 +21,5 @@ class Confinement:
 
     @classmethod
     def of(cls, settings: RefereeSettings, plan: Plan) -> Confinement:
-        """All that this machine has, and what the session sets."""
+        """All protections of this machine, with what the session sets."""
         return cls(plan, settings.hidden, {**default_limits(), **settings.limits})

@@ -74,7 +74,7 @@ class Evaluation:
     started: float
     """Time at which it began, by ``now``."""
     interpreted: bool = False
-    """Triton's interpreter runs the candidate, whose times say nothing."""
+    """True where Triton's interpreter runs the candidate: its times mean nothing."""
     cases: list[JudgedCase] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     """Wall time of each phase, in seconds."""
@@ -85,10 +85,10 @@ class Evaluation:
     peak_mb: float = 0.0
     """Largest memory of the candidate's process tree, in MB."""
     deterministic: bool | None = None
-    """Every call that was made twice with the same input gave the same bits; None where none was."""
+    """True where every call that was made twice with the same input gave the same bits; None where no call was."""
     preset: str = ""
     attribution: Attribution | None = None
-    """What is known of whose work it is; None where that is not asked."""
+    """What is known about whose work it is; None where nothing is watched."""
 
     def __post_init__(self) -> None:
         self.seeds = Seeds(self.settings.seed, self.job, self.device)
@@ -98,24 +98,26 @@ class Evaluation:
 
     @property
     def is_right(self) -> bool:
-        """Every required overload passed what was judged so far."""
+        """Whether every required overload passed all that was judged so far."""
         required = [overload.name for overload in self.problem.overloads if overload.required]
         return all(self.verdicts[name].outcome is Outcome.PASSED for name in required)
 
     @property
     def has_right_calls(self) -> bool:
-        """Nothing is wrong, and every required overload has a call that is correct: others may be not offered."""
+        """Whether nothing is wrong and every required overload has a correct call; other calls may be not offered."""
         required = [overload for overload in self.problem.overloads if overload.required]
         verdicts = [self.verdicts[overload.name] for overload in required]
         right = all(any(each.verdict is PASSED for each in self.cases_of(overload)) for overload in required)
         return right and all(each is PASSED or self.is_not_offered(each) for each in verdicts)
 
     def is_not_offered(self, verdict: Verdict) -> bool:
-        """The package that is judged here says that it does not do this."""
+        """Whether the judged package says that it does not offer this call."""
         return bool(self.job.adapted) and isinstance(verdict.detail, NotOffered)
 
     def said(self, failure: WorkerFailed) -> Verdict:
-        """What a failure is: of an installed package, NotImplementedError says what it does not offer."""
+        """The outcome of a failure; for an installed package, NotImplementedError means that it does not offer the
+        call.
+        """
         verdict = failure.verdict
         raised = verdict.detail
         if not self.job.adapted or not isinstance(raised, Raised) or raised.name != "NotImplementedError":
@@ -146,7 +148,7 @@ class Evaluation:
             self.log = failure.log
 
     def note_bits(self, same: bool | None) -> None:
-        """Enter whether a call that was made twice gave the same bits; None where nothing can be said of it."""
+        """Record whether a call that was made twice gave the same bits; None where that cannot be said."""
         if same is not None:
             self.deterministic = same and self.deterministic is not False
 

@@ -50,7 +50,7 @@ def main(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
 
 
 def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Resources], Referee]) -> None:
-    """The same with a referee that ``build`` makes."""
+    """Serve with a referee that ``build`` makes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     coordinator = Channel(socket.socket(fileno=coordinator_fd))
     server = Channel(socket.socket(fileno=server_fd))
@@ -80,7 +80,7 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
 
 
 def _lacks_memory(error: BaseException | None) -> bool:
-    """Whether memory ran out: ours, or that of a worker which we trust."""
+    """Whether memory ran out in the referee or in a trusted worker."""
     if error is None or isinstance(error, MemoryError | torch.OutOfMemoryError):
         return error is not None
     lacking = isinstance(error, WorkerFailed) and error.outcome is Outcome.OUT_OF_MEMORY
@@ -119,7 +119,9 @@ def _serve(referee: Referee, coordinator: Channel, asked: Judge) -> None:
 
 
 def _judged(referee: Referee, job: dict[str, Any], report: Report) -> Result:
-    """The job's result. What was recorded is written before anybody hears of it, who may end this process then."""
+    """The job's result. Recorded spans are written before the result is sent, since the coordinator may end this
+    process then.
+    """
     try:
         wanted = referee.job(job)
         with trace.span("candidate", problem=wanted.problem_id, model=wanted.model):

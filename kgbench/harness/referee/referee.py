@@ -119,7 +119,7 @@ class Referee:
         self.resources.library.drop()
 
     def _begin(self, job: Job) -> Evaluation:
-        """An evaluation of which nothing is known yet."""
+        """A new evaluation."""
         problem = job.problem
         device, now = self.resources.device, self.turns.now
         evaluation = Evaluation(job, problem, self.settings, self.defences, device, now, now())
@@ -140,6 +140,6 @@ class Referee:
 
 
 def out_of_reach(problem: Problem, capability: int | None) -> dict[str, Verdict]:
-    """Verdicts on the overloads that ask for more than a device of this compute capability has."""
+    """Verdicts on the overloads that need a higher compute capability than the device's."""
     found = {o.name: o.needs.lacking(capability) for o in problem.judged if o.needs is not None}
     return {name: Verdict(Outcome.SKIPPED, lacking) for name, lacking in found.items() if lacking is not None}

@@ -39,7 +39,7 @@ class Resources:
         self.library = LibrarySide(self.start_trusted, settings.device_kind, settings.deadlines)
         self.first_calls = FirstCalls()
         self.peaks = settings.peaks
-        """What the device reaches at most (``peaks.py``); None where nobody knows."""
+        """Measured peaks of the device (``peaks.py``); None where unknown."""
         if self.peaks is None and settings.number == 0 and settings.timing:
             self.peaks = peaks(self.device)
         self.memory_gb = 0.0

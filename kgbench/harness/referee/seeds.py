@@ -1,4 +1,4 @@
-"""What is drawn from the run's secret, each for a purpose of its own, so that no draw says anything about another."""
+"""Seeds from the run's secret, one per purpose, so that no drawn number tells anything about another."""
 
 from __future__ import annotations
 

@@ -110,9 +110,10 @@ class Stopwatch:
         return PASSED
 
     def _warm_library(self, judge: OverloadJudge, library: Worker) -> None:
-        """Have the library do the cases that the candidate did, so that both enter the timing alike.
+        """Run the library on the cases that the candidate ran, so that both enter timing in the same state.
 
-        What a process ran before decides where its code and workspaces lie. On the way the library is judged, too.
+        What a process ran before decides where its code and workspaces lie. The library's outputs are judged on the
+        way.
         """
         evaluation, overload = self.evaluation, judge.overload
         if overload.name in library.side.warm:
@@ -166,7 +167,8 @@ class Stopwatch:
         return None
 
     def _measure_in_quiet(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing:
-        """Times of a device that was quiet whenever the library's turn came, while everybody else stood still."""
+        """The times, measured while the device was quiet in the library's turns and all other candidates were stopped.
+        """
         disturbed = False
         for _ in range(BUSY_ATTEMPTS):
             try:
@@ -181,7 +183,9 @@ class Stopwatch:
         bench.end_who_stays_busy(where)
 
     def _believed(self, bench: Bench, case: Case, timing: Timing | None) -> Verdict:
-        """Whether a device like this one can do the work in that time; a CPU's caches hold too much to say."""
+        """PASSED, or a rejection where no such device can do the work in that time; on a CPU, whose caches hold too
+        much, always PASSED.
+        """
         reached = self.resources.peaks
         on_cpu = self.resources.device.type == "cpu"
         if timing is None or on_cpu or reached is None:

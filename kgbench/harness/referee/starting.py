@@ -26,7 +26,7 @@ from kgbench.harness.wire.forks import WorkerLimits, WorkerSpec
 from kgbench.harness.wire.protocol import Channel
 from kgbench.harness.wire.requests import Hello, LoadCandidate, LoadLibrary, LoadReference, Request
 from kgbench.harness.workers.handle import TRUSTED_STUB, HarnessFailed, Role, WorkerFailed, WorkerHandle
-from kgbench.harness.workers.started import Clock, Side, Worker
+from kgbench.harness.workers.started import Clock, Worker, WorkerSide
 from kgbench.problem.entry_names import entry_names
 from kgbench.problem.model import module_of
 
@@ -68,7 +68,7 @@ class Starter:
         finally:
             # Both sides have mapped it.
             os.close(page.fd)
-        return Worker(handle, Side(handle, settings.device_kind, 0), Clock(page))
+        return Worker(handle, WorkerSide(handle, settings.device_kind, 0), Clock(page))
 
     def start_candidate(self, evaluation: Evaluation, library: LibrarySide, report: Report) -> Worker:
         """A fresh worker with the candidate loaded. Raises WorkerFailed, HarnessFailed."""
@@ -110,7 +110,7 @@ def _load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> None:
 
 
 def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> Request:
-    """Raises WorkerFailed where this machine cannot run it."""
+    """What the worker is to load. Raises WorkerFailed where this machine cannot run it."""
     job, problem = evaluation.job, evaluation.problem
     if job.trusted == "baseline":
         targets = library.targets(problem)

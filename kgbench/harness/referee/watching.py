@@ -1,4 +1,4 @@
-"""Whose work a candidate's is: calls of what was found right, watched."""
+"""Watches calls of a correct candidate to see whose work it is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Watcher:
         """How often each overload's calls were watched, by name."""
 
     def attribute(self, report: Report) -> None:
-        """Watch calls of what was found right; under a strict policy, what others did is rejected."""
+        """Watch calls of a correct candidate; under the strict policy, work by others is rejected."""
         evaluation, supervisor_pid = self.evaluation, self.worker.handle.supervisor_pid
         with evaluation.phase("observe"):
             for overload in evaluation.problem.judged:
@@ -80,7 +80,7 @@ class Watcher:
                 call = judge.place(case, generator)
                 with watch.sampled(side):
                     verdict = judge.check(side, case, call, generator, limit_s, False)
-            watch.take(seen, case, any(promise.nbytes for promise in call.promises))
+            watch.take(seen, case, any(spec.nbytes for spec in call.specs))
             if verdict is not PASSED:
                 watch.add(refusal(replace(verdict, where=replace(call.where, purpose=Purpose.OBSERVED)).reason))
         self._watch_windows(overload, purpose)

@@ -26,7 +26,7 @@ class CallRequests:
             kwargs |= self._reference_hints(call)
         else:
             self._send_host_values(call, args, kwargs)
-        poison = [promise.nbytes for promise in call.promises if promise.nbytes]
+        poison = [spec.nbytes for spec in call.specs if spec.nbytes]
         return CallOnce(self.overload.name, args, kwargs, [call.out_offset, call.out_bytes], poison, call.case.late)
 
     def prepare(self, call: PlacedCall, trusted_reference: bool, calls: int, stride: int) -> Prepare:
@@ -58,13 +58,13 @@ class CallRequests:
             ]
             for name, chunk in call.inputs.chunks.items()
         }
-        returns = [promise.dtype for promise in call.promises]
+        returns = [spec.dtype for spec in call.specs]
         return {
             "_views": views,
             "_written": list(written_names(call.inputs.bound)),
             "_returns": returns,
-            "_strides": [None if promise.strides is None else list(promise.strides) for promise in call.promises],
-            "_alias": any(promise.shares for promise in call.promises),
+            "_strides": [None if spec.strides is None else list(spec.strides) for spec in call.specs],
+            "_alias": any(spec.shares for spec in call.specs),
             "_plain": self.contract.plain,
             "_returned_argument": self.overload.returned_argument,
         }

@@ -10,7 +10,7 @@ from kgbench.harness.verdict.inputs import Chunk
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.views import show_views
 from kgbench.harness.wire.requests import PlaceOutputs
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 
 TAKEN: Final = 0x5A
 """Byte that takes the place of inputs once a call is done."""
@@ -26,7 +26,7 @@ class Collector:
         """What a worker said of its outputs, once the contract found it right: where its views lie is read from it."""
         return list(reply["outputs"])
 
-    def collect(self, side: Side, call: PlacedCall, claims: list[Any], timeout_s: float) -> torch.Tensor:
+    def collect(self, side: WorkerSide, call: PlacedCall, claims: list[Any], timeout_s: float) -> torch.Tensor:
         """A snapshot of a call that was made, with its outputs. Raises WorkerFailed.
 
         What was returned is copied once the inputs are gone: who has not done its work by then, or returned memory
@@ -34,9 +34,9 @@ class Collector:
         """
         assert side.buffer is not None
         snapshot = call.snapshot(side)
-        if any(promise.nbytes and not (promise.shares and claims) for promise in call.promises):
+        if any(spec.nbytes and not (spec.shares and claims) for spec in call.specs):
             self._place_without_inputs(side, call, snapshot, timeout_s)
-        if claims and any(promise.shares for promise in call.promises):
+        if claims and any(spec.shares for spec in call.specs):
             show_views(call, claims, snapshot)
         return snapshot
 
@@ -44,7 +44,9 @@ class Collector:
         """The inputs that are gone while outputs are copied."""
         return [chunk for chunk in call.inputs.chunks.values() if chunk.spec.access == "read" and not chunk.is_on_host]
 
-    def _place_without_inputs(self, side: Side, call: PlacedCall, snapshot: torch.Tensor, timeout_s: float) -> None:
+    def _place_without_inputs(
+        self, side: WorkerSide, call: PlacedCall, snapshot: torch.Tensor, timeout_s: float
+    ) -> None:
         """Have the worker copy what it returned; ``snapshot`` gets it. Inputs lie in the buffer again afterwards."""
         assert side.buffer is not None
         taken = self.taken(call)

@@ -24,7 +24,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.text import told
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.verdict.inputs import GUARD_BYTES, Chunk, itemsize, writable
-from kgbench.harness.verdict.output_specs import Promise
+from kgbench.harness.verdict.output_specs import OutputSpec
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.reference import ReferenceFunction
 from kgbench.harness.verdict.views import right_place
@@ -57,34 +57,34 @@ class OutputContract:
         if not self.returns_tensors:
             # The entry is `-> None`: what it returns is nobody's business.
             return PASSED
-        if len(claims) != len(call.promises):
-            count = WrongAttribute("return", Attribute.COUNT, str(len(claims)), str(len(call.promises)))
+        if len(claims) != len(call.specs):
+            count = WrongAttribute("return", Attribute.COUNT, str(len(claims)), str(len(call.specs)))
             return Verdict(Outcome.REJECTED, count)
-        for claim, promise, output in zip(claims, call.promises, call.outputs, strict=True):
-            verdict = self._claim(claim, promise, output) if isinstance(claim, dict) else MALFORMED
-            if verdict is PASSED and promise.shares:
-                verdict = _is_view(claim, promise, call, output)
+        for claim, spec, output in zip(claims, call.specs, call.outputs, strict=True):
+            verdict = self._claim(claim, spec, output) if isinstance(claim, dict) else MALFORMED
+            if verdict is PASSED and spec.shares:
+                verdict = _is_view(claim, spec, call, output)
             elif verdict is PASSED:
                 verdict = _is_new(claim, call, output)
             if verdict is not PASSED:
                 return verdict
         return PASSED
 
-    def _claim(self, claim: dict[str, Any], promise: Promise, output: str) -> Verdict:
+    def _claim(self, claim: dict[str, Any], spec: OutputSpec, output: str) -> Verdict:
         """What the worker says about one output, which may be anything: only the promised words pass."""
         if wrong := self._wrong_attribute(claim, output):
             return Verdict(Outcome.REJECTED, wrong)
-        if claim.get("dtype") != promise.dtype:
-            return Verdict(Outcome.WRONG_DTYPE, Dtype(output, told(claim.get("dtype")), promise.dtype))
-        if claim.get("shape") != list(promise.shape):
-            return Verdict(Outcome.WRONG_SHAPE, Shape(output, _dimensions(claim.get("shape")), promise.shape))
-        if not promise.has_strides(claim.get("strides")):
-            strides = Strides(output, _dimensions(claim.get("strides")), promise.strides or ())
+        if claim.get("dtype") != spec.dtype:
+            return Verdict(Outcome.WRONG_DTYPE, Dtype(output, told(claim.get("dtype")), spec.dtype))
+        if claim.get("shape") != list(spec.shape):
+            return Verdict(Outcome.WRONG_SHAPE, Shape(output, _dimensions(claim.get("shape")), spec.shape))
+        if not spec.has_strides(claim.get("strides")):
+            strides = Strides(output, _dimensions(claim.get("strides")), spec.strides or ())
             return Verdict(Outcome.WRONG_SHAPE, strides)
-        if claim.get("lazy") != list(promise.lazy):
-            bits = WrongAttribute(output, Attribute.LAZY_BITS, told(claim.get("lazy")), str(list(promise.lazy)))
+        if claim.get("lazy") != list(spec.lazy):
+            bits = WrongAttribute(output, Attribute.LAZY_BITS, told(claim.get("lazy")), str(list(spec.lazy)))
             return Verdict(Outcome.REJECTED, bits)
-        if claim.get("shares") and not promise.shares:
+        if claim.get("shares") and not spec.shares:
             return Verdict(Outcome.REJECTED, Alias(output, Aliasing.SHARES_STORAGE))
         return PASSED
 
@@ -133,15 +133,15 @@ class OutputContract:
         return Verdict(Outcome.REJECTED, Alias(name, Aliasing.NOT_ITSELF))
 
 
-def _is_view(claim: dict[str, Any], promise: Promise, call: PlacedCall, output: str) -> Verdict:
+def _is_view(claim: dict[str, Any], spec: OutputSpec, call: PlacedCall, output: str) -> Verdict:
     """Whether an output lies where it must, by the worker's word; what stands there is read without it."""
-    at, right, size = claim.get("at"), right_place(call, promise), itemsize(promise.dtype)
-    chunk = call.inputs.chunks[promise.base]
+    at, right, size = claim.get("at"), right_place(call, spec), itemsize(spec.dtype)
+    chunk = call.inputs.chunks[spec.base]
     first = chunk.offset + GUARD_BYTES
     if type(at) is not int or not 0 <= at - first < chunk.storage_bytes:
-        return Verdict(Outcome.WRONG_VALUE, Alias(promise.base, Aliasing.LIES_ELSEWHERE))
+        return Verdict(Outcome.WRONG_VALUE, Alias(spec.base, Aliasing.LIES_ELSEWHERE))
     if at not in right or (at - first) % size:
-        return Verdict(Outcome.WRONG_SHAPE, StorageOffset(output, (at - first) / size, promise.offset))
+        return Verdict(Outcome.WRONG_SHAPE, StorageOffset(output, (at - first) / size, spec.offset))
     strides = claim["strides"]
     if any(type(step) is not int or not 0 <= step < 1 << 40 for step in strides):
         return MALFORMED

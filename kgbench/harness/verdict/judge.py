@@ -23,14 +23,14 @@ from kgbench.harness.verdict.compare import Limits, compare
 from kgbench.harness.verdict.contract import OutputContract, forbidden_change
 from kgbench.harness.verdict.inputs import CallInputs, Chunk, make_inputs, writable
 from kgbench.harness.verdict.narrow_dtypes import either
-from kgbench.harness.verdict.output_specs import Promise, aten_function, aten_promises
+from kgbench.harness.verdict.output_specs import OutputSpec, aten_function, aten_specs
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.reference import ReferenceFunction, values_only
 from kgbench.harness.verdict.subnormals import with_zeros
 from kgbench.harness.verdict.views import prove_views
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.wire.requests import PlaceOutputs
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case, OtherValues, bind
 from kgbench.problem.model import Access, Overload
 
@@ -99,11 +99,11 @@ class OverloadJudge:
     def place_inputs(self, inputs: CallInputs) -> PlacedCall:
         """Room for what a call with these inputs returns, behind them."""
         known: dict[str, Answer] = {}
-        promises = self.promises(inputs, known)
-        out_bytes = SPARE_OUTPUT_BYTES + sum(round_up(promise.nbytes, ALIGNMENT_BYTES) for promise in promises)
-        return PlacedCall(inputs, promises, inputs.nbytes, out_bytes if promises else 0, self.listed, known=known)
+        specs = self.output_specs(inputs, known)
+        out_bytes = SPARE_OUTPUT_BYTES + sum(round_up(spec.nbytes, ALIGNMENT_BYTES) for spec in specs)
+        return PlacedCall(inputs, specs, inputs.nbytes, out_bytes if specs else 0, self.listed, known=known)
 
-    def promises(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[Promise, ...]:
+    def output_specs(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[OutputSpec, ...]:
         """What is to be returned: by ATen's own rules where it is the library, else what reference and file say.
 
         ``known`` takes the reference's answers where it had to be asked, so that it need not be asked again.
@@ -112,7 +112,7 @@ class OverloadJudge:
             return ()
         target = self.overload.baseline.get("cuda", "")
         if target.startswith("aten:") and aten_function(target.removeprefix("aten:")):
-            return aten_promises(target.removeprefix("aten:"), inputs, self.keeps_strides)
+            return aten_specs(target.removeprefix("aten:"), inputs, self.keeps_strides)
         variables = inputs.bound.case.variables
         told = [item.shape.evaluate(variables) for item in self.overload.returns if item.shape is not None]
         if told and len(told) == len(self.overload.returns):
@@ -122,12 +122,12 @@ class OverloadJudge:
             if known is not None:
                 known.update(answers)
             shapes = [tuple(item.shape) for name, item in answers.items() if name.startswith("return")]
-        promises = [Promise(str(inputs.bound.case.dtype), shape, base=self.overload.alias or "") for shape in shapes]
-        for index, item in enumerate(self.overload.returns[: len(promises)]):
+        specs = [OutputSpec(str(inputs.bound.case.dtype), shape, base=self.overload.alias or "") for shape in shapes]
+        for index, item in enumerate(self.overload.returns[: len(specs)]):
             parts = {"dtype": item.dtype, "shape": item.shape, "strides": item.strides}
             said = {name: expr.evaluate(variables) for name, expr in parts.items() if expr is not None}
-            promises[index] = replace(promises[index], **said)
-        return tuple(promises)
+            specs[index] = replace(specs[index], **said)
+        return tuple(specs)
 
     @property
     def keeps_strides(self) -> bool:
@@ -135,7 +135,7 @@ class OverloadJudge:
         return self.overload.kind in (Kind.VIEW, Kind.CREATION) or any(item.as_aten for item in self.overload.returns)
 
     @trace.span("fill")
-    def fill(self, side: Side, call: PlacedCall) -> None:
+    def fill(self, side: WorkerSide, call: PlacedCall) -> None:
         """Write the call's images into the side's buffer, and the sentinel where its output will go."""
         buffer = side.ensure_buffer(call.end)
         self.bases.add(side.base)
@@ -144,7 +144,13 @@ class OverloadJudge:
         buffer.bytes_at(call.out_offset, call.out_bytes).fill_(0xFF)
 
     def check(
-        self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float, reference: bool
+        self,
+        side: WorkerSide,
+        case: Case,
+        call: PlacedCall,
+        generator: torch.Generator,
+        timeout_s: float,
+        reference: bool,
     ) -> Verdict:
         """One call, judged; the generator is for a second one where views are to be proven. Raises WorkerFailed."""
         self.fill(side, call)
@@ -159,13 +165,13 @@ class OverloadJudge:
             wrong = verdict.detail if isinstance(verdict.detail, Mismatch) else None
             name = "return" if wrong is None else wrong.output
             return replace(verdict, detail=Alias(name, Aliasing.CHANGES_WITH_INPUTS, wrong))
-        if verdict is PASSED and claims and any(promise.shares for promise in call.promises):
+        if verdict is PASSED and claims and any(spec.shares for spec in call.specs):
             return prove_views(side, self.place(case, generator), claims, self.judge)
         return verdict
 
-    def _is_right_with_inputs(self, side: Side, call: PlacedCall, timeout_s: float) -> bool:
+    def _is_right_with_inputs(self, side: WorkerSide, call: PlacedCall, timeout_s: float) -> bool:
         """Whether a wrong call's outputs are right when they are copied once more, with its inputs in their place."""
-        if not any(promise.nbytes and not promise.shares for promise in call.promises):
+        if not any(spec.nbytes and not spec.shares for spec in call.specs):
             return False
         side.handle.request(PlaceOutputs(), timeout_s, call.where)
         return self.judge(call, call.snapshot(side)) is PASSED
@@ -197,10 +203,10 @@ class OverloadJudge:
             if not array.is_intact(snapshot[begin : begin + array.nbytes], self.bases):
                 return Verdict(Outcome.INPUT_CHANGED, PointersChanged(name))
         position = call.out_offset - call.inputs.start
-        for name, promise in zip(call.outputs, call.promises, strict=True):
-            flat = snapshot[position : position + promise.nbytes].clone()
-            outputs[name] = flat.view(getattr(torch, promise.dtype)).reshape(promise.shape)
-            position += round_up(promise.nbytes, ALIGNMENT_BYTES)
+        for name, spec in zip(call.outputs, call.specs, strict=True):
+            flat = snapshot[position : position + spec.nbytes].clone()
+            outputs[name] = flat.view(getattr(torch, spec.dtype)).reshape(spec.shape)
+            position += round_up(spec.nbytes, ALIGNMENT_BYTES)
         return outputs
 
     def answers(self, call: PlacedCall) -> dict[str, Answer]:

@@ -15,7 +15,7 @@ from kgbench.problem.model import plain_type
 
 
 @dataclass(frozen=True)
-class Promise:
+class OutputSpec:
     """What one returned tensor must look like."""
 
     dtype: str
@@ -52,7 +52,7 @@ class Promise:
         return 0 in self.shape or all(size == 1 or got == want for size, got, want in steps)
 
 
-def aten_promises(overload: str, inputs: CallInputs, keep_strides: bool) -> tuple[Promise, ...]:
+def aten_specs(overload: str, inputs: CallInputs, keep_strides: bool) -> tuple[OutputSpec, ...]:
     """ATen's operator run on tensors without data: its rules for dtype, shape, strides and aliases, not its values.
 
     Where an operator does not run without data (its shape depends on values), it runs on a copy of them.
@@ -82,7 +82,7 @@ def _outputs(
     make: Callable[[TensorSpec], torch.Tensor],
     device: str,
     keep_strides: bool,
-) -> tuple[Promise, ...]:
+) -> tuple[OutputSpec, ...]:
     tensors = {spec.name: make(spec) for spec in bound.specs}
     positional, keyword = [], {}
     for argument in bound.arguments:
@@ -93,14 +93,14 @@ def _outputs(
             positional.append(value)
     outputs = function(*positional, **keyword)
     listed = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-    return tuple(_promise(output, tensors, keep_strides) for output in listed)
+    return tuple(_spec(output, tensors, keep_strides) for output in listed)
 
 
-def _promise(output: torch.Tensor, tensors: dict[str, torch.Tensor], keep_strides: bool) -> Promise:
+def _spec(output: torch.Tensor, tensors: dict[str, torch.Tensor], keep_strides: bool) -> OutputSpec:
     storage = output.untyped_storage()._cdata
     aliases = (name for name, tensor in tensors.items() if tensor.untyped_storage()._cdata == storage)
     base = next(aliases, "") if output.numel() else ""
-    return Promise(
+    return OutputSpec(
         str(output.dtype).removeprefix("torch."),
         tuple(output.shape),
         tuple(output.stride()) if keep_strides or base else None,

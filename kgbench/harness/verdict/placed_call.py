@@ -9,9 +9,9 @@ import torch
 from kgbench.baselines.expected import Answer
 from kgbench.core.details.where import Purpose, Where
 from kgbench.harness.verdict.inputs import CallInputs
-from kgbench.harness.verdict.output_specs import Promise
+from kgbench.harness.verdict.output_specs import OutputSpec
 from kgbench.harness.wire.device import GPU
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case
 
 
@@ -20,7 +20,7 @@ class PlacedCall:
     """One call of a case: inputs drawn, outputs expected, places in the buffer."""
 
     inputs: CallInputs
-    promises: tuple[Promise, ...]
+    specs: tuple[OutputSpec, ...]
     out_offset: int
     out_bytes: int
     listed: bool = False
@@ -32,8 +32,8 @@ class PlacedCall:
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of what is returned, as references and mismatches have them."""
-        several = len(self.promises) != 1 or self.listed
-        return tuple(f"return[{index}]" if several else "return" for index in range(len(self.promises)))
+        several = len(self.specs) != 1 or self.listed
+        return tuple(f"return[{index}]" if several else "return" for index in range(len(self.specs)))
 
     @property
     def end(self) -> int:
@@ -47,7 +47,7 @@ class PlacedCall:
     def where(self) -> Where:
         return Where(Purpose.CALL, self.case.overload, self.case.id)
 
-    def snapshot(self, side: Side) -> torch.Tensor:
+    def snapshot(self, side: WorkerSide) -> torch.Tensor:
         """uint8: a private copy of everything that the call could have touched."""
         assert side.buffer is not None
         start = self.inputs.start

@@ -15,7 +15,7 @@ from kgbench.core.kinds import Kind
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case
 
 MOST_BYTES: Final = 128 << 20
@@ -29,11 +29,11 @@ def can_repeat(judge: OverloadJudge, call: PlacedCall) -> bool:
     if call.end > MOST_BYTES:
         return False
     decided = judge.overload.kind == Kind.COMPUTE and judge.overload.values_defined and not judge.contract.plain
-    return decided and not any(promise.shares for promise in call.promises)
+    return decided and not any(spec.shares for spec in call.specs)
 
 
 def judge_repetition(
-    judge: OverloadJudge, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float
+    judge: OverloadJudge, side: WorkerSide, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float
 ) -> tuple[Verdict, bool | None]:
     """A call that was just right once more: its verdict, and whether all bits are as before. Raises WorkerFailed."""
     before = call.snapshot(side)

@@ -17,22 +17,22 @@ from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
 from kgbench.core.verdicts import Verdict
 from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, itemsize
-from kgbench.harness.verdict.output_specs import Promise
+from kgbench.harness.verdict.output_specs import OutputSpec
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 
 Judge = Callable[[PlacedCall, torch.Tensor], Verdict]
 """Verdict on a call from a snapshot of its memory."""
 
 
-def right_place(call: PlacedCall, promise: Promise) -> range:
+def right_place(call: PlacedCall, spec: OutputSpec) -> range:
     """Bytes of the buffer at which a view may begin: one where its offset is promised, else its base's storage."""
-    chunk = call.inputs.chunks[promise.base]
+    chunk = call.inputs.chunks[spec.base]
     begin = chunk.offset + GUARD_BYTES
-    if promise.offset is None:
+    if spec.offset is None:
         return range(begin, begin + chunk.storage_bytes)
-    begin += promise.offset * itemsize(promise.dtype)
+    begin += spec.offset * itemsize(spec.dtype)
     return range(begin, begin + 1)
 
 
@@ -44,20 +44,20 @@ def show_views(call: PlacedCall, claims: list[Any], snapshot: torch.Tensor) -> N
         snapshot: uint8, the call's memory from its first input on; changed in place.
     """
     position = call.out_offset - call.inputs.start
-    for claim, promise in zip(claims, call.promises, strict=True):
-        if promise.shares:
-            dtype, size = getattr(torch, promise.dtype), itemsize(promise.dtype)
+    for claim, spec in zip(claims, call.specs, strict=True):
+        if spec.shares:
+            dtype, size = getattr(torch, spec.dtype), itemsize(spec.dtype)
             start = (claim["at"] - call.inputs.start) // size
             # The chunks of a call begin at multiples of every element's size.
             whole = snapshot[: snapshot.numel() // size * size].view(dtype)
-            view = whole.as_strided(promise.shape, claim["strides"], whole.storage_offset() + start)
-            lazy = LAZY_BITS["conj" if promise.lazy[0] else "neg" if promise.lazy[1] else ""]
-            values = torch.empty(promise.shape, dtype=dtype, device=snapshot.device).copy_(lazy(view))
-            snapshot[position : position + promise.nbytes] = values.reshape(-1).view(torch.uint8)
-        position += round_up(promise.nbytes, ALIGNMENT_BYTES)
+            view = whole.as_strided(spec.shape, claim["strides"], whole.storage_offset() + start)
+            lazy = LAZY_BITS["conj" if spec.lazy[0] else "neg" if spec.lazy[1] else ""]
+            values = torch.empty(spec.shape, dtype=dtype, device=snapshot.device).copy_(lazy(view))
+            snapshot[position : position + spec.nbytes] = values.reshape(-1).view(torch.uint8)
+        position += round_up(spec.nbytes, ALIGNMENT_BYTES)
 
 
-def prove_views(side: Side, second: PlacedCall, claims: list[Any], judge: Judge) -> Verdict:
+def prove_views(side: WorkerSide, second: PlacedCall, claims: list[Any], judge: Judge) -> Verdict:
     """Rewrite the base with the inputs of a ``second`` call, and judge what the claimed views show then."""
     assert side.buffer is not None
     for chunk in second.inputs.chunks.values():

@@ -12,7 +12,7 @@ from kgbench.harness.workers.handle import WorkerHandle
 
 
 @dataclass
-class Side:
+class WorkerSide:
     """A worker together with the buffer it shares with the referee."""
 
     handle: WorkerHandle
@@ -60,7 +60,7 @@ class Worker:
     """A started worker with its clock and buffer."""
 
     handle: WorkerHandle
-    side: Side
+    side: WorkerSide
     clock: Clock
 
     def close(self) -> None:

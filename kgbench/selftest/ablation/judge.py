@@ -47,7 +47,7 @@ class WeakRequests(CallRequests):
             request = replace(request, poison=[])
         if not self.lenient or trusted_reference:
             return request
-        dtypes = tuple(promise.dtype for promise in call.promises) or ("",)
+        dtypes = tuple(spec.dtype for spec in call.specs) or ("",)
         return LenientCall(**vars(request), lenient=dtypes)
 
 

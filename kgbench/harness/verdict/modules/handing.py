@@ -12,11 +12,11 @@ from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, TensorPlace, round_up
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.protocol import Message, encode_scalar
 from kgbench.harness.wire.requests import MakeModule
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 
 
 def hand_over(
-    side: Side, module: TrustedModule, entry: str, timeout_s: float, where: Where, *, compiled: bool = False
+    side: WorkerSide, module: TrustedModule, entry: str, timeout_s: float, where: Where, *, compiled: bool = False
 ) -> Message:
     """Have a worker make its module and fill the state in; its reply. Raises WorkerFailed, ModuleError."""
     places, nbytes = _places(module.state)

@@ -15,7 +15,7 @@ from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudg
 from kgbench.harness.verdict.modules.reference import ModuleReference, Shape
 from kgbench.harness.verdict.modules.trusted import ModuleError, TrustedModule, full_precision
 from kgbench.harness.verdict.modules.weak import weaknesses, why_unjudgeable
-from kgbench.harness.verdict.output_specs import Promise
+from kgbench.harness.verdict.output_specs import OutputSpec
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.problem.calls import format_call
 from kgbench.problem.cases import Case
@@ -68,7 +68,7 @@ class ModuleJudge(OverloadJudge):
             self._unsound.add(key)
         return super().place(replace(case, values="default") if key in self._unsound else case, generator)
 
-    def promises(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[Promise, ...]:
+    def output_specs(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[OutputSpec, ...]:
         """Outputs as the file's own module gives them, in any strides."""
         key = _key(inputs.bound.case)
         if key not in self._shapes or inputs.bound.case.values != "default":
@@ -78,7 +78,7 @@ class ModuleJudge(OverloadJudge):
             if known is not None and 8 * sum(torch.Size(each).numel() for each in shape.sizes) <= KNOWN_BYTES:
                 known.update(answers)
         shape = self._shapes[key]
-        return tuple(Promise(dtype, size) for dtype, size in zip(shape.dtypes, shape.sizes, strict=True))
+        return tuple(OutputSpec(dtype, size) for dtype, size in zip(shape.dtypes, shape.sizes, strict=True))
 
     def _draw(self, arguments: Mapping[str, Any], variables: Mapping[str, Any], generator: torch.Generator) -> None:
         """Have the file draw its inputs, and put them into the arguments. Raises ModuleError."""

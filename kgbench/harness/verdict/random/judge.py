@@ -24,7 +24,7 @@ from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
 from kgbench.harness.verdict.secret_draws import SecretGenerator
 from kgbench.harness.wire.requests import CallOnce
-from kgbench.harness.workers.started import Side
+from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case
 from kgbench.problem.model import Overload
 
@@ -65,7 +65,13 @@ class RandomJudge(OverloadJudge):
         """Numbers that the timed calls of a case gave, by the output's name."""
 
     def check(
-        self, side: Side, case: Case, call: PlacedCall, generator: torch.Generator, timeout_s: float, reference: bool
+        self,
+        side: WorkerSide,
+        case: Case,
+        call: PlacedCall,
+        generator: torch.Generator,
+        timeout_s: float,
+        reference: bool,
     ) -> Verdict:
         """Four calls, judged one by one and together. Raises WorkerFailed."""
         request = self.requests.call(call, reference)
