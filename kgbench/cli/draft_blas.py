@@ -330,7 +330,7 @@ class _Draft:
         written = [each for each in self.operands if each.parameter.is_written]
         names = {each.parameter.name: each.letter for each in written}
         answers = ", ".join(f'"{name}": {"torch.zeros(1)" if each == "r" else name}' for name, each in names.items())
-        yield f"reference: |{_EDIT}say what is right; {self.stem} has no reference yet, and this one changes nothing"
+        yield f"reference: |{_EDIT}give the correct result; {self.stem} has no reference, this one changes nothing"
         yield f"  def reference({', '.join(self.names)}):"
         yield f"      return {{{answers}}}"
 

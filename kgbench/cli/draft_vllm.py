@@ -153,7 +153,7 @@ class _Draft:
             f"return[{place}]" for place in range(self.returned)
         ]  # fmt: skip
         answers = ", ".join(f'"{key}": {value}' for key, value in {**written, **dict.fromkeys(names, like)}.items())
-        yield f"reference: |{_EDIT}say what is right; a schema does not tell, and this one changes nothing"
+        yield f"reference: |{_EDIT}give the correct result; a schema does not tell it, and this one changes nothing"
         yield f"  def reference({', '.join(each.name for each in self.parameters)}):"
         yield f"      return {{{answers}}}"
 

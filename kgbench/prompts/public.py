@@ -69,13 +69,13 @@ def when(where: Where | None) -> str:
     if where is None:
         return ""
     if where.repeated:
-        return "the same call with the same input was right just before"
+        return "the same call with the same input was correct just before"
     return _WHEN.get(where.purpose, "")
 
 
 _WHEN: Final = {
     Purpose.IMPORT: "while the file was imported",
-    Purpose.AGAIN: "its first calls were right; this was a later one, with new values",
+    Purpose.AGAIN: "its first calls were correct; this was a later one, with new values",
     Purpose.PREPARING: "before its calls were timed",
     Purpose.TIMING: "while its calls were timed",
     Purpose.WINDOW: "in a timed call",

@@ -151,8 +151,8 @@ def _reference_value(side: Side, kind: Kind) -> str:
     if kind == Kind.RANDOM:
         return f'"torch.clone(self)"{EDIT}give the distribution'
     if not side.reference:
-        return f'"torch.clone(self)"{EDIT}torch has no function of this name; say what is right'
-    doubt = "" if _agrees_with_torch(side) else f"{EDIT}this fails or differs from ATen; say what is right"
+        return f'"torch.clone(self)"{EDIT}torch has no function of this name; give the correct result'
+    doubt = "" if _agrees_with_torch(side) else f"{EDIT}this fails or differs from ATen; give the correct result"
     return f"{quoted(side.reference)}{doubt}"
 
 

@@ -93,7 +93,7 @@ def test_what_a_draft_says_comes_from_torch() -> None:
 
 
 def test_what_torch_cannot_say_is_marked() -> None:
-    assert "# EDIT: this fails or differs from ATen; say what is right" in file_text("mse_loss")
+    assert "# EDIT: this fails or differs from ATen; give the correct result" in file_text("mse_loss")
     assert "# EDIT: draw indices that are in range" in file_text("index_add")
     assert "# EDIT: give the distribution" in file_text("rand_like")
 

@@ -140,7 +140,7 @@ def test_an_honest_kernel_passes_its_timed_calls(timed: Session, tmp_path: Path)
 
 WRONG = {
     "the same numbers in every call": ("u = torch.rand(self.shape, generator=own.manual_seed(1))", "is not advanced"),
-    "deaf to the seed": ("u = torch.rand(self.shape, generator=own)", "was seeded as before, and other numbers came"),
+    "deaf to the seed": ("u = torch.rand(self.shape, generator=own)", "was seeded as before and gave other numbers"),
     "deaf to the generator": (
         DRAWN.replace("generator=generator", ""),
         "the generator that is passed was seeded as before",

@@ -68,7 +68,7 @@ def test_other_bits_within_the_limit_are_a_fact_and_no_verdict(session: Session)
 def test_wrong_the_second_time_is_wrong(session: Session) -> None:
     result = judged(session, SAME_AGAIN)
     assert result.outcome is Outcome.WRONG_VALUE
-    assert "right, then with the same input wrong" in result.reason
+    assert "correct, then wrong with the same input" in result.reason
 
 
 def test_of_chance_nothing_is_said(session: Session) -> None:

@@ -108,7 +108,7 @@ def test_a_draft_of_a_blas_routine_is_its_declaration() -> None:
         "dtypes: {required: [float32]}",
         '    strides: "(abs(incx),)"\n    passed: storage\n',
         "access: readwrite  # TODO: C says that it may be written",
-        "reference: |  # EDIT: say what is right; rot has no reference yet",
+        "reference: |  # EDIT: give the correct result; rot has no reference",
         "cublasSrot_v2(int n, float* x, int incx, float* y, int incy, const float* c, const float* s)",
     )
     for each in said:
@@ -117,7 +117,7 @@ def test_a_draft_of_a_blas_routine_is_its_declaration() -> None:
     refused = kgbench("validate", "--no-run", "my_problems")
     (line,) = refused.stdout.splitlines()
     assert refused.exit_code == 2
-    assert "reference: is still as kgbench new wrote it; say what is right" in line
+    assert "reference: is still as kgbench new wrote it; give the correct result" in line
 
 
 @pytest.mark.usefixtures("here")
@@ -159,7 +159,7 @@ def test_a_draft_of_an_operator_of_vllm_is_its_schema() -> None:
         'signature: "_C::silu_and_mul(Tensor! result, Tensor input) -> ()"',
         "result: {access: readwrite, ",
         "input: {access: read, ",
-        "# EDIT: say what is right; a schema does not tell",
+        "# EDIT: give the correct result; a schema does not tell it",
     )
     for each in said:
         assert each in text, each

@@ -256,11 +256,14 @@ def test_session_that_cannot_be_had_leaves_the_run_as_it_was(
     [
         (
             ("--model", "examples"),
-            "begun with --model baseline; leave --model out, or start a new run without --resume",
+            "started with --model baseline; leave --model out, or start a new run without --resume",
         ),
-        (("--source", "cublas"), "begun without --source; leave --source out"),
-        (("--problems", "aten/mm"), "begun with --problems aten/add,aten/mm,aten/softmax,aten/t; leave --problems out"),
-        (("--timeout", "50"), "begun without --deadline; leave --deadline out"),
+        (("--source", "cublas"), "started without --source; leave --source out"),
+        (
+            ("--problems", "aten/mm"),
+            "started with --problems aten/add,aten/mm,aten/softmax,aten/t; leave --problems out",
+        ),
+        (("--timeout", "50"), "started without --deadline; leave --deadline out"),
         (("--seed", "x"), "leave --seed out"),
     ],
 )

@@ -62,22 +62,22 @@ def test_a_wrong_value_is_told_in_words_and_small_numbers() -> None:
     assert "the result (2-dimensional, float32) at index [3, 5] is off by about 2e-02 of its value" in words
     assert "vastly more than rounding explains" in words
     assert "25 % of its elements are wrong" in words
-    assert "Calls judged up to there: 3, of which 2 are right." in words
+    assert "Calls judged up to there: 3, of which 2 are correct." in words
 
 
 @pytest.mark.parametrize(
     ("got", "wanted", "limit", "said"),
     [
-        ("nan", "0.7351", "1e-6", "is NaN where a finite number is right"),
-        ("0.751", "nan", "1e-6", "is a finite number where NaN is right"),
-        ("inf", "0.7351", "1e-6", "is an infinity where a finite number is right"),
+        ("nan", "0.7351", "1e-6", "is NaN, expected a finite number"),
+        ("0.751", "nan", "1e-6", "is a finite number, expected NaN"),
+        ("inf", "0.7351", "1e-6", "is an infinity, expected a finite number"),
         ("inf", "-inf", "1e-6", "with the wrong sign"),
         ("0", "0.7351", "1e-6", "is exactly 0, and is off by about 1e+00"),
         ("0.7351", "0", "1e-6", "where 0 is expected"),
         ("1.0", "1.0001", "0.00005", "a little more than rounding explains"),
-        ("1.0", "1.0001", "0.000005", "a good deal more"),
+        ("1.0", "1.0001", "0.000005", "much more"),
         ("7351", "7350", "exact", "is off by 1"),
-        ("True", "False", "exact", "another value than is right"),
+        ("True", "False", "exact", "has a wrong value"),
         ("(1+7351j)", "(1+7352j)", "1e-6", "is off by about 1e-04 of its value"),
     ],
 )
@@ -155,10 +155,12 @@ def test_a_type_without_public_facts_tells_its_outcome_alone() -> None:
 def test_what_is_harmless_is_told() -> None:
     said: dict[Detail, str] = {
         Statistic("self", StatisticalTest.VARIANCE, 7351.0, 2.0, 9, high=True): "`self`: the values vary too much",
-        WrongAttribute("return", Attribute.TYPE, "dict", "a plain torch.Tensor"): "What: returned dict, a plain torch",
-        Dtype("return", "float64", "float32"): "What: the result is float64, float32 is right",
+        WrongAttribute(
+            "return", Attribute.TYPE, "dict", "a plain torch.Tensor"
+        ): "returned dict, expected a plain torch",
+        Dtype("return", "float64", "float32"): "What: the result is float64, expected float32",
         Deadline(Limit.ANSWER, 10.0): "What: it gave no answer in time",
-        Shape("return", (97, 5, 1), (97, 5)): "What: the result has 3 dimensions, 2 are right",
+        Shape("return", (97, 5, 1), (97, 5)): "What: the result has 3 dimensions, expected 2",
         Guard("self", behind=True, distance=4): "What: wrote past the end of `self`",
         NoEntry("softmax_int", ("softmax",)): "What: the file defines no function `softmax_int`",
         PolicyBroken(Evidence("operator", "aten::_softmax", why="7351")): "an operator of PyTorch did work",
@@ -186,8 +188,8 @@ def test_names_are_told_that_the_author_has_written() -> None:
 
 def test_the_sort_of_call_is_told() -> None:
     again = replace(WHERE, purpose=Purpose.AGAIN, number=7351)
-    assert "its first calls were right" in verdict_words(SOFTMAX, failed(Outcome.WRONG_VALUE, WRONG, where=again))
-    assert "the same input was right just before" in verdict_words(
+    assert "its first calls were correct" in verdict_words(SOFTMAX, failed(Outcome.WRONG_VALUE, WRONG, where=again))
+    assert "the same input was correct just before" in verdict_words(
         SOFTMAX, failed(Outcome.WRONG_VALUE, WRONG, where=replace(again, repeated=True))
     )
 

@@ -37,7 +37,7 @@ WHOLE = mismatch((0, 0), (4, 5), 20)
     ("wrong", "words"),
     [
         (mismatch((36, 0), (37, 29), 29), "the last row is left out"),
-        (mismatch((36, 4), (37, 29), 2), "every row but the last is right"),
+        (mismatch((36, 4), (37, 29), 2), "every row but the last is correct"),
         (mismatch((0, 28), (37, 29), 37), "the last column is left out"),
         (mismatch((32, 0), (37, 29), 140), "the last tile, rows from 32 on"),
         (mismatch((128,), (130,), 2), "the last tile, elements from 128 on"),
@@ -46,7 +46,7 @@ WHOLE = mismatch((0, 0), (4, 5), 20)
         (mismatch((0, 1), (3, 5), 12), "the result is transposed"),  # 7 stays too: gcd(2, 14) + 1 = 3
         (mismatch((0, 0), (4, 4), 16, **NAN), "overflows"),
         (mismatch((0, 0), (4, 4), 16, **NAN, output="out"), "out holds NaN before the call: perhaps this is never"),
-        (mismatch((2, 0), (4, 4), 1, got="0", wanted="nan"), "NaN is right here"),
+        (mismatch((2, 0), (4, 4), 1, got="0", wanted="nan"), "NaN is expected here"),
         (mismatch((2, 0), (4, 4), 1, got="inf", wanted="7e37"), "overflows"),
         (mismatch((0, 0), (4, 4), 16, got="-4.28039", wanted="-4.28046"), "off by only 0.0016 %: perhaps something"),
         (RootMeanSquare("return", 1e-05, 1e-06, (4, 4), "float32"), "each element"),

@@ -41,6 +41,6 @@ class Where:
     number: int = 0
     """Which of the later calls with new values, from 1; 0 for any other."""
     repeated: bool = False
-    """The same call with the same input was right just before."""
+    """The same call with the same input was correct just before."""
     sizes: Mapping[str, int | float | str | bool] = field(default_factory=dict)
     """The case's sizes and flags, where a person needs them to understand a wrong value."""

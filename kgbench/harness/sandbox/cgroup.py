@@ -1,4 +1,6 @@
-"""A version 2 control group per worker, where one can be made: hard limits, and one write that ends all in it."""
+"""One control group (version 2) per worker, where the machine allows it: hard limits, and one write that kills all of
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _CONTROLLERS: Final = ("pids", "memory")
 
 @dataclass(frozen=True)
 class Group:
-    """One worker's group; its name has its supervisor's process id."""
+    """One worker's control group; its name contains its supervisor's process id."""
 
     path: Path
 
@@ -52,12 +54,14 @@ class Group:
         return False
 
     def kill(self) -> None:
-        """All in it, also what left its parents. Nothing happens where the kernel is too old."""
+        """Kill all processes in the group, also those that left their parents. Does nothing where the kernel is too
+        old.
+        """
         with contextlib.suppress(OSError):
             (self.path / "cgroup.kill").write_text("1")
 
     def remove(self, deadline_s: float = 1.0) -> None:
-        """Once it is empty; what a stubborn kernel keeps stays."""
+        """Remove the group once it is empty; ignore errors."""
         deadline = time.monotonic() + deadline_s
         while time.monotonic() < deadline:
             try:
@@ -69,7 +73,7 @@ class Group:
 
 
 def remove(parent: str, supervisor_pid: int) -> None:
-    """End and remove the group of a supervisor that is gone, where there is one."""
+    """Kill and remove the group of a supervisor that has ended, where there is one."""
     group = Group(Path(parent, f"{PREFIX}{supervisor_pid}"))
     if group.path.exists():
         group.kill()
@@ -131,7 +135,7 @@ def _try(parent: Path) -> tuple[str, ...]:
 
 
 def _sweep(parent: Path) -> None:
-    """Groups whose supervisor is no more were left by a session that was killed."""
+    """Remove groups that a killed session left: those whose supervisor has ended."""
     for path in parent.glob(f"{PREFIX}*"):
         pid = path.name.removeprefix(PREFIX)
         if pid.isdigit() and not Path("/proc", pid).exists():

@@ -1,6 +1,6 @@
-"""Landlock: a process gives up the right to write, to signal outside itself and to use TCP. Needs no privileges.
+"""Landlock: a process gives up the rights to write, to signal outside itself and to use TCP. Needs no privileges.
 
-Also hides folders where they cannot be mounted over: everything but them may be read.
+Also hides folders that cannot be hidden by mounts: everything except them may be read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def version() -> int:
 
 
 class Rules:
-    """A ruleset in the making; ``restrict`` applies it to this process for good."""
+    """A ruleset being built; ``restrict`` applies it to this process permanently."""
 
     def __init__(
         self, abi: int, writable: Sequence[str], readable: Iterator[str] | None, network: bool = False
@@ -109,7 +109,7 @@ def _outside(folder: str, closed: set[str]) -> Iterator[str]:
 
 
 def rehearse(abi: int, folder: str) -> None:
-    """Restrict and see that only ``folder`` can be written to. Raises OSError."""
+    """Apply the rules and check that only ``folder`` can be written to. Raises OSError."""
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     Rules(abi, [folder], None).restrict()
     Path(folder, "inside").write_text("")

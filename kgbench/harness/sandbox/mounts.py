@@ -1,4 +1,4 @@
-"""What a worker sees of the file system, in a mount namespace of its own: little, and most of it read-only."""
+"""The file system that a worker sees, in its own mount namespace: a small part, mostly read-only."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ def enter(folder: str, features: Sequence[str], own_proc: bool, covered: Sequenc
 
 
 def shut(path: str) -> None:
-    """A file, or a device, that is empty from here on. Raises OSError."""
+    """Make a file or device empty from here on. Raises OSError."""
     _mount("/dev/null", path, None, _BIND)
 
 
 def freeze(path: str) -> None:
-    """Nothing below it can be written to. Raises OSError."""
+    """Make everything below a folder read-only. Raises OSError."""
     _mount(path, path, None, _BIND | _REC)
     _set_attributes(path, _AT_RECURSIVE, _ATTR_RDONLY, 0)
 
 
 def rehearse(folder: str, features: Sequence[str], own_proc: bool, covered: Sequence[str], hidden: Sequence[str],
              kept: Sequence[str]) -> None:  # fmt: skip
-    """Enter and see that Python is there and the own folder can be written to. Raises OSError."""
+    """Enter and check that Python works and the worker's folder is writable. Raises OSError."""
     enter(folder, features, own_proc, covered, hidden, kept)
     Path(folder, "written").write_text("")
     for path in kept:

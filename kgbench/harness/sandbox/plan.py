@@ -1,4 +1,4 @@
-"""What a worker on this machine is shut off from, and a true account of what could not be had.
+"""What workers on this machine are shut off from, and which protections are missing, with the reasons.
 
 ``probe.py`` makes the plan, ``enter.py`` applies it.
 """
@@ -16,7 +16,7 @@ from kgbench.harness.sandbox.namespaces import NAMESPACES
 
 @dataclass(frozen=True)
 class Plan:
-    """What workers on this machine get."""
+    """The protections of workers on this machine."""
 
     namespaces: tuple[str, ...]
     user_namespace: bool
@@ -34,11 +34,11 @@ class Plan:
     kept: tuple[str, ...] = ()
     """Folders below ``covered`` that every worker sees: Python, its packages, compilers."""
     modules: tuple[str, ...] = ()
-    """Folders that a trusted worker sees as well as ``kept``."""
+    """Folders that a trusted worker sees in addition to ``kept``."""
     hidden: tuple[str, ...] = ()
     """Folders hidden from candidates, in addition to those that the run names."""
     reasons: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Why a protection could not be had, by its key."""
+    """Why a protection is missing, by its key."""
 
     def states(self) -> dict[str, str]:
         """One line per protection, for people; what is open is in capitals."""
@@ -56,7 +56,7 @@ class Plan:
         }
 
     def level(self) -> str:
-        """The highest of SANDBOX_LEVELS of which nothing is missing."""
+        """The highest of SANDBOX_LEVELS that is fully met."""
         missing = self.missing()
         reached = "none"
         for name in SANDBOX_LEVELS[1:]:

@@ -27,7 +27,7 @@ _ATTEMPTS: Final = (
 
 
 def probe() -> Plan:
-    """Try what this machine allows, each thing in a throw-away child."""
+    """Find out what this machine allows, each protection in a throw-away child."""
     reasons: dict[str, str] = {}
     user_namespace = os.geteuid() != 0
     for names in _ATTEMPTS:
@@ -104,7 +104,9 @@ def _try_landlock(reasons: dict[str, str]) -> int:
 
 
 def _try_together(chosen: Plan, reasons: dict[str, str]) -> Plan:
-    """What works alone need not work together; then the later ones go, and the account says so."""
+    """Try all protections together. What works alone may fail together; then the later ones are dropped, with the
+    reason.
+    """
     fewer: tuple[tuple[str, dict[str, Any]], ...] = (
         ("landlock", {"landlock_abi": 0}),
         ("mounts", {"mounts": ()}),
@@ -135,7 +137,7 @@ def _rehearse_mounts(chosen: Plan, features: tuple[str, ...], folder: str) -> No
 
 
 def _rehearse_worker(chosen: Plan, folder: str) -> None:
-    """All of it, with a program started and a file written at the end."""
+    """Try the whole plan in a child, start a program in it and write a file."""
     uid = FIRST_UID if chosen.own_uid else None
     if uid is not None:
         os.chown(folder, uid, uid)
@@ -153,7 +155,7 @@ def _rehearse_worker(chosen: Plan, folder: str) -> None:
 
 @contextlib.contextmanager
 def _throwaway_folder() -> Iterator[str]:
-    """For a rehearsal; gone afterwards."""
+    """A folder for one trial, removed afterwards."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="kgbench-plan-"))
     try:
         yield folder

@@ -1,7 +1,8 @@
-"""Refuses system calls that no kernel needs, with EPERM, by a classic BPF program that is assembled here.
+"""Refuses system calls that no GPU kernel needs, with EPERM, by a classic BPF program.
 
-Refused, not killed: what a library tries on its own account (binding a thread to a core) goes on without. No library is
-needed: the program is a list of comparisons, and the kernel answers calls that it always allows from a bitmap.
+They are refused and not fatal: a library that tries one of them (binding a thread to a core) continues without. The
+program is a list of comparisons, assembled here without a library; the kernel answers calls that it always allows from
+a bitmap.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ Instruction = tuple[int, int, int, int]
 
 
 def supported() -> bool:
-    """Whether this machine's system call numbers are known here."""
+    """Whether the machine's system call numbers are known here."""
     return linux.machine() in _AUDIT_ARCH
 
 
@@ -149,7 +150,7 @@ def program(machine: str, internet: bool, spared: Sequence[str] = ()) -> list[In
 
 
 def install(internet: bool, spared: Sequence[str] = ()) -> None:
-    """For this process and all below it, for good. Needs no_new_privs. Raises OSError."""
+    """Install the filter for this process and all its descendants, permanently. Needs no_new_privs. Raises OSError."""
     machine = linux.machine()
     lines = program(machine, internet, spared)
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in lines))
@@ -163,7 +164,7 @@ def install(internet: bool, spared: Sequence[str] = ()) -> None:
 
 
 def rehearse(internet: bool) -> None:
-    """Install and see that it refuses what it should and leaves the rest alone. Raises OSError."""
+    """Install the filter and check that it refuses what it should and nothing else. Raises OSError."""
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     install(internet)
     try:

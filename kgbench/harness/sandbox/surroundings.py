@@ -1,4 +1,4 @@
-"""Which folders a worker must see, which are nobody's business of it, and which are hidden from a candidate only."""
+"""Folders that a worker must see, folders hidden from every worker, and folders hidden from candidates only."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Final
 
 _HIDDEN_PACKAGES: Final = ("vllm",)
-"""Libraries hidden from candidates: one that calls what it is compared with has written nothing."""
+"""Libraries hidden from candidates, which are compared with them."""
 _LISTS: Final = ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME")
 """Environment variables whose folders workers see."""
 
 
 def covered() -> tuple[str, ...]:
-    """The user's home and the temporary folders: of them only what Python needs stays."""
+    """Folders covered in every worker: the user's home and the temporary folders, except what Python needs."""
     homes = (pwd.getpwuid(os.getuid()).pw_dir, *(str(Path(name).resolve()) for name in ("/tmp", tempfile.gettempdir())))
     found = {home for home in homes if home != "/" and os.path.isdir(home)}
     return tuple(sorted(path for path in found if not any(path.startswith(other + "/") for other in found)))
@@ -46,7 +46,7 @@ def hidden() -> tuple[str, ...]:
 
 
 def closed_to_others() -> str | None:
-    """A folder of Python's that another uid cannot read; None when there is none."""
+    """A folder that Python needs and another uid cannot read; None when there is none."""
     torch = [str(path) for path in _package("torch")]
     return next((folder for folder in [*_interpreter(), *torch] if not _open_to_all(folder)), None)
 
@@ -60,13 +60,13 @@ def _interpreter() -> list[str]:
 
 
 def _package(name: str) -> list[Path]:
-    """Its folders, without importing it; empty where it is not installed."""
+    """A package's folders, without importing it; empty where it is not installed."""
     spec = importlib.util.find_spec(name)
     return [Path(path).resolve() for path in (spec.submodule_search_locations or ())] if spec else []
 
 
 def as_called(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those that exist, absolute, as they are called and as they are with links resolved."""
+    """The existing ones of these paths, absolute, both as written and with links resolved."""
     existing = [path for path in paths if path and os.path.isdir(path)]
     return tuple(sorted({form(path) for path in existing for form in (os.path.abspath, os.path.realpath)}))
 

@@ -1,4 +1,4 @@
-"""Ends one evaluation of a session from another thread, which continues its others."""
+"""Cancels one evaluation of a session from another thread; the session goes on with the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Cancelled(MachineError):
 
 
 class Cancellation:
-    """Given to one evaluation, it can be cancelled once, at any time and from any thread."""
+    """Belongs to one evaluation, and can be cancelled once, at any time and from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,7 +30,7 @@ class Cancellation:
         return self._cancelled
 
     def cancel(self) -> None:
-        """The referee's channel is shut down, so that whoever waits for its verdict wakes up and ends it."""
+        """Shut the referee's channel down, so that the thread that waits for the verdict wakes up and ends it."""
         with self._lock:
             self._cancelled = True
             if self._judging is not None:
@@ -39,7 +39,7 @@ class Cancellation:
 
     @contextlib.contextmanager
     def while_judging(self, channel: socket.socket) -> Iterator[None]:
-        """The block asks a referee through this channel. Raises Cancelled where that came before."""
+        """A referee judges through this channel inside the block. Raises Cancelled where it was cancelled before."""
         with self._lock:
             if self._cancelled:
                 raise Cancelled

@@ -17,7 +17,7 @@ class ProcessLost(Exception):
         super().__init__(reason)
         self.fault = fault
         self.without_a_word = without_a_word
-        """It was killed or hangs: no error of its own ended it."""
+        """True where it was killed or hangs, without an error of its own."""
 
 
 class OutOfMemory(Exception):
@@ -29,4 +29,4 @@ class RefereeGone(Exception):
 
 
 class DeviceBroken(Exception):
-    """A device does not compute any more."""
+    """A device no longer computes."""

@@ -41,9 +41,9 @@ class Slot:
     """Among the slots of its device; where its referee stands in the device's shared page."""
     referee: Referee
     problem_id: str = ""
-    """Judged last: its library and oracle are warm here."""
+    """The problem judged last, whose library and references are loaded here."""
     exclusive: bool = False
-    """It has its device for itself until it is given back."""
+    """True while this slot has its device exclusively."""
 
 
 @dataclass(eq=False)
@@ -60,19 +60,19 @@ class DevicePool:
     numbers: set[int] = field(default_factory=set)
     """Slot numbers in use, those that are being started included."""
     exclusive: bool = False
-    """Somebody has the device, or waits to have it, for itself."""
+    """True while a slot has the device exclusively, or waits for that."""
     fault: str = ""
-    """Why it is set aside; empty while it computes."""
+    """Why the device is no longer used; empty while it works."""
     library_times: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
     """The library's time by problem: when it was measured, and the measurement."""
 
     def learn(self, problem_id: str, times: dict[str, Any]) -> None:
-        """Keep what was just measured beside a candidate."""
+        """Store the library times just measured beside a candidate."""
         if times:
             self.library_times[problem_id] = (time.monotonic(), times)
 
     def known_times(self, problem_id: str) -> dict[str, Any]:
-        """What the library took on this device, if that is not long ago."""
+        """Stored library times of this device, if they are recent."""
         taken, times = self.library_times.get(problem_id, (0.0, {}))
         return times if time.monotonic() - taken < LIBRARY_TIMES_S else {}
 

@@ -32,7 +32,7 @@ READY_S: Final = 180.0
 
 
 class Referees:
-    """Referees that differ in device and number only."""
+    """Starts referees that differ only in device and number."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Referees:
         """
         self.server = server
         self.token = secrets.token_hex(8)
-        """Tells the fork server which referees are this session's."""
+        """Identifies this session's referees to the fork server."""
         self._entry = entry
         self._settings = settings
         self._logs = logs
@@ -57,10 +57,10 @@ class Referees:
         self._peaks: dict[str, dict[str, Any]] = {}
         """Measured peaks by the GPU's name."""
         self._cache = tempfile.TemporaryDirectory(prefix="kgbench-referees-")
-        """Holds the kernels that torch compiles for referees, which have no home. No worker may write here."""
+        """Cache folder for kernels that torch compiles in referees, which have no home. No worker may write here."""
         self._page_lock = threading.Lock()
         self._ended = False
-        """No process is left, and the devices' pages are closed."""
+        """True once no process is left and the devices' pages are closed."""
 
     @property
     def ended(self) -> bool:
@@ -85,7 +85,7 @@ class Referees:
             raise MachineError("KGB312", str(error)) from None
 
     def end(self, slot: Slot) -> None:
-        """End the referee of a slot, whatever it is doing. What it had stopped goes on."""
+        """End the referee of a slot, whatever it is doing, and continue the processes that it had stopped."""
         self._end(slot.pool, slot.number, slot.referee)
 
     def close(self, pools: Iterable[DevicePool]) -> None:
@@ -154,7 +154,7 @@ class Referees:
                     pool.page.set_going()
 
     def _learn_peaks(self, device: Device, peaks: dict[str, Any] | None) -> None:
-        """What the first referee of a GPU measured holds for all others, and for later sessions."""
+        """Store the peaks that the first referee of a GPU measured, for all others and for later sessions."""
         if peaks is not None and device.kind == DeviceKind.CUDA and device.name not in self._peaks:
             self._peaks[device.name] = peaks
             keep(PEAKS, device_key(device.kind, device.name), {**peaks, "driver": device.driver})

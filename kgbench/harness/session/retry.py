@@ -1,4 +1,4 @@
-"""Which results are judged a second time, with the device for themselves, and results of what was never judged."""
+"""Which candidates are judged again, alone on their device, and results of candidates that were never judged."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
 
 MOST_WORDS: Final = 4000
-"""Characters of what the detail of a result says that no referee made."""
+"""Most characters of a result's detail that no referee wrote."""
 CROWDED: Final = "memory ran out beside others"
 """Why a candidate is judged again when it, the referee or the library lacked memory."""
 
 
 def perhaps_a_neighbours_doing(result: Result) -> str:
-    """What another candidate on the device may have caused, in words for the progress; else nothing."""
+    """Why the result may be caused by another candidate on the device; empty where it is not."""
     match result.detail:
         case HarnessTrouble(fault=Fault.NO_ROOM):
             return CROWDED
@@ -35,12 +35,12 @@ def perhaps_a_neighbours_doing(result: Result) -> str:
 
 
 def trouble(fault: Fault, words: str) -> HarnessTrouble:
-    """What went wrong, as one line."""
+    """The error, as one line."""
     return HarnessTrouble(fault, told(words, MOST_WORDS))
 
 
 def no_room(words: str) -> HarnessTrouble:
-    """The referee or the library lacked memory."""
+    """Whether the referee or the library ran out of memory."""
     words_told = f"too little memory to judge this (--jobs sets how many are judged at once): {words}"
     return trouble(Fault.NO_ROOM, words_told)
 

@@ -63,7 +63,7 @@ class Surroundings:
 
     @classmethod
     def present(cls, device_kind: DeviceKind) -> Surroundings:
-        """Those of a fork server that this program would start now."""
+        """The surroundings of a fork server that this program would start now."""
         variables = environment(device_kind)
         named = filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))
         variables["PYTHONPATH"] = os.pathsep.join((str(IMPORT_ROOT), *map(os.path.abspath, named)))
@@ -81,7 +81,7 @@ class ForkServer:
     def __init__(self, device_kind: str, *, log_dir: Path | None = None) -> None:
         self.surroundings = Surroundings.present(DeviceKind(device_kind))
         self.plan = Plan((), False, False)
-        """What workers are shut off from here; known once it has started."""
+        """The sandbox plan of this machine; known once the server has started."""
         self.versions: dict[str, str] = {}
         """Versions of the modules it has imported."""
         self.not_imported: dict[str, str] = {}
@@ -104,7 +104,7 @@ class ForkServer:
 
     @property
     def pid(self) -> int | None:
-        """None while it does not run."""
+        """The server's process id; None while it does not run."""
         process = self._process
         return None if process is None else process.pid
 
@@ -164,7 +164,7 @@ class ForkServer:
             self._stop()
 
     def _ask(self, asked: Typed, fds: Sequence[int], *answers: type[Typed]) -> Typed | None:
-        """Its answer, one of these classes; None where there is none."""
+        """The server's answer, one of these classes; None where there is none."""
         assert self._channel is not None
         try:
             self._channel.send(asked.encode(), fds)
@@ -207,7 +207,7 @@ class ForkServer:
         self.versions = told.versions
 
     def _told(self) -> NotImported | ServerReady:
-        """What it says while it starts. Raises ChannelClosed, ChannelTimeout, ProtocolError."""
+        """Read what the server reports while it starts. Raises ChannelClosed, ChannelTimeout, ProtocolError."""
         assert self._channel is not None
         return read_one_of(self._channel.receive(START_S), NotImported, ServerReady)
 

@@ -1,7 +1,7 @@
-"""Judges candidates, for as long as a block lasts, and survives all that it starts. Never imports torch.
+"""A session: judges candidates for as long as a block lasts, and restarts what fails. Never imports torch.
 
-A session holds some devices and on each several slots. A slot has a referee that judges one candidate at a time; slots
-of one device prepare side by side and take turns at timing. ``evaluate`` may be called from many threads.
+It holds some devices and several slots on each. A slot has a referee that judges one candidate at a time; slots of one
+device prepare in parallel and are timed one at a time. ``evaluate`` may be called from many threads.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ GRACE_S: Final = 120.0
 
 
 class _Broken(ChannelClosed):
-    """A referee's last words: the error that ended it."""
+    """The referee reported the error that ended it."""
 
 
 OnEvent = Callable[[str, str], None]
@@ -104,9 +104,9 @@ class Settings:
     timing: bool = True
     """False judges correctness only."""
     require_sandbox: str = ""
-    """The least level of SANDBOX_LEVELS that workers must have; empty takes what there is."""
+    """The lowest level of SANDBOX_LEVELS that workers must have; empty accepts any."""
     say: Callable[[str], None] = lambda text: None
-    """Told what takes long or went wrong without ending the session."""
+    """Called with messages about what takes long or failed without ending the session."""
     probe: str = DEVICE_PROBE
     """Dotted path of what finds out whether a device still computes."""
     referee: str = REFEREE
@@ -263,7 +263,7 @@ class Session:
         return self._unjudged(job, Outcome.HARNESS_ERROR, trouble(lost[-1].fault, str(lost[-1]))), None
 
     def _judges_the_library(self, job: Job) -> bool:
-        """Whether a referee survives the same job with the library in the candidate's place."""
+        """Whether a referee can judge the same job with the library in the candidate's place."""
         control = replace(job, source=None, trusted="baseline", library_times={})
         try:
             slot = self._slots.take(job.problem_id, exclusive=False)

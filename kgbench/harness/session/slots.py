@@ -27,7 +27,7 @@ class Slots:
         """
         self.pools: list[DevicePool] = []
         self.closed = False
-        """Nothing new begins."""
+        """True once the session is closed: nothing new starts."""
         self._start = start
         self._end = end
         self._say = say
@@ -78,7 +78,7 @@ class Slots:
         return self._open(problem_id, pool, number)
 
     def give_back(self, slot: Slot) -> None:
-        """The slot is free for the next candidate; it goes where the device has more than it may have."""
+        """Free the slot for the next candidate; it is removed where the device has more slots than it may have."""
         if len(slot.pool.numbers) > slot.pool.most:
             self.discard(slot)
             return
@@ -90,7 +90,7 @@ class Slots:
             self._changed.notify_all()
 
     def discard(self, slot: Slot) -> None:
-        """The slot's referee is lost, or nobody knows what it is doing: it is ended."""
+        """End the slot's referee, which is lost or in an unknown state."""
         self._end(slot)
         with self._changed:
             for slots in (slot.pool.busy, slot.pool.idle):
@@ -101,7 +101,7 @@ class Slots:
             self._changed.notify_all()
 
     def set_aside(self, pool: DevicePool, reason: str) -> None:
-        """No further candidate goes to a broken device; what is still being judged there finds out by itself."""
+        """Give no further candidate to a broken device; those being judged there notice by themselves."""
         with self._changed:
             if not pool.fault:
                 self._say(numbered("KGB604", f"{pool.device.name} {pool.device.uuid} is set aside: {reason}"))
@@ -109,13 +109,13 @@ class Slots:
             self._changed.notify_all()
 
     def at_most(self, pool: DevicePool, most: int, why: str) -> None:
-        """So many candidates at once on a device from now on; at least one."""
+        """Limit the number of candidates at once on a device from now on; at least one."""
         with self._changed:
             pool.most = max(1, most)
         self._say(numbered("KGB603", f"no more than {pool.most} candidates at once on {pool.device.name}: {why}"))
 
     def close(self) -> list[Slot]:
-        """Nothing new begins, and whoever waits is told. All slots."""
+        """Start nothing new and wake all waiting threads. Returns all slots."""
         with self._changed:
             self.closed = True
             slots = [slot for pool in self.pools for slot in (*pool.idle, *pool.busy)]
@@ -123,7 +123,7 @@ class Slots:
         return slots
 
     def _open(self, problem_id: str, pool: DevicePool, number: int) -> Slot:
-        """One more slot on a device. Where no more can be had, those that there are must do."""
+        """Start one more slot on a device. Where that fails, the existing ones must do."""
         try:
             slot = Slot(pool, number, self._start(pool, number))
         except BaseException as error:
@@ -159,7 +159,7 @@ class Slots:
         return slot
 
     def _reserve(self) -> DevicePool:
-        """A device on which nobody is at work any more; marked, so that nobody begins."""
+        """Reserve a device on which no candidate is being judged any more, so that none starts."""
         while True:
             self.check_open()
             pool = next((each for each in self.pools if not each.fault and not each.exclusive), None)

@@ -1,4 +1,4 @@
-"""What a worker is asked when a call is to be made."""
+"""Builds the requests for a worker to make calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CallRequests:
 
     @staticmethod
     def _send_host_values(call: PlacedCall, args: list[Any], kwargs: dict[str, Any]) -> None:
-        """No GPU's buffer can be seen from the host, so values that lie there travel with the call."""
+        """Send values of tensors that lie in host memory with the call, since the buffer lies on the GPU."""
         for position, argument in enumerate(call.inputs.bound.arguments):
             chunk = call.inputs.chunks.get(argument.name)
             if chunk is None or not chunk.is_on_host:

@@ -41,7 +41,7 @@ def in_one_form(
 
 
 def _own(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """A copy, since the reference's answer is kept. Whole numbers get the output's dtype, real ones keep theirs."""
+    """A copy, since the reference's answer is kept. Whole numbers get the output's dtype, real numbers keep theirs."""
     both_whole = not any(each.is_floating_point or each.is_complex for each in (value.dtype, dtype))
     return stored_as(value, dtype) if both_whole else value.clone()
 

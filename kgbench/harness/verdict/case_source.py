@@ -1,4 +1,4 @@
-"""Which cases decide about an overload, and which of them are judged again."""
+"""The cases that decide about an overload, and those that are judged again."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class CaseSource:
     def rechecks(self, cases: list[Case], other_values: OtherValues, choose: random.Random) -> list[Case]:
         """Calls that are judged again once all cases are correct, in secret number and order.
 
-        Timed shapes get values that only small ones are known to have, or the same where there are no others. Else a
-        kernel that tells timed shapes from the rest could be careless there.
+        Timed shapes are repeated with values of other value sets, where check cases have those for smaller shapes.
+        Otherwise a kernel that recognises timed shapes could be careless there.
         """
         bench = [case for case in cases if case.phase == Phase.BENCH]
         again = list(bench)

@@ -1,4 +1,4 @@
-"""Collects what a call has left: everything that it could have touched, and what it returned."""
+"""Collects the memory that a call could have touched, and what it returned."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ TAKEN: Final = 0x5A
 
 
 class Collector:
-    """Collects from one device's workers, and believes none of their copies."""
+    """Collects from the workers of one device, and trusts none of their copies."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
 
     def claims(self, reply: dict[str, Any]) -> list[Any]:
-        """What a worker said of its outputs, once the contract found it right: where its views lie is read from it."""
+        """The worker's claims about its outputs, once the contract accepted them: views are read at the claimed places."""
         return list(reply["outputs"])
 
     def collect(self, side: WorkerSide, call: PlacedCall, claims: list[Any], timeout_s: float) -> torch.Tensor:
         """A snapshot of a call that was made, with its outputs. Raises WorkerFailed.
 
-        What was returned is copied once the inputs are gone: who has not done its work by then, or returned memory
-        that is not its own, copies something else. Views are read here, without the worker.
+        Returned tensors are copied after the inputs were overwritten: a candidate that has not finished by then, or
+        returned memory of an input, gives a wrong copy. Views are read here, without the worker.
         """
         assert side.buffer is not None
         snapshot = call.snapshot(side)
@@ -41,7 +41,7 @@ class Collector:
         return snapshot
 
     def taken(self, call: PlacedCall) -> list[Chunk]:
-        """The inputs that are gone while outputs are copied."""
+        """The inputs that are overwritten while outputs are copied."""
         return [chunk for chunk in call.inputs.chunks.values() if chunk.spec.access == "read" and not chunk.is_on_host]
 
     def _place_without_inputs(

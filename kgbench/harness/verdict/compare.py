@@ -138,7 +138,9 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Codes:
-    """Every code's limit, and how much of the slack for rounding the worst one uses."""
+    """Limits of codes (integers or fp8 that stand for real numbers), and the share of the rounding limit used by the
+    worst.
+    """
 
     wrong: torch.Tensor
     limit: torch.Tensor
@@ -215,7 +217,7 @@ def _unit_roundoff(dtype: torch.dtype, limits: Limits) -> float:
 
 
 def _scale(value: torch.Tensor, magnitude: torch.Tensor | None, finite: torch.Tensor) -> torch.Tensor:
-    """What an element's limit is a multiple of."""
+    """The magnitude of which an element's limit is a multiple."""
     scale = value.abs() if magnitude is None else torch.maximum(magnitude, value.abs())
     return torch.where(torch.isfinite(scale), scale, torch.where(finite, value.abs(), torch.zeros_like(scale)))
 

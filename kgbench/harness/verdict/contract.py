@@ -71,7 +71,7 @@ class OutputContract:
         return PASSED
 
     def _claim(self, claim: dict[str, Any], spec: OutputSpec, output: str) -> Verdict:
-        """What the worker says about one output, which may be anything: only the promised words pass."""
+        """Check one claimed output. The claim may be anything; only the expected values pass."""
         if wrong := self._wrong_attribute(claim, output):
             return Verdict(Outcome.REJECTED, wrong)
         if claim.get("dtype") != spec.dtype:
@@ -134,7 +134,7 @@ class OutputContract:
 
 
 def _is_view(claim: dict[str, Any], spec: OutputSpec, call: PlacedCall, output: str) -> Verdict:
-    """Whether an output lies where it must, by the worker's word; what stands there is read without it."""
+    """Whether an output lies where it must, by the worker's claim; its values are read without the worker."""
     at, right, size = claim.get("at"), right_place(call, spec), itemsize(spec.dtype)
     chunk = call.inputs.chunks[spec.base]
     first = chunk.offset + GUARD_BYTES
@@ -149,7 +149,7 @@ def _is_view(claim: dict[str, Any], spec: OutputSpec, call: PlacedCall, output: 
 
 
 def _is_new(claim: dict[str, Any], call: PlacedCall, output: str) -> Verdict:
-    """Whether an output lies outside of the call's memory, by the worker's word."""
+    """Whether an output lies outside the call's memory, by the worker's claim."""
     at = claim.get("at")
     if type(at) is int and 0 <= at - call.inputs.start < call.end - call.inputs.start:
         return Verdict(Outcome.REJECTED, Alias(output, Aliasing.LIES_IN_INPUT))

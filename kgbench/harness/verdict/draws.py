@@ -1,4 +1,4 @@
-"""The ways to draw an argument's values, by the names that problem files call them by. Referee side only.
+"""Ways to draw an argument's values, by their names in problem files. Referee side only.
 
 Each is a function of (shape, dtype, generator, *arguments) and returns a tensor of that shape, which ``draw`` casts.
 """
@@ -130,7 +130,7 @@ def _choice(shape: Any, dtype: torch.dtype, generator: torch.Generator, options:
 
 
 def _listed(shape: Any, dtype: torch.dtype, generator: torch.Generator, values: tuple[Any, ...]) -> Any:
-    """One after the other, again and again."""
+    """The listed values in turn, repeated."""
     table = torch.tensor(values, dtype=torch.float64, device=generator.device)
     return table[_arange(shape, dtype, generator) % len(table)]
 

@@ -52,7 +52,7 @@ LAZY_BITS: Final[dict[str, Callable[[torch.Tensor], torch.Tensor]]] = {
 
 @dataclass(frozen=True)
 class Chunk:
-    """One tensor argument of one call: where it goes, what it holds and what may change in it."""
+    """One tensor argument of one call: its place, its bytes, and which of them may change."""
 
     spec: TensorSpec
     offset: int
@@ -66,12 +66,12 @@ class Chunk:
 
     @property
     def is_on_host(self) -> bool:
-        """The candidate runs on a GPU, and gets it in the memory of the host."""
+        """True where the candidate runs on a GPU and gets this tensor in host memory."""
         return self.spec.host and self.image.device.type != "cpu"
 
     @property
     def place(self) -> TensorPlace:
-        """How the candidate sees it."""
+        """The tensor's place as the candidate gets it."""
         spec, begin = self.spec, self.offset + GUARD_BYTES
         if spec.passed != PassedAs.VIEW:
             # A pointer as cuBLAS takes it: to the first element, wherever that lies.
@@ -253,7 +253,7 @@ def _image(
 
 
 def is_drawn(spec: TensorSpec) -> bool:
-    """Whether a call is given values in it, and not poison alone."""
+    """Whether the argument has values before the call, and not poison alone."""
     return spec.access != Access.WRITE and spec.extent > 0
 
 

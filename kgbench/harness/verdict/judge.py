@@ -48,7 +48,7 @@ wrong.
 
 @dataclass(frozen=True)
 class JudgeParts:
-    """What a judge is made of."""
+    """The functions that a judge is made of."""
 
     contract: Callable[[Overload, torch.device, ReferenceFunction], OutputContract] = OutputContract
     requests: Callable[[Overload, OutputContract], CallRequests] = CallRequests
@@ -83,12 +83,12 @@ class OverloadJudge:
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
     def reference_of(self, overload: Overload) -> ReferenceFunction:
-        """What says what is correct."""
+        """The source of correct answers: the problem's reference."""
         return ReferenceFunction.of(overload)
 
     @property
     def unjudgeable(self) -> str:
-        """Why no call can be judged by its values; empty where they can."""
+        """Why calls cannot be judged by their values; empty where they can."""
         return ""
 
     @trace.span("draw")
@@ -97,16 +97,17 @@ class OverloadJudge:
         return self.place_inputs(make_inputs(self.overload, bind(self.overload, case), generator, self.prepare))
 
     def place_inputs(self, inputs: CallInputs) -> PlacedCall:
-        """Room for what a call with these inputs returns, behind them."""
+        """Place the outputs of a call with these inputs, after the inputs."""
         known: dict[str, Answer] = {}
         specs = self.output_specs(inputs, known)
         out_bytes = SPARE_OUTPUT_BYTES + sum(round_up(spec.nbytes, ALIGNMENT_BYTES) for spec in specs)
         return PlacedCall(inputs, specs, inputs.nbytes, out_bytes if specs else 0, self.listed, known=known)
 
     def output_specs(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[OutputSpec, ...]:
-        """What is to be returned: by ATen's own rules where it is the library, else what reference and file say.
+        """Specs of what is to be returned: by ATen's rules where it is the library, else from reference and problem
+        file.
 
-        ``known`` takes the reference's answers where it had to be asked, so that it need not be asked again.
+        ``known`` receives the reference's answers where it had to be called, so that it need not be called again.
         """
         if not self.contract.returns_tensors:
             return ()
@@ -131,7 +132,7 @@ class OverloadJudge:
 
     @property
     def keeps_strides(self) -> bool:
-        """Whether ATen's strides are promised, too."""
+        """Whether ATen's strides are part of the contract."""
         return self.overload.kind in (Kind.VIEW, Kind.CREATION) or any(item.as_aten for item in self.overload.returns)
 
     @trace.span("fill")
@@ -170,7 +171,7 @@ class OverloadJudge:
         return verdict
 
     def _is_right_with_inputs(self, side: WorkerSide, call: PlacedCall, timeout_s: float) -> bool:
-        """Whether a wrong call's outputs are right when they are copied once more, with its inputs in their place."""
+        """Whether a wrong call's outputs are correct when they are copied again with the inputs in their place."""
         if not any(spec.nbytes and not spec.shares for spec in call.specs):
             return False
         side.handle.request(PlaceOutputs(), timeout_s, call.where)
@@ -183,11 +184,11 @@ class OverloadJudge:
         return outputs if isinstance(outputs, Verdict) else self.values(call, outputs)
 
     def conclude(self) -> Verdict:
-        """What can only be said of all timed calls of a case together."""
+        """The verdict on all timed calls of a case together."""
         return PASSED
 
     def outputs(self, call: PlacedCall, snapshot: torch.Tensor) -> dict[str, torch.Tensor] | Verdict:
-        """All outputs by name from a snapshot, or what was changed that may not."""
+        """All outputs by name from a snapshot, or a verdict on a forbidden change."""
         outputs: dict[str, torch.Tensor] = {}
         variables = call.case.variables
         for name, chunk in call.inputs.chunks.items():
@@ -210,7 +211,7 @@ class OverloadJudge:
         return outputs
 
     def answers(self, call: PlacedCall) -> dict[str, Answer]:
-        """What the reference says, which a call that will be judged again keeps."""
+        """The reference's answers; they are kept with a call that is judged again."""
         found = dict(call.known) or self.expected(call.inputs)
         if call.remembers:
             call.known.update(found)
@@ -292,5 +293,5 @@ class OverloadJudge:
 
 
 def warm_up() -> None:
-    """Pay once for what torch loads when it first runs an operator without data."""
+    """Load now what torch loads when it first runs an operator without data."""
     torch.ops.aten.add.Tensor(*(torch.empty(1, device="meta") for _ in range(2)))

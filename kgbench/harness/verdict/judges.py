@@ -1,4 +1,4 @@
-"""Which judge an overload has."""
+"""Chooses the judge of an overload."""
 
 from __future__ import annotations
 

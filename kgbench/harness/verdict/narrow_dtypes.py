@@ -44,7 +44,7 @@ def widened(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def saturated(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """float64 within the ends of an 8-bit or integer dtype; NaN stays."""
+    """float64 values clamped to the range of an 8-bit or integer dtype; NaN stays."""
     info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
     return value.clamp(info.min, info.max)
 

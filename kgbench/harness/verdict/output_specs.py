@@ -16,14 +16,16 @@ from kgbench.problem.model import plain_type
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """What one returned tensor must look like."""
+    """Dtype, shape, strides and storage that one returned tensor must have."""
 
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None = None
-    """None where any are correct: they are promised for views, for what is created, and where the file says so."""
+    """None where any are correct. They are specified for views, for creation operators, and where the problem file says
+    so.
+    """
     offset: int | None = None
-    """Storage offset of a view, in elements; None where there is none to be correct."""
+    """Storage offset of a view, in elements; None where any is correct."""
     base: str = ""
     """Name of the tensor whose storage it must share; empty where it must share none."""
     lazy: tuple[bool, bool] = (False, False)
@@ -35,7 +37,7 @@ class OutputSpec:
 
     @property
     def overlaps(self) -> bool:
-        """Elements may lie on one another."""
+        """Whether elements may overlap in memory."""
         return self.strides is not None and may_overlap(self.shape, self.strides)
 
     @property

@@ -64,14 +64,14 @@ class ReferenceFunction:
         return {"return": _answer(value)}
 
     def views(self, arguments: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """The right views, of the arguments themselves: a view of an upcast copy would be none of theirs."""
+        """The correct views of the arguments themselves, since a view of an upcast copy would be none of theirs."""
         value = self._function(dict(arguments))
         if isinstance(value, (tuple, list)):
             return {f"return[{index}]": item for index, item in enumerate(value)}
         return {"return": value}
 
     def value(self, arguments: Mapping[str, Any]) -> Any:
-        """The right Python value, of the arguments in their own dtypes."""
+        """The correct Python value, from the arguments in their own dtypes."""
         return self._function(dict(arguments))
 
     def as_entry(self, arguments: dict[str, Any]) -> Any:
@@ -87,7 +87,7 @@ class ReferenceFunction:
 
 @dataclass(frozen=True)
 class ReferenceContext:
-    """What a reference in a candidate's place has to be told, since it knows no problem file."""
+    """What a reference that runs in a candidate's place needs beside its arguments, since it knows no problem file."""
 
     views: Views
     stored: dict[str, torch.Tensor]
@@ -121,7 +121,7 @@ class ReferenceContext:
         return cls(views, stored, written, returns, strides, alias, plain, arguments.pop("_returned_argument", ""))
 
     def hand_out(self, outputs: Mapping[str, torch.Tensor], arguments: Mapping[str, Any]) -> Any:
-        """Do with outputs what an entry does with them: write the written ones, return the others."""
+        """Treat outputs as an entry does: write the written ones, return the others."""
         if self.written:
             self.write(outputs, arguments)
         if self.returned_argument:
@@ -149,12 +149,12 @@ class ReferenceContext:
         return live_mask(Expr.parse(live), view, variables)
 
     def slots(self, name: str) -> Any:
-        """Where in the stored view the argument lies."""
+        """The argument's place in the stored view."""
         return self.views[name][5] or ...
 
 
 def values_only(answers: Mapping[str, Answer]) -> dict[str, Expected]:
-    """The same, without chance. Raises ValueError where there is any."""
+    """The answers of an operator that is not random. Raises ValueError where one is."""
     values = {name: answer for name, answer in answers.items() if isinstance(answer, Expected)}
     if len(values) < len(answers):
         raise ValueError("reference returned a distribution, which only problems of kind random may")
@@ -162,7 +162,7 @@ def values_only(answers: Mapping[str, Answer]) -> dict[str, Expected]:
 
 
 def honest(sampled: Sampled, dtype: torch.dtype, generator: torch.Generator | None) -> torch.Tensor:
-    """A random output as it should be."""
+    """Draw a random output from its true distribution."""
     return sampled.draw(dtype, generator)
 
 

@@ -25,7 +25,9 @@ each referee.
 
 
 def can_repeat(judge: OverloadJudge, call: PlacedCall) -> bool:
-    """The answer is tensors, all of which the input decides, and a second call leaves the first one's alone."""
+    """Whether a call can be repeated: its outputs are tensors that the input decides, and a second call leaves the
+    first one's alone.
+    """
     if call.end > MOST_BYTES:
         return False
     decided = judge.overload.kind == Kind.COMPUTE and judge.overload.values_defined and not judge.contract.plain

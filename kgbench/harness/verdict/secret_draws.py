@@ -1,7 +1,7 @@
-"""A generator of numbers that nobody can tell beforehand, whoever knows numbers that it gave. Referee side only.
+"""A generator whose numbers cannot be predicted, even from numbers that it gave before. Referee side only.
 
-torch seeds its CPU generator with 32 bits, which can all be tried, and goes on in a way that can be computed from what
-came out. So the whole state is made from a key, and made again, as the key's next, before each call's values are drawn.
+torch seeds its CPU generator with 32 bits, which can all be tried, and its sequence can be computed from its output. So
+the whole state is derived from a key, and derived again from the next key before each call's values are drawn.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SecretGenerator(torch.Generator):
         pass
 
     def renew(self) -> None:
-        """Leave the sequence so far. What it gave says nothing about what comes."""
+        """Start a new sequence. Numbers of the old one tell nothing about it."""
         stream = hashlib.shake_256(self._key + struct.pack("<Q", self._number))
         self._number += 1
         state = _gpu_state(stream.digest(16)) if self.device.type == "cuda" else _cpu_state(stream)

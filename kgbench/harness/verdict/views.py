@@ -1,8 +1,8 @@
-"""Views, read by the referee alone: through the place and the strides that a worker claims, in memory of its own.
+"""Views, read by the referee alone: at the place and with the strides that a worker claims, in the referee's memory.
 
-The answer of a view is where it begins and how it steps, which only the worker's process can say. It is asked for
-nothing else: the referee reads what stands there, rewrites the base with values that nobody has seen, and reads again.
-Whoever tells the right place has answered right, however its process came to it; no values come from the worker.
+The answer of a view is its start and its strides, which only the worker's process can tell. The referee reads the
+values there, rewrites the base with new secret values, and reads again. A claim that is correct both times is a correct
+answer, however the process found it; no values come from the worker.
 """
 
 from __future__ import annotations

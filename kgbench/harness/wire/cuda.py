@@ -123,7 +123,7 @@ class Cuda(Gpu):
 
 
 class _DevicePointer:
-    """What torch needs to know to wrap device memory that it did not allocate."""
+    """The interface by which torch wraps device memory that it did not allocate."""
 
     def __init__(self, address: int, nbytes: int) -> None:
         self.__cuda_array_interface__ = {

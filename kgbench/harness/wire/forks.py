@@ -1,4 +1,4 @@
-"""What trusted processes say about forks: to the fork server, to a supervisor, and what these answer."""
+"""Messages of trusted processes about forks: requests to the fork server and to a supervisor, and their answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NotImported(Typed):
 
 @dataclass(frozen=True)
 class ServerReady(Typed):
-    """It has imported what it could."""
+    """The fork server has imported the modules that it could."""
 
     op = "server ready"
     versions: dict[str, str]
@@ -44,7 +44,7 @@ class WorkerLimits(Typed):
     op = "limits"
     memory_bytes: int
     output_bytes: int
-    """Printed."""
+    """Bytes that it may print."""
     written_bytes: int
     """Bytes written to disks."""
     processes: int
@@ -101,7 +101,7 @@ class ForkWorker(Typed):
 
 @dataclass(frozen=True)
 class EndSession(Typed):
-    """The coordinator has all ended that was forked for a session."""
+    """The coordinator has everything ended that was forked for a session."""
 
     op = "end session"
     session: str
@@ -144,7 +144,7 @@ class EndCause(StrEnum):
     REJECTED = "rejected"
     """The referee saw it break a rule."""
     PROTOCOL = "protocol"
-    """It wrote what is no frame, or a reply to nothing."""
+    """It sent bytes that are no frame, or a reply to no request."""
     CHANNEL_CLOSED = "closed its channel"
     REFEREE_GONE = "the referee released it"
     MEMORY = "memory"
@@ -177,13 +177,13 @@ class WorkerEnded(Typed):
     cause: EndCause | None = None
     """None where it ended by itself."""
     words: str = ""
-    """What the supervisor failed at."""
+    """What failed in the supervisor."""
     returncode: int | None = None
     """The exit status as ``os.waitstatus_to_exitcode`` gives it; None where no process could wait for it."""
     output_bytes: int = 0
-    """All that it printed."""
+    """Bytes that it printed."""
     tail: str = ""
-    """The end of it."""
+    """The end of its output."""
     peak_mb: float = 0.0
     """Largest resident size seen, in 10⁶ bytes."""
 

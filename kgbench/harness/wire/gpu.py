@@ -1,8 +1,8 @@
-"""What the harness asks of a GPU beyond PyTorch's tensors: all that is CUDA's own stands behind this interface.
+"""What the harness needs of a GPU beyond PyTorch's tensors: the interface to all CUDA-specific calls.
 
-``cuda.py`` is its only implementation, ``device.py`` says that it is the one in use. docs/design/0010-devices.md says
-call by call what another one needs. Finding GPUs and hiding them from a process needs no torch:
-``kgbench/harness/machine/devices.py`` and ``visible.py``.
+``cuda.py`` is its only implementation, ``device.py`` selects it. docs/design/0010-devices.md says call by call what
+another one needs. Finding GPUs and hiding them from a process needs no torch: ``kgbench/harness/machine/devices.py``
+and ``visible.py``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Gpu(ABC):
 
     @abstractmethod
     def capability(self) -> int:
-        """What instructions device 0 has, 90 for compute capability 9.0."""
+        """Compute capability of device 0, 90 for 9.0."""
 
     @abstractmethod
     def memory_bytes(self, device: torch.device | None = None) -> int:
@@ -37,7 +37,7 @@ class Gpu(ABC):
 
     @abstractmethod
     def version(self) -> str | None:
-        """Of the runtime that torch is built for; None in a build without one. Touches no device."""
+        """Version of the runtime that torch is built for; None in a build without one. Touches no device."""
 
     @abstractmethod
     def is_touched(self) -> bool:
@@ -47,7 +47,7 @@ class Gpu(ABC):
 
     @abstractmethod
     def wait(self, device: torch.device | None = None) -> None:
-        """Until everything that was asked of the device is done. Raises RuntimeError for a fault of the device."""
+        """Wait until all work of the device is done. Raises RuntimeError for a fault of the device."""
 
     @abstractmethod
     def stream(self) -> int:
@@ -55,7 +55,7 @@ class Gpu(ABC):
 
     @abstractmethod
     def another_stream(self) -> AbstractContextManager[Any]:
-        """A block whose work runs on a stream of its own."""
+        """A context in which work runs on a separate stream."""
 
     @abstractmethod
     def idle(self, cycles: int) -> None:
@@ -103,7 +103,7 @@ class Gpu(ABC):
 
     @abstractmethod
     def unmap(self, address: int, nbytes: int) -> None:
-        """The end of ``map``. The memory itself goes with its last mapping and descriptor."""
+        """Undo ``map``. The memory is freed with its last mapping and descriptor."""
 
     @abstractmethod
     def bytes_at(self, address: int, nbytes: int, device: int) -> torch.Tensor:
@@ -117,7 +117,7 @@ class Gpu(ABC):
 
     @abstractmethod
     def set_random_state(self, state: torch.Tensor, device: torch.device) -> None:
-        """Of the device's own generator, as ``Generator.get_state`` gives it."""
+        """Set the state of the device's generator, as ``Generator.get_state`` gives it."""
 
     # --- attribution ---
 

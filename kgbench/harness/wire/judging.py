@@ -1,4 +1,4 @@
-"""What the coordinator asks of a referee, and what a referee tells it."""
+"""Messages between the coordinator and a referee."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kgbench.harness.wire.typed import Typed
 
 @dataclass(frozen=True)
 class StartReferee(Typed):
-    """The first message: what the referee works with."""
+    """The first message: the referee's settings."""
 
     op = "start"
     settings: dict[str, Any]
@@ -56,7 +56,7 @@ class Progress(Typed):
 
 @dataclass(frozen=True)
 class Judged(Typed):
-    """The end of a ``Judge``."""
+    """The answer to ``Judge``."""
 
     op = "judged"
     result: dict[str, Any]
@@ -67,7 +67,7 @@ class Judged(Typed):
 
 @dataclass(frozen=True)
 class BrokenDevice(Typed):
-    """The device does not compute any more; nothing was judged."""
+    """The device no longer computes; nothing was judged."""
 
     op = "broken device"
     reason: str
@@ -83,7 +83,7 @@ class NoRoom(Typed):
 
 @dataclass(frozen=True)
 class Untimed(Typed):
-    """A correct candidate could not be timed, and not for anything that it did."""
+    """A correct candidate could not be timed for reasons outside it."""
 
     op = "untimed"
     fault: str

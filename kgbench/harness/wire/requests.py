@@ -1,4 +1,4 @@
-"""What a referee may ask of a worker: one class per operation. Nobody builds these messages otherwise."""
+"""Requests of a referee to a worker: one class per operation. These messages are built nowhere else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Request(Typed):
     """One operation of a worker."""
 
     def numbered(self, number: int) -> Message:
-        """As it travels. The reply carries the same number."""
+        """The message with its number, which the reply repeats."""
         return {**self.encode(), "id": number}
 
 
@@ -98,7 +98,7 @@ class OpenWindow(Request):
     queued: bool
     """All calls are on the stream before the release."""
     overhead: bool
-    """One least kernel in place of the calls."""
+    """One minimal kernel in place of the calls."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Observe(Request):
     op = "observe"
     kernels: bool
     places: bool
-    """What copies outputs is watched, too."""
+    """Also watch how outputs are copied."""
     mark: str
     """Text that nobody else knows, by which the observer tells its own records."""
 
@@ -177,7 +177,7 @@ class LoadReference(Request):
 
 @dataclass(frozen=True)
 class FullPrecision(Request):
-    """Have float32 mean float32 in a trusted worker, convolutions included."""
+    """Turn TF32 and the like off in a trusted worker, for convolutions too."""
 
     op = "full precision"
 

@@ -17,7 +17,7 @@ class Typed:
     """The operation's name."""
 
     def encode(self) -> Message:
-        """As it travels."""
+        """The message as a JSON-ready mapping."""
         return {"op": self.op, **self.content()}
 
     def content(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The trusted side's hold on one worker: requests with deadlines, freezing, health.
+"""The trusted side's handle of one worker: requests with deadlines, freezing, health.
 
 May import: `core`, `harness.wire`, `harness.machine`.
 """

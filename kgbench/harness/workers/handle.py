@@ -1,4 +1,4 @@
-"""The referee's hold on one worker: requests with deadlines, freezing, the end. Every failure becomes an Outcome."""
+"""The referee's handle of one worker: requests with deadlines, freezing, the end. Every failure becomes an Outcome."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class WorkerFailed(Exception):
 
 
 class HarnessFailed(Exception):
-    """Our own part is broken: fork server, supervisor or library. Never a candidate's fault."""
+    """kgbench itself failed: fork server, supervisor or library. Never the candidate's fault."""
 
 
 class Unmeasured(HarnessFailed):
-    """A correct candidate could not be timed, and not for anything that it did."""
+    """A correct candidate could not be timed for reasons outside it."""
 
     def __init__(self, fault: Fault, words: str) -> None:
         super().__init__(words)
@@ -106,7 +106,7 @@ class WorkerHandle:
     """One worker, seen from the referee. Not usable after ``kill`` or a WorkerFailed that ended it."""
 
     def __init__(self, server: Channel, spec: WorkerSpec, turns: TimingLock) -> None:
-        """Has the fork server start it. Raises HarnessFailed."""
+        """Start the worker by the fork server. Raises HarnessFailed."""
         control_end, self_control = pair()
         worker_end, self_worker = pair()
         fds = [control_end.fileno(), worker_end.fileno()]
@@ -210,14 +210,14 @@ class WorkerHandle:
 
     @trace.span("thaw")
     def thaw(self) -> None:
-        """Let a frozen tree go on. Raises WorkerFailed where it already has."""
+        """Continue a frozen tree. Raises WorkerFailed where it ran already."""
         self.check_frozen()
         self.is_frozen = False
         self.turns.let_go(self.supervisor_pid)
         processes.signal_tree(self.supervisor_pid, signal.SIGCONT)
 
     def _restless(self) -> WorkerFailed:
-        """The failure of one that was stopped and went on: it is ended. One that was killed meanwhile ran to end."""
+        """End a worker that ran while stopped, and return that failure; one that was killed meanwhile ran only to end."""
         self._await_news(END_NEWS_S)
         ended = self.exit
         self.kill(EndCause.REJECTED)
@@ -282,7 +282,7 @@ class WorkerHandle:
                     self.exit = read_one_of(self.control.receive(remaining), WorkerEnded)
 
     def _ended(self, where: Where) -> WorkerFailed:
-        """Why the worker is no more, as an outcome."""
+        """The outcome of a worker that has ended."""
         if self.exit is None:
             # Its channel closed before its supervisor's report came; a descendant may still hold things open.
             self._await_news(2.0)

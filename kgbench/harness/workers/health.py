@@ -16,7 +16,9 @@ PROBE_S = 30.0
 
 
 def probe(start: Callable[[], Worker], device: torch.device) -> str:
-    """What is wrong, or an empty text. Asks a fresh worker, because a fault stays with the context that had it."""
+    """What is wrong with the device; empty where it computes. Asks a fresh worker, since a fault stays in the context
+    that had it.
+    """
     try:
         worker = start()
     except HarnessFailed as error:

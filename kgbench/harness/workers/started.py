@@ -35,7 +35,7 @@ class WorkerSide:
         return self.buffer
 
     def unmap(self) -> None:
-        """Unmap both halves; the next call maps again. Raises WorkerFailed."""
+        """Unmap the buffer on both sides; the next call maps it again. Raises WorkerFailed."""
         if self.buffer is not None:
             self.handle.request(Unmap(), 60.0, Where(Purpose.MAPPING))
             self.release()

@@ -50,7 +50,7 @@ class Errors:
     count: torch.Tensor
     """int64 (bins,)"""
     finite: bool = True
-    """Everything was finite in both."""
+    """True where everything was finite in both."""
     share: float = 0.0
     """The largest error, as a share of the largest element."""
 
@@ -61,7 +61,7 @@ class Errors:
                    torch.zeros(bins, dtype=torch.int64, device=device))  # fmt: skip
 
     def add(self, own: torch.Tensor, exact: torch.Tensor) -> None:
-        """Enter one output. ``own``: in its own dtype, ``exact``: in float64, of the same shape."""
+        """Add one output. ``own``: in its own dtype, ``exact``: in float64, of the same shape."""
         error = (own.to(torch.float64) - exact).abs().reshape(-1)
         usable = torch.isfinite(error)
         at, error = _bins(exact.reshape(-1)[usable]), error[usable]

@@ -1,4 +1,4 @@
-"""What a module's outputs cannot tell apart: answers that are wrong by what the module means and pass all the same."""
+"""Finds wrong answers that a module's outputs cannot tell from correct ones."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def _wrong_answers(
 
 
 def _close(wrong: Sequence[torch.Tensor], right: Sequence[torch.Tensor]) -> bool:
-    """By KernelBench's tolerance."""
+    """Whether two outputs agree by KernelBench's tolerance."""
     tolerance = KERNELBENCH_TOLERANCE
     pairs = [(a.double(), b.double()) for a, b in zip(wrong, right, strict=True) if a.numel()]
     return all(torch.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True) for a, b in pairs)
 
 
 def _alike(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """The same but for rounding; NaN and infinities may differ where there are any."""
+    """Whether two outputs agree up to rounding; NaN and infinities may differ where there are any."""
     if not first.is_floating_point():
         return torch.equal(first, second)
     usable = torch.isfinite(first) & torch.isfinite(second)

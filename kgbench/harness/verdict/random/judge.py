@@ -98,7 +98,7 @@ class RandomJudge(OverloadJudge):
         return Verdict(Outcome.WRONG_VALUE, wrong) if wrong else PASSED
 
     def values(self, call: PlacedCall, outputs: Outputs) -> Verdict:
-        """Every value possible, and what chance does not decide right."""
+        """Whether every value is possible, and everything that is not random is correct."""
         for name, answer in self.answers(call).items():
             got = outputs[name]
             if isinstance(answer, Sampled):
@@ -139,7 +139,7 @@ class RandomJudge(OverloadJudge):
         return PASSED
 
     def _by_seed(self, sampled: dict[str, Sampled], results: list[Outputs], passed: bool) -> Seed | None:
-        """How outputs do not depend on seeds as they must."""
+        """A verdict on outputs that do not depend on seeds as they must; None where they do."""
         a, b, c, d = results
         for name, answer in sampled.items():
             if not _alike(a[name], c[name]):
@@ -155,7 +155,7 @@ class RandomJudge(OverloadJudge):
     def _together(
         self, sampled: dict[str, Sampled], results: list[Outputs], order: list[str]
     ) -> Seed | Statistic | None:
-        """How outputs repeat what came before, or are not distributed as they should be."""
+        """A verdict on outputs that repeat earlier ones or have another distribution; None where neither."""
         for name in order:
             if name not in sampled:
                 continue
@@ -215,7 +215,7 @@ def _is_generator(encoded: Any) -> bool:
 
 
 def _alike(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """To the last bit."""
+    """Whether two outputs are equal to the last bit."""
     return torch.equal(codes_of(first), codes_of(second))
 
 
