@@ -1,4 +1,4 @@
-"""What an address on the network says by itself."""
+"""Facts that follow from a network address alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches it: an address or a name; names but localhost may lead anywhere."""
+    """Whether only this machine can reach the address or name; any name but localhost counts as reachable by others."""
     bare = host.strip("[]")
     if bare.lower() == "localhost":
         return True

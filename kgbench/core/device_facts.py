@@ -1,7 +1,7 @@
-"""What was measured of a device and is kept for later sessions: peaks, noise of the null test, durations. Torch-free.
+"""Measurements of a device that are kept for later sessions: peaks, noise of the null test, durations. Torch-free.
 
-One JSON file per kind of device in the user's cache folder, ``$XDG_CACHE_HOME/kgbench/{peaks,noise,durations}/``.
-Whatever cannot be read or written there is measured again, or left at the defaults: no run fails for it.
+One JSON file per kind of device in the user's cache folder, ``$XDG_CACHE_HOME/kgbench/{peaks,noise,durations}/``. What
+cannot be read or written there is measured again or has its default: no run fails for it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ DURATIONS: Final = "durations"
 
 
 def cache_folder() -> Path:
-    """Of this user."""
+    """This user's cache folder."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgbench"
 
 
 def device_key(kind: str, name: str) -> str:
-    """What devices that are alike have in common: a GPU's model, of CPUs the machine."""
+    """The key that equal devices share: a GPU's model; for a CPU the machine's name."""
     return name if kind == DeviceKind.CUDA else f"{name} of {platform.node()}"
 
 
@@ -37,7 +37,7 @@ def path_of(what: str, key: str) -> Path:
 
 
 def known(what: str, key: str) -> dict[str, Any] | None:
-    """What is kept; None where nothing is, or nothing that can be read."""
+    """The stored measurements; None where there are none, or none that can be read."""
     with contextlib.suppress(OSError, ValueError, RuntimeError):
         found = json.loads(path_of(what, key).read_text(encoding="utf-8"))
         if isinstance(found, dict):
@@ -46,7 +46,7 @@ def known(what: str, key: str) -> dict[str, Any] | None:
 
 
 def keep(what: str, key: str, data: dict[str, Any]) -> Path | None:
-    """Where it is kept now; None where this user's cache cannot be written."""
+    """Store measurements. Returns the file; None where the cache cannot be written."""
     with contextlib.suppress(OSError, RuntimeError):
         path = path_of(what, key)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def keep(what: str, key: str, data: dict[str, Any]) -> Path | None:
 
 
 def noise_of(kind: str, name: str) -> dict[str, float]:
-    """By range, what a null test showed on a device like this one; empty where none was run."""
+    """Noise by range of time that a null test showed on such a device; empty where none was run."""
     kept = known(NOISE, device_key(kind, name)) or {}
     widths = kept.get("half_widths")
     if not isinstance(widths, dict):

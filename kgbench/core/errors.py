@@ -1,8 +1,7 @@
-"""Everything kgbench tells a user as an error, with its number and the exit code it ends the command with.
+"""All errors that kgbench reports to a user, with their numbers and exit codes.
 
-A candidate's failure is never an exception; it is an ``Outcome``. What is raised from here is somebody else's: a wrong
-command line, a wrong problem file, a machine that cannot do what was asked. What the numbers mean is in
-``messages.py``.
+A candidate's failure is never an exception; it is an ``Outcome``. These exceptions are about a wrong command line, a
+wrong problem file, or a machine that cannot do what was asked. ``messages.py`` explains the numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class KgbenchError(Exception):
 
     @property
     def printed(self) -> str:
-        """As the command line has it, behind its number."""
+        """The text as the command line prints it, with its number in front."""
         return numbered(self.number, self.text)
 
 
@@ -82,18 +81,18 @@ class ProblemFileErrors(UsageError):
 
 
 class MachineError(KgbenchError):
-    """This machine cannot do what was asked, however it is spelled; exit code 3."""
+    """This machine cannot do what was asked, whatever the command line; exit code 3."""
 
     exit_code: ClassVar[int] = 3
 
 
 def to_stderr(words: str) -> None:
-    """What is said beside the work, where there is no terminal of a command's own."""
+    """Print a message on stderr, for programs that have no terminal output of their own."""
     print(f"kgbench: {words}", file=sys.stderr, flush=True)
 
 
 def numbered(number: str, text: str) -> str:
-    """A message behind its number; also for warnings, which no exception is raised for."""
+    """A message with its number in front; also for warnings, for which no exception is raised."""
     return f"{number}: {text}"
 
 
@@ -104,6 +103,6 @@ def shown_path(path: Path | str) -> str:
 
 @functools.lru_cache
 def _shown(path: str, here: str) -> str:
-    """Reading a problem asks for the same path a hundred times, and links take long to resolve."""
+    """Cached, since reading a problem asks for the same path a hundred times and resolving links is slow."""
     resolved = Path(path).resolve()
     return str(resolved.relative_to(here)) if here != "/" and resolved.is_relative_to(here) else path

@@ -58,6 +58,6 @@ def _short(number: float) -> str:
 
 
 def _two_digits(number: float) -> str:
-    """Without an exponent, however small."""
+    """Two significant digits, never with an exponent."""
     digits = f"{number:.1e}"
     return f"{float(digits):.{1 - int(digits.partition('e')[2])}f}"

@@ -1,4 +1,4 @@
-"""Signals that end a program, as KeyboardInterrupt: whoever is interrupted cleans up and keeps what is finished."""
+"""Turns signals that end a program into KeyboardInterrupt, so that it cleans up and keeps what is finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words of problems and runs that are one of a closed set. Files, JSON and the command line have their texts."""
+"""Enumerations of problems and runs; their texts stand in files, JSON and on the command line."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Kind(StrEnum):
 
 
 class PolicyMode(StrEnum):
-    """What becomes of a candidate that leaves its work to PyTorch or a library."""
+    """What happens to a candidate that leaves its work to PyTorch or a library."""
 
     STRICT = "strict"
     """It is rejected."""
     REPORT = "report"
-    """It is told beside the verdict."""
+    """It is reported with the verdict."""
     OFF = "off"
     """Nothing is watched."""
 
@@ -47,7 +47,7 @@ class PolicyMode(StrEnum):
 
 
 class DeviceKind(StrEnum):
-    """What kernels run on; torch's words."""
+    """What kernels run on, by torch's names."""
 
     CUDA = "cuda"
     CPU = "cpu"

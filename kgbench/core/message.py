@@ -1,4 +1,4 @@
-"""What a numbered message stands for."""
+"""The explanation of a numbered message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Message:
-    """A situation, not one wording of it. Several places of the code may say it."""
+    """A situation; several places of the code may report it in different words."""
 
     meaning: str
     step: str

@@ -1,9 +1,9 @@
-"""The numbers of all messages: what each means and what to do about it. ``docs/errors.md`` is printed from here.
+"""All numbered messages: what each means and what to do about it. ``docs/errors.md`` is printed from here.
 
-The entries stand in ``messages_input.py``, ``messages_work.py`` and ``messages_service.py``.
+The entries are in ``messages_input.py``, ``messages_work.py`` and ``messages_service.py``.
 
-A number is written where its message is raised; the words of the message stand there too, with what is wrong in this
-one case. Numbers do not move: one that is not needed any more is not given to something else.
+The code that raises a message names its number and says what is wrong in this case. Numbers do not change; one that is
+no longer used is not given to another message.
 
 ``python -m kgbench.core.messages > docs/errors.md`` writes the document again.
 """

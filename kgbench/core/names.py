@@ -1,4 +1,4 @@
-"""The one place where the spellings of a problem's id meet, and what is said when a word is not known.
+"""Resolves spellings of a problem's id, and suggests known words for unknown ones.
 
 ``aten/add``, ``aten::add``, ``aten/add.Tensor``, ``add.Tensor`` and, where only one source has it, ``add`` are one
 problem.
@@ -20,7 +20,7 @@ class Name:
     id: str
     """``<source>/<name>``."""
     overload: str | None = None
-    """``Tensor`` of ``add.Tensor``; None when the spelling names none. Whether it exists the problem's file says."""
+    """``Tensor`` in ``add.Tensor``; None when the spelling names none. Whether it exists is not checked here."""
 
 
 def resolve(spelling: str, ids: Sequence[str]) -> Name:

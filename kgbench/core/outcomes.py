@@ -1,6 +1,6 @@
-"""What can become of a candidate: all that is known of each outcome, in one table. It prints ``docs/outcomes.md``.
+"""All outcomes of a candidate, with every fact about each, in one table. It prints ``docs/outcomes.md``.
 
-Whoever treats outcomes differently asks ``outcome.facts``. A new outcome is one entry here.
+Code that treats outcomes differently asks ``outcome.facts``. A new outcome is one entry here.
 
 ``python -m kgbench.core.outcomes > docs/outcomes.md`` writes the document again.
 """
@@ -55,11 +55,11 @@ class Listed(StrEnum):
 
     NOT = "not"
     EACH = "each"
-    """One after the other, with the case, what was wrong and the log's end."""
+    """Each candidate by itself, with the case, what was wrong and the log's end."""
     BY_REASON = "by reason"
     """The problems in one line per reason: nothing ran."""
     COUNTED = "counted"
-    """How many problems there are."""
+    """Only the number of problems."""
 
 
 class CiState(StrEnum):
@@ -82,7 +82,7 @@ class Facts:
     listed: Listed = Listed.EACH
     ci: CiState = CiState.FAILURE
     counts: bool = True
-    """It stands in the denominators of scores. What does not is told apart, below the table."""
+    """It counts in the denominators of scores; otherwise it is reported apart, below the table."""
     has_code: bool = True
     """There was code to judge, so the problem counts as submitted."""
     called: bool = True

@@ -1,4 +1,4 @@
-"""Where the package and the data that ships with it lie. The only module that knows.
+"""Paths of the package and of the data that ships with it; no other module knows them.
 
 Problem files lie in ``problems/`` at the top of a checkout, and in ``kgbench/problems/`` of an installed wheel.
 """
@@ -62,7 +62,7 @@ def answer_dirs() -> tuple[Path, ...]:
 
 
 def hidden_dirs(*own: Path | str) -> tuple[Path, ...]:
-    """What no candidate of a session may see: the package's answers, and the user's own folders of them."""
+    """Folders that no candidate of a session may see: the package's answers, and the user's own folders of them."""
     return tuple(sorted({*answer_dirs(), *(Path(folder).resolve() for folder in own)}))
 
 

@@ -1,7 +1,7 @@
-"""What other installed packages add to kgbench, by entry points: providers of candidates and sources of problems.
+"""Extensions by other installed packages, through entry points: providers of candidates and sources of problems.
 
-Entry points are read from the packages' metadata; nothing of a package is imported before something of it is used. What
-cannot be used is named in a warning and left out: a broken package takes nothing else with it.
+Entry points are read from the packages' metadata; a package is imported only when it is used. A broken entry point is
+named in a warning and left out; others still work.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Plugin:
     name: str
     value: str
     package: str
-    """Name and version of what is installed: ``acme-kernels 1.0``."""
+    """Name and version of the installed package: ``acme-kernels 1.0``."""
 
 
 def plugins(group: str, taken: Collection[str]) -> dict[str, Plugin]:
@@ -69,7 +69,7 @@ def package_folder(plugin: Plugin) -> Path | None:
 
 @functools.cache
 def entry_points(group: str) -> tuple[Plugin, ...]:
-    """All of a group, also those that clash with another."""
+    """All entry points of a group, also those whose names clash."""
     # Importing it takes longer than `kgbench list` takes to find its files.
     from importlib import metadata
 

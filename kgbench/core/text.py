@@ -13,10 +13,10 @@ def _plain_line(line: str) -> str:
 
 
 def told(said: object, length: int = 300) -> str:
-    """What a process that nobody trusts said, as one line of so many characters at most.
+    """Output of an untrusted process, as one line of at most so many characters.
 
-    Its lines are joined by `` / ``, so that none begins one of ours; no control character and no workflow command of
-    a CI system is left in it.
+    Its lines are joined by `` / ``, so that none looks like a line of kgbench; control characters and workflow commands
+    of CI systems are removed.
     """
     text = str(said)[: 4 * length]
     line = " / ".join(filter(None, (each.strip() for each in text.splitlines())))
@@ -24,13 +24,13 @@ def told(said: object, length: int = 300) -> str:
 
 
 def told_lines(said: str, length: int) -> str:
-    """The end of what such a process printed, line by line, without what a terminal or a CI system would obey."""
+    """The end of an untrusted process's output, line by line, without control characters and CI commands."""
     lines = said[-length:].replace("\t", "    ").splitlines()
     return "\n".join(_no_command(_plain_line(line)) for line in lines)
 
 
 def _no_command(line: str) -> str:
-    """The line with what GitHub's runner takes for a command broken up: ``::`` in front, ``##[`` anywhere."""
+    """The line with GitHub's workflow commands broken up: ``::`` in front, ``##[`` anywhere."""
     line = line.replace("##[", "# #[")
     return f"\\{line.lstrip()}" if line.lstrip().startswith("::") else line
 

@@ -1,4 +1,4 @@
-"""Asks a module of the harness what only torch knows, in a process of its own: whoever asks stays free of torch."""
+"""Asks a module that needs torch, in another process, so that the caller does not import torch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The nouns of a run: Timing, CaseResult, Generation, Result. Plain data, no torch.
+"""The data of a run: Timing, CaseResult, Generation, Result. No torch.
 
-What a verdict says stands in ``details``, what a problem is in ``problem/model.py``; how results become scores in
-``scores``.
+Details of a verdict are in ``details``, problems in ``problem/model.py``; ``scores`` turns results into scores.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ from kgbench.core.outcomes import Outcome
 
 _T = TypeVar("_T")
 _EARLIER_TOGETHER: Final = "root mean square error "
-"""Begin of what runs of earlier versions kept as the value of an output that is too far off as a whole."""
+"""Start of the text that earlier versions stored as the value of an output whose root mean square error is too large.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Timing:
     """Time of one candidate call with its launch cost, reported and not scored."""
     library_call_us: float | None = None
     outputs_verified: int = 0
-    """How many outputs of timed calls were judged; the others were not looked at."""
+    """Number of outputs of timed calls that were judged; the others were not."""
     outputs_timed: int = 0
     note: str = ""
     windows: tuple[Window, ...] = ()
@@ -72,10 +72,11 @@ class Timing:
     noise: float | None = None
     """Half-width of the null test's noise that the interval includes."""
     empty_us: float | None = None
-    """Time of a window of one least kernel on this device, which was taken off each window: an empty launch. None in
-    runs of earlier versions whose windows were not read."""
+    """Time in µs of a window of one minimal kernel on this device, which was subtracted from each window. None in runs
+    of earlier versions whose windows were not stored.
+    """
     noise_source: str = ""
-    """``default``, or ``measured``: by ``kgbench selftest null`` on this device, where that is more."""
+    """``default``, or ``measured`` by ``kgbench selftest null`` on this device; the larger one counts."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class CaseResult:
     reason: str = ""
     """The sentence for people, made of ``detail`` and ``where`` unless it is given; nothing reads it back."""
     detail: Detail | None = None
-    """What happened; None where it is correct, and in runs of earlier versions."""
+    """The detail; None where it is correct, and in runs of earlier versions."""
     seconds: float = 0.0
     timing: Timing | None = None
     where: Where | None = None
@@ -99,7 +100,7 @@ class CaseResult:
             object.__setattr__(self, "reason", sentence(self.detail, self.where))
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-ready data, the detail with the name of its type."""
+        """JSON-ready data; the detail has the name of its type."""
         return {**dataclasses.asdict(self), "detail": detail_to_json(self.detail)}
 
     @property
@@ -124,21 +125,21 @@ class Library:
     notes: dict[str, str] = field(default_factory=dict)
     """Settings of the library that bear on its speed, for example ``{"math_mode": "default, TF32 off"}``."""
     failed: bool = False
-    """It runs here and failed beside this candidate, which has no speed for that."""
+    """True where it runs here but failed beside this candidate, which therefore has no speed."""
 
 
 @dataclass(frozen=True)
 class Generation:
-    """How a model came to write one candidate, and what that took. None where the provider did not say."""
+    """How a model wrote one candidate, and what that took. None where the provider did not say."""
 
     model_id: str = ""
     """The exact id that answered, as the provider names it."""
     input_tokens: int | None = None
-    """Neither read from a cache nor written to one: the three kinds of input are disjoint."""
+    """Input tokens that were neither read from a cache nor written to one: the three kinds of input are disjoint."""
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     output_tokens: int | None = None
-    """Thinking included."""
+    """Output tokens, thinking included."""
     seconds: float = 0.0
     """Seconds from sending the request to the last byte of the reply."""
     usd: float | None = None
@@ -179,7 +180,7 @@ class Result:
     device: str = ""
     """Kind of the device."""
     device_name: str = ""
-    """Its model, in a run that several machines judged; run.json has that of all others."""
+    """The device's model, in a run on several machines; otherwise run.json has it."""
     interpreted: bool = False
     """The candidate ran in Triton's interpreter, so its speed means nothing."""
     deterministic: bool | None = None
@@ -206,11 +207,11 @@ class Result:
     generation: Generation | None = None
     """None where no model was asked in this run."""
     told: str = ""
-    """All that its author may know of it, in words; empty where it was judged on this machine and not by a service."""
+    """The verdict in words that its author may read; empty unless a service judged."""
     adapted: str = ""
     """The installed package, with its version, whose kernel was judged: ``liger_kernel 0.8.5``."""
     without: tuple[str, ...] = ()
-    """Layers of defence that were left out, in a test of the harness; empty in every result that means something."""
+    """Defences that were disabled, in a self-test; empty in every real result."""
 
     def __post_init__(self) -> None:
         if self.detail is not None and not self.reason:
@@ -221,7 +222,7 @@ class Result:
         return self.problem, self.model, self.sample, self.round
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON-ready data: enums as text, tuples as lists, details with the name of their type."""
+        """JSON-ready data: enums as text, tuples as lists, details with the name of their type."""
         data = dataclasses.asdict(self)
         return data | {"detail": detail_to_json(self.detail), "cases": [case.to_json() for case in self.cases]}
 
@@ -242,7 +243,7 @@ def result_from_json(data: dict[str, Any]) -> Result:
 
 
 def _generation_from_json(data: dict[str, Any]) -> Generation:
-    """Older runs say in their sentence alone that an agent was not confined."""
+    """Older runs say only in their sentence that an agent was not confined."""
     _, older, reason = str(data.get("confined", "")).partition("agent not confined: ")
     return _known(Generation, {"not_confined": reason if older else "", **data})
 
@@ -262,8 +263,9 @@ def _case_from_json(data: dict[str, Any]) -> CaseResult:
 
 
 def _earlier_detail(mismatch: dict[str, Any] | None) -> Detail | None:
-    """What runs of earlier versions kept beside the sentence: the first wrong element, and of an output that is too far
-    off as a whole a text in its place."""
+    """The detail of a run of an earlier version: the first wrong element, or a text in its place for an output that is
+    too far off as a whole.
+    """
     if not mismatch:
         return None
     wrong = _known(Mismatch, {**mismatch, "index": tuple(mismatch["index"]), "shape": tuple(mismatch["shape"])})

@@ -1,7 +1,7 @@
-"""Small TOML files that come with the package and that a user may overlay with one of their own.
+"""Small TOML files of the package that a user may overlay with an own file.
 
-The user's stands where an environment variable says, which an option sets for its command, or below the folder for
-settings of all programs.
+The user's file is named by an environment variable, which an option sets for its command, or lies in the user's
+configuration folder.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class UserFile:
 
 
 def bad_file(path: Path, what: str) -> UsageError:
-    """``what`` is wrong in it."""
+    """The error that ``what`` is wrong in the file."""
     return UsageError("KGB537", f"{shown_path(path)}: {what}")
 
 

@@ -32,5 +32,5 @@ def folders() -> tuple[str, ...]:
 
 
 def make_importable() -> None:
-    """Behind everything else, so that no name of Python's or of a package is taken."""
+    """Append to the end of the import path, so that no module of Python or of a package is hidden."""
     sys.path += [folder for folder in folders() if folder not in sys.path]

@@ -1,4 +1,4 @@
-"""What is decided about one call, one case or one overload."""
+"""The verdict on one call, one case or one overload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgbench.core.outcomes import Outcome
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome, what happened, and where. Of what is right it is ``PASSED``, and has neither."""
+    """An outcome, its detail and its place. A correct one is ``PASSED`` and has neither."""
 
     outcome: Outcome
     detail: Detail | None = None
@@ -26,4 +26,4 @@ class Verdict:
 
 
 PASSED: Final = Verdict(Outcome.PASSED)
-"""The only verdict of what is correct: compare with ``is``."""
+"""The only verdict of a correct call: compare with ``is``."""

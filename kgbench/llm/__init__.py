@@ -1,4 +1,4 @@
-"""Language models as they are talked to: prompt, question, reply, what tokens cost, short names.
+"""Conversations with language models: prompts, questions, replies, prices of tokens, short names.
 
 May import: `core`, `problem`.
 """

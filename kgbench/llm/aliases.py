@@ -13,7 +13,7 @@ FILE: Final = UserFile(Path(__file__).with_name("aliases.toml"), "KGBENCH_ALIASE
 
 
 def aliases() -> Mapping[str, str]:
-    """Name to what it is short for; the user's over the package's."""
+    """Aliases with their meanings; the user's win over the package's."""
     known: dict[str, str] = {}
     for path, table in FILE.tables():
         for name, spec in table.items():

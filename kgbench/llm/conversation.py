@@ -1,8 +1,7 @@
-"""What is asked of a model and what comes back: Prompt, Question, Reply, and the two ways of getting no reply.
+"""Questions to a model and its replies: Prompt, Question, Reply, and the two ways of getting no reply.
 
 Plain data and one base class, no SDK and no network. A provider that asks is a module whose ``provider`` function
-returns a ``ModelClient``; how many questions there are, in which order, and what becomes of the replies is
-``generation.py``'s.
+returns a ``ModelClient``; ``generation.py`` decides which questions are asked, and stores the replies.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ class Prompt:
 
     @property
     def sha256(self) -> str:
-        """Of everything that is sent."""
+        """SHA-256 of everything that is sent."""
         return hashlib.sha256(json.dumps(asdict(self), ensure_ascii=False).encode()).hexdigest()
 
     @property
     def text(self) -> str:
-        """As one text, for a person or an agent."""
+        """The conversation as one text, for a person or an agent."""
         return "\n\n".join((self.system, *(turn.text for turn in self.turns)))
 
 
@@ -82,13 +81,13 @@ class Question:
     folder: Path | None = None
     """Folder in which a provider may keep what it wants of this question (an agent's log); the writer makes it."""
     hidden: tuple[Path, ...] = ()
-    """What an agent must not see: the run's own folder, the user's problem folders."""
+    """Folders that an agent must not see: the run's own folder, the user's problem folders."""
     visible: tuple[Path, ...] = ()
-    """What an agent may see although it lies in the home (``--agent-sees``): its program, its credentials."""
+    """Paths in the user's home that an agent may see (``--agent-sees``): its program, its credentials."""
     checks: int = 50
     """How often an agent may ask ``judge`` (``--agent-checks``)."""
     peaks: Mapping[str, Any] | None = None
-    """What the device at work reaches at most, as sessions measure it; None where nothing is judged or measured."""
+    """Measured peaks of the device; None where nothing is judged or measured."""
 
 
 class Stop(StrEnum):
@@ -131,7 +130,7 @@ class Reply:
     code: str | None = None
     """The kernel where it came apart from the text: an agent's ``kernel.py``."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What else is worth keeping: an agent's exit code, its checks, whether it was confined."""
+    """Further facts to store: an agent's exit code, its checks, whether it was confined."""
 
 
 class NotAnswered(Exception):
@@ -151,18 +150,18 @@ class ModelClient(ABC):
     model: str
     """The name under which results are stored: what stood behind ``--model``."""
     model_id: str
-    """What is asked for, as the provider names it."""
+    """The model's id, as the provider names it."""
     timed: bool = True
-    """Whether the clock runs on its kernels."""
+    """Whether its kernels are timed."""
     batches: ClassVar[bool] = False
-    """Whether ``ask_many`` is there."""
+    """Whether ``ask_many`` is implemented."""
     is_agent: ClassVar[bool] = False
     """Whether it works with files in a folder of its own, and its prompts say so."""
 
     @property
     @abstractmethod
     def endpoint(self) -> str:
-        """Whose prices count: ``anthropic``, ``openai``, a host name; empty where nothing is paid."""
+        """Key of the price table: ``anthropic``, ``openai``, a host name; empty where nothing is paid."""
 
     @abstractmethod
     def ready(self) -> None:
@@ -190,9 +189,11 @@ class ModelClient(ABC):
     def ask_many(
         self, questions: Sequence[Question], say: Callable[[str], None]
     ) -> Iterator[tuple[Question, Reply | NotAnswered | Unanswerable]]:
-        """All of them through the batch interface, each as soon as it is known. Raises ModelError as ``ask`` does."""
+        """Replies to all questions through the batch interface, each as soon as it is known. Raises ModelError as
+        ``ask`` does.
+        """
         raise NotImplementedError("there is no batch interface")
 
     @abstractmethod
     def close(self) -> None:
-        """Ends what is under way: an ``ask`` of another thread raises NotAnswered soon."""
+        """Abort running requests: an ``ask`` of another thread raises NotAnswered soon."""

@@ -1,6 +1,6 @@
-"""What tokens cost. Unknown is None, never 0; nothing is paid only at an endpoint on this machine.
+"""Prices of tokens. Unknown is None, never 0; only an endpoint on this machine is free.
 
-The figures stand in ``models/prices.toml``, with a date, and in a file of the user's own that wins over it.
+The figures are in ``models/prices.toml``, with a date, and in a file of the user's own that takes precedence.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Price:
     cache_read: float | None = None
     cache_write: float | None = None
     batch: float | None = None
-    """What is paid of all these for a batch: 0.5 is half."""
+    """Factor on all these prices in a batch: 0.5 is half."""
     up_to_input_tokens: int | None = None
-    """A longer prompt costs more than these figures say; None: none does."""
+    """Longest prompt, in input tokens, to which these figures apply; None: any length."""
     as_of: str = ""
     """The day on which the file's figures were read."""
 
@@ -40,7 +40,7 @@ FREE: Final = Price(0.0, 0.0, 0.0, 0.0, 1.0)
 
 
 def price_of(endpoint: str, model_id: str) -> Price | None:
-    """None where no file has one."""
+    """The price of a model; None where no file has one."""
     if not endpoint:
         return FREE
     found = None

@@ -1,4 +1,4 @@
-"""What a problem says: its file's format, the model it becomes, its cases and calls, the registry of all problems.
+"""Problems: the file format, the model, cases and calls, the registry.
 
 May import: `core`.
 """

@@ -61,7 +61,7 @@ def resolved(text: str, routine: str) -> str:
 
 
 def entry_difference(letters: str, parameters: Sequence[Parameter]) -> str:
-    """What in an entry's parameters does not fit the letters of its routine; empty where all do."""
+    """How an entry's parameters differ from the letters of its routine; empty where they fit."""
     if len(letters) != len(parameters):
         return f"it has {len(letters)} letters, and entry has {len(parameters)} parameters"
     for letter, parameter in zip(letters, parameters, strict=True):
@@ -72,7 +72,7 @@ def entry_difference(letters: str, parameters: Sequence[Parameter]) -> str:
 
 
 def is_routine(target: str) -> bool:
-    """A baseline's target names a BLAS routine: ``cublas:…`` or ``openblas:…``."""
+    """Whether a baseline's target names a BLAS routine: ``cublas:…`` or ``openblas:…``."""
     return target.startswith(("cublas:", "openblas:"))
 
 

@@ -36,7 +36,7 @@ _TOKEN: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\$([A-Za-z_]\
 
 
 class TraceError(ValueError):
-    """A text is not a call in the trace format. Whoever shows it says where the text stands."""
+    """A text is not a call in the trace format. The caller adds file and line."""
 
     def __init__(self, position: int, message: str) -> None:
         """``position`` counts characters from 0; ``message`` says what was expected."""
@@ -98,21 +98,24 @@ class ParsedCall:
     _read: Callable[[Mapping[str, Any]], Call] = field(compare=False, repr=False)
 
     def with_values(self, variables: Mapping[str, Any]) -> Call:
-        """The call, to be looked at only. A dtype's name becomes ``f16`` within ``T(…)``, else ``torch.float16``.
+        """The call with values; callers must not change it. A dtype's name becomes ``f16`` within ``T(…)``, else
+        ``torch.float16``.
 
-        TraceError where a variable is missing or its value does not fit its place.
+        Raises TraceError where a variable is missing or its value does not fit its place.
         """
         return self._read(variables)
 
 
 @functools.lru_cache(maxsize=8192)
 def parse(text: str) -> ParsedCall:
-    """What a text says. TraceError where it is no call, as far as that can be told before its ``$name`` have values."""
+    """The call in a text. Raises TraceError where it is none, as far as that can be told before its ``$name`` have
+    values.
+    """
     return _parse(text)
 
 
 def parse_call(text: str) -> Call:
-    """What a text without ``$name`` says. TraceError where it is no call."""
+    """The call in a text without ``$name``. Raises TraceError where it is none."""
     return parse(text).with_values({})
 
 

@@ -247,7 +247,7 @@ _SIMPLE_NODES: Final = (
 
 
 def _check(tree: ast.expr, text: str, where: FilePlace | None, torch_calls: bool) -> None:
-    """Refuse at loading what evaluation would refuse later."""
+    """Refuse when a file is loaded what evaluation would refuse later."""
     for node in ast.walk(tree):
         cause = _complaint(node, torch_calls)
         if cause:

@@ -119,7 +119,7 @@ def test_16_bit_seeds_fail_once_two_blocks_have_the_same() -> None:
     assert len(set(seeds)) < len(seeds)
     found = first_failure("self", numbers(blocks))
     assert found is not None
-    assert "each begin the same 8 values" in words_of(found)
+    assert "each start the same run of 8 values" in words_of(found)
 
 
 def test_bernoulli_blocks_that_come_again_fail() -> None:

@@ -57,7 +57,7 @@ class NotApplicable:
 
 @dataclass(frozen=True)
 class NoLibrary:
-    """The library that was to run in the candidate's place is not to be had."""
+    """The library that was to run in the candidate's place is not available."""
 
     why: str
 
@@ -85,7 +85,7 @@ class NoCode:
     problem: CodeProblem | None
     """None where an earlier version stored the reply."""
     words: str
-    """The same for people, with names and numbers."""
+    """The reason in words, with names and numbers."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class NoCandidate:
 
 @dataclass(frozen=True)
 class NotOffered:
-    """An installed package, which is judged through an adapter, does not do this call, or the whole operator."""
+    """An installed package that is judged through an adapter does not offer this call, or the whole operator."""
 
     package: str
     """The package's name and version: ``liger_kernel 0.8.5``."""
@@ -105,7 +105,7 @@ class NotOffered:
 
 
 class Fault(StrEnum):
-    """What went wrong on the harness's side."""
+    """Failures of the harness."""
 
     NO_ROOM = "too little memory"
     BUSY_DEVICE = "the device stays busy"

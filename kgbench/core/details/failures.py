@@ -1,4 +1,4 @@
-"""How a worker or a candidate failed without an answer, or by what it is not allowed."""
+"""Failures without an answer, and forbidden actions of a candidate."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from enum import StrEnum
 
 @dataclass(frozen=True)
 class Evidence:
-    """One thing that a candidate was seen to do, and whether the policy lets it."""
+    """One action that a candidate was seen to do, and whether the policy allows it."""
 
     kind: str
-    """``operator`` of the dispatcher, ``kernel`` of the device, ``package`` whose Triton kernel ran, ``host`` function,
-    ``library`` that was mapped, ``code`` in which a processor was found, ``process`` beside it, ``time`` or
-    ``observer``.
+    """``operator``: of PyTorch's dispatcher. ``kernel``: on the device. ``package``: a Triton kernel of an installed
+    package. ``host``: a function such as numpy's. ``library``: one that was loaded. ``code``: code that ran, by
+    samples. ``process``: another process. ``time``, ``observer``: it behaves differently when observed.
     """
     name: str
     where: str = ""
-    """Overload and case in which it did most."""
+    """Overload and case in which it was strongest."""
     count: int = 0
     share: float | None = None
     """Share of the watched calls' time, 0 to 1: time on the device where there is one. None where this kind of evidence
@@ -28,7 +28,7 @@ class Evidence:
 
 
 class Limit(StrEnum):
-    """What did not come in time."""
+    """What took too long."""
 
     ANSWER = "answer"
     WINDOW = "window"
@@ -39,7 +39,7 @@ class Limit(StrEnum):
 class Deadline:
     limit: Limit
     seconds: float | None = None
-    """What was allowed; None where it is not known where the time ran out."""
+    """The allowed seconds; None where the deadline that ran out is not known."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class StateUnfit:
 
 @dataclass(frozen=True)
 class PolicyBroken:
-    """Others did the work."""
+    """Code of others did the work."""
 
     evidence: Evidence
 
 
 @dataclass(frozen=True)
 class PhysicalBound:
-    """A time in which no device like this one can do the work."""
+    """The measured time is shorter than any such device can need."""
 
     took_us: float
     amount: float

@@ -1,4 +1,4 @@
-"""What an entry returned or wrote and should not have, apart from values.
+"""Wrong outputs and forbidden writes, apart from wrong values.
 
 ``output`` is the name of the written argument, or ``return``, ``return[i]``.
 """
@@ -17,13 +17,13 @@ class Shape:
 
     output: str
     got: Dimensions | None
-    """None where the worker named none."""
+    """None where the worker named no shape."""
     expected: Dimensions
 
 
 @dataclass(frozen=True)
 class Strides:
-    """An output's strides, in elements, where a view or the problem's file promises them."""
+    """Wrong strides, in elements, where a view or the problem file specifies them."""
 
     output: str
     got: Dimensions | None
@@ -32,13 +32,13 @@ class Strides:
 
 @dataclass(frozen=True)
 class StorageOffset:
-    """A view's storage offset, in elements."""
+    """Wrong storage offset of a view, in elements."""
 
     output: str
     got: float | None
     """None where the worker named none; no whole number where it lies between two elements."""
     expected: int | None
-    """None where any in its base is correct."""
+    """None where any offset within its base is correct."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Dtype:
 
 
 class Attribute(StrEnum):
-    """What else an output has to be."""
+    """Further attributes that an output must have."""
 
     TYPE = "type"
     DEVICE = "device"
@@ -62,7 +62,7 @@ class Attribute(StrEnum):
 
 @dataclass(frozen=True)
 class WrongAttribute:
-    """An output with an attribute that is not what was promised."""
+    """An output with a wrong attribute."""
 
     output: str
     attribute: Attribute
@@ -71,7 +71,7 @@ class WrongAttribute:
 
 
 class Aliasing(StrEnum):
-    """How an output lies in another's memory and should not, or does not and should."""
+    """Wrong sharing of memory between an output and another tensor."""
 
     SHARES_STORAGE = "shares storage with an input"
     NOT_ITSELF = "not the argument itself"
@@ -107,16 +107,16 @@ class InputChanged:
 
     argument: str
     element: int
-    """The first, counted in the storage."""
+    """Index of the first changed element in the storage."""
     changed: int
     elements: int
-    """How many the storage has."""
+    """Number of elements of the storage."""
     writes_part: bool = False
     """The call may write another part of the argument."""
 
 
 @dataclass(frozen=True)
 class PointersChanged:
-    """An array of pointers was written, or what lies beside it."""
+    """An array of pointers, or the memory around it, was written."""
 
     argument: str

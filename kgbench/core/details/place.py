@@ -16,7 +16,7 @@ _REQUESTS: Final = {
     Purpose.OBSERVED: "observing",
     Purpose.DEVICE: "probing the device",
 }
-"""What was asked of a worker where it was no call of a case."""
+"""Names of the requests to a worker that are no call of a case."""
 
 
 def place(where: Where | None) -> str:

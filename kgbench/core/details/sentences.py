@@ -1,4 +1,4 @@
-"""The sentence that a person reads of a verdict's detail. Nothing reads a sentence back."""
+"""The sentence for people about a verdict's detail. No code parses a sentence."""
 
 from __future__ import annotations
 

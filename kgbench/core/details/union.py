@@ -1,4 +1,4 @@
-"""All that a verdict may say, by type, and how it is stored."""
+"""The union of all details of a verdict, and how it is stored."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ Detail = (
     | Lacking | Capability | DeviceMemory | NotApplicable | NoLibrary | NoCode | NoCandidate | NotOffered
     | HarnessTrouble
 )  # fmt: skip
-"""What a verdict may say. A new type needs a name below and a sentence; what models are told of it stands in
-``kgbench/prompts/public.py``, and a type that is missing there tells them nothing."""
+"""The detail of a verdict. A new type needs a name below and a sentence; ``kgbench/prompts/public.py`` has what models
+are told of it, and they are told nothing of a type that is missing there.
+"""
 
 DETAILS: Final[Mapping[str, type[Detail]]] = {
     "shape": Shape,

@@ -109,7 +109,7 @@ class SharedPage:
         return list(self.slot(referee)[_FIRST_SUPERVISOR : _FIRST_SUPERVISOR + _SUPERVISORS])
 
     def set_going(self) -> None:
-        """Continue all processes that were stopped for a turn, by whichever referee. Only for the holder of the lock."""
+        """Continue all processes that any referee stopped for a turn. Only for the holder of the lock."""
         for referee in range(MAX_REFEREES):
             if self.slot(referee)[_SINCE_NS]:
                 self.go_on(referee)

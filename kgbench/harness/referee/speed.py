@@ -167,7 +167,7 @@ class Stopwatch:
         return None
 
     def _measure_in_quiet(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing:
-        """The times, measured while the device was quiet in the library's turns and all other candidates were stopped."""
+        """The times, measured with the device quiet in the library's turns and all other candidates stopped."""
         disturbed = False
         for _ in range(BUSY_ATTEMPTS):
             try:

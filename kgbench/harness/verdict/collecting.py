@@ -23,7 +23,7 @@ class Collector:
         self.device = device
 
     def claims(self, reply: dict[str, Any]) -> list[Any]:
-        """The worker's claims about its outputs, once the contract accepted them: views are read at the claimed places."""
+        """The worker's claims about its outputs, once the contract accepted them: where views are read."""
         return list(reply["outputs"])
 
     def collect(self, side: WorkerSide, call: PlacedCall, claims: list[Any], timeout_s: float) -> torch.Tensor:

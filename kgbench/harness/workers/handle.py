@@ -217,7 +217,7 @@ class WorkerHandle:
         processes.signal_tree(self.supervisor_pid, signal.SIGCONT)
 
     def _restless(self) -> WorkerFailed:
-        """End a worker that ran while stopped, and return that failure; one that was killed meanwhile ran only to end."""
+        """End a worker that ran while stopped, and return that failure; a worker that was killed ran only to end."""
         self._await_news(END_NEWS_S)
         ended = self.exit
         self.kill(EndCause.REJECTED)

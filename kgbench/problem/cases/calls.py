@@ -38,7 +38,7 @@ def first_dtype(overload: Overload, call: Call) -> str:
 
 
 def given_arguments(overload: Overload, call: Call) -> dict[str, Any]:
-    """What a call gives, by the entry's parameters. Raises ExpressionError."""
+    """Values of the entry's parameters that a call gives. Raises ExpressionError."""
     positional = [each.name for each in overload.signature.parameters if not each.keyword_only]
     known = {each.name for each in overload.signature.parameters}
     if len(call.args) > len(positional):
@@ -76,7 +76,7 @@ def _fact(value: Any, part: str) -> Any:
 
 
 def plain_value(value: Any) -> Any:
-    """As expressions have it: torch's names as text, lists as tuples."""
+    """The value in the form that expressions use: torch's names as text, lists as tuples."""
     if isinstance(value, TorchName):
         return value.name
     return tuple(plain_value(each) for each in value) if isinstance(value, (list, tuple)) else value

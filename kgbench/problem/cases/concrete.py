@@ -1,4 +1,4 @@
-"""What a case becomes: the exact tensors and scalars of one call. Sizes, strides and Python values, no tensor."""
+"""A concrete case: the exact tensors and scalars of one call. Sizes, strides and Python values, no tensor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Case:
     phase: Phase
     dtype: str
     sizes: dict[str, Any]
-    """What the problem's author named: the case's own values and defaults, what its call gives, and derived ones."""
+    """The case's variables: its own values and defaults, those that its call gives, and derived ones."""
     values: str = "default"
     """Name of the value set from which tensors are drawn."""
     exact: bool = False
@@ -70,7 +70,7 @@ class TensorSpec:
     passed: PassedAs
     live: Expr | None
     draw: BoundDraw
-    """What stands in it before the call; ``zeros`` for access ``write``, whose content is the harness's choice."""
+    """Its content before the call; ``zeros`` for access ``write``, where the harness chooses it."""
     contiguous: bool
     """The view is row-major without gaps."""
     slots: tuple[int, ...] = ()

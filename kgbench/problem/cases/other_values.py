@@ -1,4 +1,4 @@
-"""In which other values a timed case is judged."""
+"""Other value sets in which a timed case is judged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgbench.problem.cases.expand import phase_cases
 from kgbench.problem.model import Overload
 
 _ALONG: Final = ("dim", "keepdim")
-"""Arguments that say along what an operator of ATen works."""
+"""Arguments that say along which dimensions an ATen operator works."""
 
 
 class OtherValues:
@@ -23,12 +23,10 @@ class OtherValues:
         self.overload = overload
 
     def of(self, case: Case) -> list[Case]:
-        """The case in each of the value sets in which a check case is drawn that has its dtypes and its other
-        arguments.
+        """Copies of the case, one per value set that a check case with the same dtypes and other arguments uses.
 
-        Sizes may differ, along which dimension, and of sources other than ATen, where sizes are arguments, all whole
-        numbers. Whoever was asked with another flag, scale or order may have been asked in those values for good
-        reason.
+        Sizes may differ: the shapes, ``dim`` and ``keepdim`` (ATen), every whole number (other sources). Other flags,
+        scales or orders must be equal, since an author may have chosen values for them.
         """
         if self.overload.kind != Kind.COMPUTE:
             return []
@@ -44,7 +42,7 @@ class OtherValues:
 
 
 def _asked(overload: Overload, case: Case) -> list[Any]:
-    """All about a call but its values and sizes."""
+    """Everything about a call except its values and sizes."""
     whole = int if not overload.baseline.get("cuda", "").startswith("aten:") else ()
     plain: list[Any] = []
     for argument in bind(overload, case).arguments:

@@ -1,4 +1,4 @@
-"""Arguments that are Python values, as the type in the entry wants them."""
+"""Converts Python values to the type that the entry declares."""
 
 from __future__ import annotations
 
