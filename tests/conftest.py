@@ -14,7 +14,7 @@ import pytest
 from kgbench.harness.machine.devices import nvidia_gpus
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import load_problem
-from tests.sampling import sample
+from tests.sampling import has_turn, sample
 
 # Before anything imports torch or numpy: two cores serve several processes at once.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -22,6 +22,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 GPU_REASON = "needs an NVIDIA GPU: run on a machine with one"
 TORCH_REASON = "needs torch: pip install torch (its CPU build is enough), or make test"
+TURN_REASON = "another share runs it: KGBENCH_TEST_ALL=1 runs all, and so does the name of its file"
 BROWSER_REASON = "needs Chromium and playwright: apt install chromium, and make test installs playwright"
 
 FOLDER_MARKERS = {"gpu": ("gpu", "torch"), "browser": ("browser",)}
@@ -66,13 +67,15 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark by folder, then skip what this machine cannot run."""
+    """Mark by folder, then skip what this machine cannot run and what another run does."""
     drivers = map(importlib.util.find_spec, ("playwright", "vl_convert"))
     no_browser = chromium() is None or not all(drivers)
     lacks = {"gpu": not nvidia_gpus(), "torch": importlib.util.find_spec("torch") is None, "browser": no_browser}
     reasons = {"gpu": GPU_REASON, "torch": TORCH_REASON, "browser": BROWSER_REASON}
     here = Path(__file__).parent
     for item in items:
+        if not _its_turn(item):
+            item.add_marker(pytest.mark.skip(reason=TURN_REASON))
         for marker in FOLDER_MARKERS.get(item.path.relative_to(here).parts[0], ()):
             item.add_marker(marker)
         if item.get_closest_marker("gpu"):
@@ -82,3 +85,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if lacks[marker] and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
                 break
+
+
+def _its_turn(item: pytest.Item) -> bool:
+    """Whether this run has a slow test."""
+    marker = item.get_closest_marker("in_turn")
+    named = (str(argument).partition("::")[0] for argument in item.config.args)
+    if marker is None or any(each.endswith(item.path.name) for each in named):
+        return True
+    options = {"together": False, **marker.kwargs}
+    file = item.nodeid.partition("::")[0]
+    name = file if options.pop("together") else item.nodeid
+    return has_turn(name, (*marker.args, file), **options)

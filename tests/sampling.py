@@ -1,6 +1,7 @@
-"""Which problems the slow tests of data look at in one run: those that changed, and a tenth of the others in turn.
+"""What one run of the tests looks at: problems that changed and a tenth of the others, and slow tests in turn.
 
-``KGBENCH_TEST_ALL=1`` looks at all. ``KGBENCH_TEST_SHARE=k`` takes tenth k, to repeat a run.
+``KGBENCH_TEST_ALL=1`` looks at all. ``KGBENCH_TEST_SHARE=k`` takes tenth k, to repeat a run. A slow test that a command
+names by its file always runs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ SHARES: Final = 10
 """The problems that did not change are dealt to so many runs."""
 MOST_CHANGED: Final = 10
 """Problems that are looked at because they changed; a module of references serves over a hundred."""
+TURNS: Final = 2
+"""Shares, of ``SHARES``, in which a test marked ``in_turn`` runs while nothing changed that it guards."""
+TURNS_CHANGED: Final = 5
+"""The same where that changed within a day and is landed; on a branch or in files not yet committed, in all."""
 _CANDIDATES: Final = re.compile(r"tests/candidates/(?:mutants|wrong)/(\w+/\w+)\.py")
 _PROBLEM: Final = re.compile(r"(?:.*/)?problems/(\w+/\w+)\.yaml")
 _REFERENCES: Final = re.compile(r"(?:.*/)?(references/[\w/]+)\.py")
@@ -90,14 +95,42 @@ def share_of_run(commits: str, shallow: bool, today: date | None = None) -> int:
     return int(commits) % SHARES
 
 
+def has_turn(test: str, guards: Iterable[str], turns: int = TURNS) -> bool:
+    """Whether a slow test runs: in ``turns`` shares that its name chooses, in more where what it guards changed.
+
+    ``guards``: files, and folders that end in a slash.
+    """
+    share, guards = sample().share, tuple(guards)
+    if share is None or _among(own_changes(), guards):
+        return True
+    turns = TURNS_CHANGED if _among(changed_files(), guards) else turns
+    return (share_of(test) + share) % SHARES < turns
+
+
+def _among(paths: Iterable[str], guards: tuple[str, ...]) -> bool:
+    return any(path == each or (each.endswith("/") and path.startswith(each)) for path in paths for each in guards)
+
+
 @cache
 def changed_files() -> list[str]:
     """Changed since the branch left its upstream, or within a day where it has not; and what git does not know yet."""
+    base = _left_upstream_at() or _git("rev-list", "--max-count=1", "--before=1.day.ago", "HEAD") or "HEAD"
+    return _git("diff", "--name-only", base).splitlines() + _unknown_to_git()
+
+
+@cache
+def own_changes() -> list[str]:
+    """Changed since the branch left its upstream, if it has, or not yet committed."""
+    return _git("diff", "--name-only", _left_upstream_at() or "HEAD").splitlines() + _unknown_to_git()
+
+
+def _left_upstream_at() -> str:
     base = _git("merge-base", "HEAD", "@{upstream}")
-    if not base or base == _git("rev-parse", "HEAD"):
-        base = _git("rev-list", "--max-count=1", "--before=1.day.ago", "HEAD") or "HEAD"
-    changed = _git("diff", "--name-only", base).splitlines()
-    return changed + _git("ls-files", "--others", "--exclude-standard").splitlines()
+    return "" if base == _git("rev-parse", "HEAD") else base
+
+
+def _unknown_to_git() -> list[str]:
+    return _git("ls-files", "--others", "--exclude-standard").splitlines()
 
 
 def _modules() -> dict[str, frozenset[str]]:

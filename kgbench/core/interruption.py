@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import signal
 import sys
@@ -39,7 +38,9 @@ def ended_by_signals() -> Iterator[Callable[[], None]]:
         # Python drops what is raised in a destructor or in a weak reference's callback: raise it again elsewhere.
         if before and isinstance(what.exc_value, KeyboardInterrupt):
             handle(interrupt)
-            threading.Timer(_AGAIN_S, _thread.interrupt_main, [next(iter(before))]).start()
+            # A signal, not `_thread.interrupt_main`: it ends a wait in the main thread as well.
+            again = (threading.main_thread().ident, next(iter(before)))
+            threading.Timer(_AGAIN_S, signal.pthread_kill, again).start()
         else:
             hook_before(what)
 

@@ -13,6 +13,8 @@ from kgbench.store.reader import read_run
 from tests.browser.conftest import Open
 from tests.browser.made_run import HOSTILE
 
+pytestmark = pytest.mark.in_turn("kgbench/reports/", "tests/browser/")
+
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
 def test_a_leaderboard_opens_at_any_width(new_tab: Open, run: Path, tmp_path: Path, width: int, scheme: str) -> None:

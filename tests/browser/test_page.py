@@ -11,6 +11,8 @@ from kgbench.store.layout import candidate_path
 from tests.browser.conftest import Open, write
 from tests.browser.made_run import HOSTILE
 
+pytestmark = pytest.mark.in_turn("kgbench/reports/", "tests/browser/")
+
 _TIMING = {"library_us": "nan", "candidate_us": 1.0, "ratio": "inf", "low": 1.0, "high": 2.0, "scored_by": "window"}
 _CASE = {"id": "b", "overload": "", "phase": "bench", "dtype": "float32", "variables": {}, "outcome": "passed"}
 _CASE["timing"] = {**_TIMING, "launch_bound": False, "queued": True}

@@ -18,6 +18,7 @@ from tests.unit.service_process import Server
 for _module in ("fastapi", "uvicorn", "prometheus_client"):
     pytest.importorskip(_module)
 
+pytestmark = pytest.mark.in_turn("kgbench/service/", "kgbench/reports/", "tests/browser/", together=True)
 CODE = f'def t(self):  # does not compile\n    """{HOSTILE}"""\n'
 
 

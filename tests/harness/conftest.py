@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from tests.harness.sessions import SessionOf, shared
 
 SHORT = Deadlines(import_s=3.0, compile_s=1.0, case_s=9.0, window_s=5.0, whole_s=60.0)
 """Long enough for a tiny kernel on two busy cores, short enough to wait for one that hangs."""
+SHORTEST = replace(SHORT, import_s=1.5, case_s=2.0)
+"""For one that hangs by all means."""
 
 
 @pytest.fixture(scope="session")
@@ -57,18 +60,27 @@ def session(session_of: SessionOf, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="session")
 def impatient(session_of: SessionOf, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """Judges without timing and gives up soon."""
-    log_dir = tmp_path_factory.mktemp("impatient-logs")
-    settings = Settings(
+    with session_of(_bounded(SHORT, tmp_path_factory.mktemp("impatient-logs"))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def most_impatient(session_of: SessionOf, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Judges what hangs."""
+    with session_of(_bounded(SHORTEST, tmp_path_factory.mktemp("most-impatient-logs"))) as opened:
+        yield opened
+
+
+def _bounded(deadlines: Deadlines, log_dir: Path) -> Settings:
+    return Settings(
         device="cpu",
         seed="tests",
         timing=False,
         log_dir=log_dir,
         hidden=answer_dirs(),
-        deadlines=SHORT,
+        deadlines=deadlines,
         limits={"memory_bytes": 1 << 30, "output_bytes": 16 << 20, "processes": 32},
     )
-    with session_of(settings) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="session")

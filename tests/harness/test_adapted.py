@@ -80,6 +80,7 @@ def test_a_package_that_does_nothing_on_this_machine_is_not_offered(session: Ses
     assert not found.cases
 
 
+@pytest.mark.in_turn("kgbench/models/")
 @pytest.mark.usefixtures("commands_share_it")
 def test_a_run_names_the_version_and_a_short_file_shows_the_first_wrong_element(package: Path, tmp_path: Path) -> None:
     text(package, WRONG_ABOVE_1)

@@ -15,7 +15,6 @@ from kgbench.problem.model import GPU_PRESETS
 from kgbench.problem.registry import load_problem
 from kgbench.torchtools.aten_draft import file_text
 from kgbench.torchtools.aten_schema import Unknown
-from tests.sampling import changed_files, sample
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("opinfo")]
 
@@ -41,13 +40,7 @@ DRAFTS = {
 }
 
 
-def drafted() -> list[str]:
-    """One of them in turn; all where what drafts them changed."""
-    share, names = sample().share, list(DRAFTS)
-    changed = any(path.startswith("kgbench/torchtools/") for path in changed_files())
-    return names if share is None or changed else [names[share % len(names)]]
-
-
+@pytest.mark.in_turn("kgbench/torchtools/")
 @pytest.mark.usefixtures("here")
 @pytest.mark.timeout(180)
 def test_a_draft_is_valid_as_it_stands() -> None:
@@ -57,9 +50,10 @@ def test_a_draft_is_valid_as_it_stands() -> None:
     assert checked.exit_code == 0, checked.output
 
 
+@pytest.mark.in_turn("kgbench/torchtools/", turns=1)
 @pytest.mark.usefixtures("here")
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("name", drafted())
+@pytest.mark.parametrize("name", DRAFTS)
 def test_a_draft_has_each_overload_with_cases_of_samples(name: str) -> None:
     overloads = DRAFTS[name]
     operator, _, overload = name.partition(".")

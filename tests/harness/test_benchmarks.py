@@ -1,4 +1,4 @@
-"""Every script of benchmarks/ runs: its smallest size on the CPU, begun as a reader begins it."""
+"""Every script of benchmarks/ runs, in turn: its smallest size on the CPU, begun as a reader begins it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ LACKING = {"page_opening": "needs Chromium and playwright"} if NO_PAGE else {}
 
 @pytest.mark.timeout(200)
 @pytest.mark.usefixtures("commands_share_it")
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize(
+    "script", [pytest.param(each, marks=pytest.mark.in_turn(f"benchmarks/{each}.py")) for each in SCRIPTS]
+)
 def test_a_script_runs_in_its_smallest_size(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,7 @@ def test_an_unknown_problem_is_named(evaluator: Evaluator) -> None:
         evaluator.check("aten/tt", RIGHT)
 
 
+@pytest.mark.in_turn("kgbench/evaluation/")
 def test_many_threads_share_it_and_nothing_leaks(evaluator: Evaluator) -> None:
     evaluator.check("aten/t", RIGHT)
     own = psutil.Process()

@@ -28,6 +28,7 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.timeout(300),
     pytest.mark.xdist_group("kernelbench"),
+    pytest.mark.in_turn("kgbench/problem/kernelbench.py", "kgbench/harness/verdict/modules/", together=True),
     pytest.mark.usefixtures("commands_share_it"),
 ]
 PLACE = Path(__file__).parents[1] / "candidates" / "modules"

@@ -61,6 +61,7 @@ def run(problems: Path, model: str, out: Path) -> dict[str, dict[str, Any]]:
     return {row["problem"].removeprefix("mine/"): row for row in rows}
 
 
+@pytest.mark.in_turn("kgbench/baselines/")
 def test_a_kernel_is_judged_without_its_library_and_told_why(folders: tuple[Path, Path], tmp_path: Path) -> None:
     rows = run(folders[0], f"dir:{folders[1]}", tmp_path)
     assert {name: row["outcome"] for name, row in rows.items()} == dict.fromkeys(ROUTINES, "passed")
@@ -70,6 +71,7 @@ def test_a_kernel_is_judged_without_its_library_and_told_why(folders: tuple[Path
     assert rows["wellknown"]["library"]["name"].startswith("OpenBLAS")
 
 
+@pytest.mark.in_turn("kgbench/baselines/")
 def test_the_library_in_the_candidates_place_names_the_routine(folders: tuple[Path, Path], tmp_path: Path) -> None:
     rows = run(folders[0], "baseline", tmp_path)
     outcomes = {name: row["outcome"] for name, row in rows.items()}

@@ -129,6 +129,7 @@ async def judges(client: Client) -> None:
     assert right.structured_content["right"]
 
 
+@pytest.mark.in_turn("kgbench/mcp/")
 def test_an_agent_lists_reads_checks_times_and_cancels(tmp_path: Path) -> None:
     async def asks() -> None:
         async with over_stdio(tmp_path) as client:
@@ -140,6 +141,7 @@ def test_an_agent_lists_reads_checks_times_and_cancels(tmp_path: Path) -> None:
     assert left == []
 
 
+@pytest.mark.in_turn("kgbench/mcp/")
 def test_over_http_a_token_is_asked_for_and_the_tools_are_the_same(tmp_path: Path) -> None:
     """What judging does is the same behind either transport, and takes seconds: it is asked for over stdio."""
 

@@ -91,6 +91,7 @@ def lines(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in (folder / "runs").glob("*/results.jsonl"))
 
 
+@pytest.mark.in_turn("kgbench/models/", "kgbench/llm/")
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_from_prompt_to_table_over_all_sources_and_again_without_the_model(tmp_path: Path) -> None:
@@ -135,6 +136,7 @@ def selected(problems: tuple[str, ...]) -> list[str]:
     return [word for each in problems for word in ("--problems", each)]
 
 
+@pytest.mark.in_turn("kgbench/models/", "kgbench/llm/")
 def test_kernels_are_judged_while_another_is_written_and_after_an_interrupt_only_that_one_is_asked(
     tmp_path: Path,
 ) -> None:
@@ -191,6 +193,7 @@ def test_rounds_go_from_wrong_to_right(tmp_path: Path) -> None:
         assert turns[2], "the verdict"
 
 
+@pytest.mark.in_turn("kgbench/models/", "kgbench/llm/")
 def test_one_machine_asks_and_another_one_judges(tmp_path: Path) -> None:
     (tmp_path / "laptop").mkdir()
     with WireServer(scripted) as server:

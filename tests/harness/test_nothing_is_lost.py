@@ -160,6 +160,7 @@ def _has_begun(field: Field, coordinator: int, kind: str, finished: int) -> bool
 # --- the disk ---
 
 
+@pytest.mark.in_turn("kgbench/store/")
 @pytest.mark.slow
 def test_full_disk_keeps_what_was_finished_and_resume_goes_on_once_there_is_room(field: Field) -> None:
     with small_disk(field, "size=2m") as small:
@@ -209,6 +210,7 @@ def test_read_only_folder_is_named_and_nothing_is_begun(field: Field) -> None:
         assert shut.left_over() == []
 
 
+@pytest.mark.in_turn("kgbench/store/")
 @pytest.mark.slow
 @pytest.mark.usefixtures("commands_share_it")
 def test_torn_last_line_is_left_out_told_and_judged_again(tmp_path: Path) -> None:
@@ -249,6 +251,7 @@ datetime.datetime = Jumping
 """
 
 
+@pytest.mark.in_turn("kgbench/store/")
 @pytest.mark.slow
 def test_two_runs_at_once_in_one_folder_while_the_clock_jumps(tmp_path: Path) -> None:
     field = Field.make(tmp_path, (RIGHT, WRONG))

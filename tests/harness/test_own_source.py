@@ -102,6 +102,7 @@ def test_candidate_cannot_import_the_module(rows: list[dict[str, Any]]) -> None:
     assert "No module named 'mine_library'" in str(row["reason"])
 
 
+@pytest.mark.in_turn("kgbench/harness/clock/")
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_library_may_pause_at_any_case(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.plugins import install_acme, kgbench
 pytestmark = pytest.mark.torch
 
 
+@pytest.mark.in_turn("kgbench/core/plugins.py", "tests/plugin/")
 @pytest.mark.timeout(180)
 def test_an_installed_packages_kernels_are_judged_on_its_problems(tmp_path: Path) -> None:
     site = install_acme(tmp_path)

@@ -28,6 +28,7 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.timeout(300),
     pytest.mark.xdist_group("ray"),
+    pytest.mark.in_turn("kgbench/cluster/", together=True),
     # Ray leaves sockets and files to its processes' end.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -30,6 +30,7 @@ def wait_for_results(out: Path, count: int) -> Path:
     raise AssertionError(f"there are no {count} results after 90 s")
 
 
+@pytest.mark.in_turn("kgbench/store/", "kgbench/evaluation/")
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_killed_run_is_completed_by_one_of_two_that_try_at_once(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def ground(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.in_turn("kgbench/problem/trace_files.py", "kgbench/problem/torchbench_files.py")
 def test_a_wrong_call_does_not_hide_the_others(ground: Path) -> None:
     kernel = ground / "kernels" / "aten" / "exp.py"
     kernel.parent.mkdir(parents=True)

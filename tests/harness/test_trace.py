@@ -28,6 +28,7 @@ def within(inner: dict[str, Any], outer: list[dict[str, Any]]) -> bool:
     )
 
 
+@pytest.mark.in_turn("kgbench/harness/machine/trace.py", "kgbench/harness/session/timeline.py")
 @pytest.mark.timeout(180)
 def test_a_timed_evaluation_leaves_a_timeline(session_of: SessionOf, problem_path: Path, tmp_path: Path) -> None:
     folder = tmp_path / "spans"

@@ -13,7 +13,7 @@ import pytest
 
 from kgbench.core.paths import PACKAGE, problems_dir
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.in_turn("kgbench/selftest/", together=True)]
 
 NEG = """
 import torch
@@ -27,7 +27,8 @@ def neg(self):
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with kgbench in it, as a wheel that leaves the self-test out has it."""
     root = tmp_path_factory.mktemp("installed")
-    leave_out = shutil.ignore_patterns("__pycache__", "selftest", "examples")
+    # Bytecode comes along where there is some: compiling all modules anew takes each process seconds.
+    leave_out = shutil.ignore_patterns("selftest", "examples")
     shutil.copytree(PACKAGE, root / "kgbench", ignore=leave_out, symlinks=True)
     shutil.copytree(problems_dir() / "aten", root / "kgbench" / "problems" / "aten")
     # An editable install would bring the checkout's modules in by a finder of its own.

@@ -62,12 +62,19 @@ def calls_that_say(tree: ast.AST) -> Iterator[tuple[str, ast.Call, ast.expr | No
         if not isinstance(function, ast.FunctionDef):
             continue
         for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-            name, arguments = ast.unparse(call.func), list(call.args)
-            if name == "partial" and arguments:
-                name, arguments = ast.unparse(arguments[0]), arguments[1:]
-            owner, _, last = name.rpartition(".")
-            if last in takes_number and owner not in ("click", "ctx", "request"):
+            made, arguments = call.func, list(call.args)
+            if last_name(made) == "partial" and isinstance(made, ast.Name) and arguments:
+                made, arguments = arguments[0], arguments[1:]
+            if last_name(made) not in takes_number:
+                continue
+            owner = ast.unparse(made).rpartition(".")[0]
+            if owner not in ("click", "ctx", "request"):
                 yield function.name, call, arguments[0] if arguments else None
+
+
+def last_name(node: ast.expr) -> str:
+    """``c`` of ``a.b.c`` and of ``c``; nothing for what is no name. Much faster than ``ast.unparse``."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 @functools.cache
@@ -96,7 +103,7 @@ def test_what_is_said_beside_the_work_has_a_number() -> None:
         (name, ast.unparse(call.args[0]))
         for name, tree in sources()
         for call in ast.walk(tree)
-        if name.startswith("kgbench/harness/") and isinstance(call, ast.Call) and ast.unparse(call.func) == "say"
+        if name.startswith("kgbench/harness/") and isinstance(call, ast.Call) and last_name(call.func) == "say"
     ]
     assert said
     assert [each for each in said if not each[1].startswith("numbered('KGB6")] == []

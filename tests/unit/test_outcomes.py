@@ -93,8 +93,10 @@ def test_no_other_module_has_a_table_of_outcomes() -> None:
     found = []
     for path in sorted((ROOT / "kgbench").rglob("*.py")):
         if not {"examples", "files"} & set(path.parts) and path != PROSE:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            tables = ((line, names) for line, names in told_apart(tree) if len(names) > MOST)
+            text = path.read_text(encoding="utf-8")
+            if text.count("Outcome.") <= MOST:
+                continue
+            tables = ((line, names) for line, names in told_apart(ast.parse(text)) if len(names) > MOST)
             found += [f"{path.relative_to(ROOT)}:{line}: {', '.join(sorted(names))}" for line, names in tables]
     assert not found, "ask outcome.facts instead"
 

@@ -24,6 +24,8 @@ def is_sentence(node: ast.AST) -> bool:
 
 def readings(text: str) -> Iterator[int]:
     """Lines that take a sentence apart."""
+    if not any(f".{word}" in text for word in SENTENCES):
+        return
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.Compare(left=left, comparators=others) if any(map(is_sentence, (left, *others))):

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import pytest
 
 from kgbench.problem.registry import Registry
 from tests import sampling
-from tests.sampling import MOST_CHANGED, SHARES, Sample, changed_problems, share_of, share_of_run
+from tests.sampling import (
+    MOST_CHANGED,
+    SHARES,
+    TURNS,
+    TURNS_CHANGED,
+    Sample,
+    changed_problems,
+    has_turn,
+    share_of,
+    share_of_run,
+)
 
 PROBLEMS = sorted(Registry().paths)
 
@@ -84,3 +95,41 @@ def test_a_variable_takes_all_or_one_share(monkeypatch: pytest.MonkeyPatch) -> N
         assert "KGBENCH_TEST_SHARE=7" in str(read())
     finally:
         sampling.sample.cache_clear()
+
+
+def turns_of(monkeypatch: pytest.MonkeyPatch, landed: list[str], own: list[str], **turns: int) -> int:
+    """The shares in which a test runs that guards a folder and a file."""
+    monkeypatch.setattr(sampling, "changed_files", lambda: landed + own)
+    monkeypatch.setattr(sampling, "own_changes", lambda: own)
+    runs = 0
+    for share in range(SHARES):
+        monkeypatch.setattr(sampling, "sample", lambda share=share: Sample(share, frozenset()))
+        runs += has_turn("tests/harness/test_ray.py", ("kgbench/cluster/", "benchmarks/cluster.py"), **turns)
+    return runs
+
+
+def test_a_slow_test_has_its_turns_and_more_of_them_where_what_it_guards_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    others = ["kgbench/clusters.md", "benchmarks/cluster.pyi", "kgbench/cli/run.py"]
+    assert turns_of(monkeypatch, others, others) == TURNS
+    assert turns_of(monkeypatch, others, others, turns=1) == 1
+    assert turns_of(monkeypatch, ["kgbench/cluster/actor.py"], others) == TURNS_CHANGED
+    assert turns_of(monkeypatch, [], ["benchmarks/cluster.py"]) == SHARES
+    monkeypatch.setattr(sampling, "sample", lambda: Sample(None, frozenset()))
+    assert has_turn("any", ())
+
+
+def test_what_a_slow_test_guards_is_there() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in (sampling.ROOT / "tests").rglob("test_*.py")}
+    marked = [guards for text in texts.values() for guards in re.findall(r"in_turn\(([^)]*)\)", text)]
+    guards = {guard for each in marked for guard in re.findall(r'(?<!f)"([\w./]+)"', each)}
+    assert len(guards) > 10
+    assert [each for each in sorted(guards) if not (sampling.ROOT / each).exists()] == []
+
+
+def test_all_shares_together_run_every_slow_test() -> None:
+    names = [f"tests/harness/test_{i}.py::test" for i in range(100)]
+    load = [sum((share_of(each) + share) % SHARES < TURNS for each in names) for share in range(SHARES)]
+    assert sum(load) == len(names) * TURNS
+    assert max(load) < 3 * min(load)
