@@ -234,9 +234,9 @@ def _cases(overload: Overload) -> Iterator[CaseFacts]:
         specs = bound.specs
         written = [spec for spec in specs if spec.access != Access.READ]
         inputs = make_inputs(overload, bound, generator)
-        specs = judge.output_specs(inputs)
+        returned = judge.output_specs(inputs)
         outputs = [Output(spec.dtype, spec.shape, False) for spec in written]
-        outputs += [Output(spec.dtype, spec.shape, True, spec.shares) for spec in specs]
+        outputs += [Output(spec.dtype, spec.shape, True, spec.shares) for spec in returned]
         yield CaseFacts(
             overload,
             tuple(spec for spec in specs if spec.access == Access.READ and spec.elements),
