@@ -41,9 +41,15 @@ class Front:
         self._numbers = itertools.count()
         self._said: asyncio.Queue[str] = asyncio.Queue()
         self._session: RaySession | None = None
+        self._opening: asyncio.Task[KgbenchError | None] | None = None
 
     async def open(self) -> KgbenchError | None:
-        """Returns once the first device is ready."""
+        """Returns once the first device is ready. Whoever calls it again waits for the same devices."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        return await asyncio.shield(self._opening)
+
+    async def _open(self) -> KgbenchError | None:
         loop = asyncio.get_running_loop()
 
         def say(words: str) -> None:
@@ -93,6 +99,8 @@ class RayEvaluator:
         gpus: how many devices to use, at most; 0 takes all that Ray has free, now or later.
         most_in_flight: checks of one process that may be under way; ``submit`` waits where there are more.
         mixed_devices: GPUs may be of several models; ``Checked.device_name`` says which one judged.
+        name: processes of a Ray job that give the same name share one evaluator, with the arguments of the first; any
+            of them closes it for all. Empty makes one of its own.
         say: told what takes long or went wrong without ending anything; None prints it on stderr.
 
     The other arguments are those of ``Evaluator``; ``problem_dirs`` have to lie where every node sees them. Raises
@@ -113,6 +121,7 @@ class RayEvaluator:
         policy: str = PolicyMode.STRICT,
         mixed_devices: bool = False,
         most_in_flight: int = 4096,
+        name: str = "",
         say: Callable[[str], None] | None = None,
     ) -> None:
         folders = tuple(str(Path(each).resolve()) for each in problem_dirs)
@@ -130,6 +139,8 @@ class RayEvaluator:
                 ray.get_runtime_context().get_node_id(), soft=True
             )
             options = {"num_cpus": 0, "max_concurrency": MOST_AT_ONCE, "scheduling_strategy": here}
+            if name:
+                options |= {"name": f"kgbench {name}", "get_if_exists": True}
             front = ray.remote(Front).options(**options).remote(settings, folders, mixed_devices)
             self._use(ray, front, folders, most_in_flight)
             threading.Thread(target=self._pass_on, args=(say or to_stderr,), name="said", daemon=True).start()

@@ -124,17 +124,22 @@ class Reward:
         """
         if len(problems) != len(replies):
             raise ValueError(f"{len(problems)} problems for {len(replies)} replies; give each reply its problem")
-        asked = [self._kernel(problem, reply) for problem, reply in zip(problems, replies, strict=True)]
+        asked = [self.kernel(problem, reply) for problem, reply in zip(problems, replies, strict=True)]
         kernels = list(dict.fromkeys((each.problem, each.code) for each in asked if each.code is not None))
         with ThreadPoolExecutor(max(1, self._judge.jobs)) as pool:
             verdicts = dict(zip(kernels, pool.map(lambda kernel: self._judge.check(*kernel), kernels), strict=True))
-        return [each if each.code is None else self._of(each, verdicts[each.problem, each.code]) for each in asked]
+        return [each if each.code is None else self.judged(each, verdicts[each.problem, each.code]) for each in asked]
 
-    def _kernel(self, problem: str, reply: str) -> Rewarded:
+    def kernel(self, problem: str, reply: str) -> Rewarded:
+        """A reply before its kernel is judged; where it has none, its ``code`` is None and the reward is there.
+
+        Raises UsageError for a problem that there is not.
+        """
         found = code_for(self._judge.problem(problem), reply)
         return Rewarded(problem, found.code, self._shaping.nothing, Outcome.NO_CODE, None, found.why)
 
-    def _of(self, asked: Rewarded, result: Checked) -> Rewarded:
+    def judged(self, asked: Rewarded, result: Checked) -> Rewarded:
+        """The same with its kernel's verdict."""
         given = self._shaping.reward(result)
         return replace(asked, reward=given, outcome=result.outcome, speedup=result.speedup, words=result.reason)
 

@@ -1,56 +1,81 @@
-"""A reward function for verl and trainers like it, which run on Ray; docs/training.md says how verl is told of it."""
+"""The reward function that verl asks for each reply; docs/training.md says how verl is told of it.
+
+verl computes rewards in several processes (``reward.num_workers``); all of them use one evaluator.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Final
 
 from kgbench.core.outcomes import Outcome
 from kgbench.evaluation.ray_evaluator import RayEvaluator
 from kgbench.evaluation.reward import Reward
 
-_opened: dict[tuple[int, str, bool], RayEvaluator] = {}
-_lock = threading.Lock()
+_Key = tuple[int, str, bool]
+_opened: Final[dict[_Key, RayEvaluator]] = {}
+_lock: Final = threading.Lock()
+_earned: Final[defaultdict[str, list[float]]] = defaultdict(lambda: [0.0, 0.0])
+"""Sum and number of the rewards of this process, by problem."""
 
 
-def compute_score(
-    data_sources: Sequence[str],
-    solution_strs: Sequence[str],
-    ground_truths: Sequence[str],
-    extra_infos: Sequence[Any],
+async def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: str,
+    extra_info: Mapping[str, Any] | None = None,
     *,
     gpus: int = 0,
     device: str = "auto",
     timing: bool = True,
     **others: Any,
-) -> list[dict[str, Any]]:
-    """The rewards of a batch, in order, as verl's batch reward manager asks for them.
+) -> dict[str, float]:
+    """The reward of one reply, with the parameters that verl's reward managers give; many may be awaited at once.
 
-    ``ground_truths`` are problem ids. ``gpus``, ``device`` and ``timing`` are those of ``RayEvaluator`` and come from
-    ``custom_reward_function.reward_kwargs``. The first call opens the evaluator on the trainer's own cluster; it lasts
-    until ``close``, or as long as the cluster's job. Of each answer ``score`` is the reward; the rest verl averages
-    into its log. Raises MachineError without Ray, UsageError for a problem that there is not.
+    ``ground_truth`` is the problem's id. ``gpus``, ``device`` and ``timing`` are those of ``RayEvaluator`` and come
+    from ``reward.custom_reward_function.reward_kwargs``. The first call of a job opens the evaluator on the trainer's
+    own cluster; it lasts until ``close``, or as long as the process that opened it. ``score`` is the reward; the rest
+    verl logs. A reply of which nothing is known earns the mean of what its problem has earned in this process, 0
+    without any. Raises MachineError without Ray or a device, UsageError for a problem that there is not.
     """
-    key = (gpus, device, timing)
-    with _lock:
-        if key not in _opened:
-            _opened[key] = RayEvaluator(device=device, gpus=gpus, timing=timing)
-    reward = Reward(_opened[key])
-    found = reward.rewarded(ground_truths, solution_strs)
-    return [
-        {
-            "score": score,
-            "right": float(each.outcome is Outcome.PASSED),
-            "rejected": float(each.outcome is Outcome.REJECTED),
-            "unknown": float(each.reward is None),
-        }
-        for score, each in zip(reward.filled(found), found, strict=True)
-    ]
+    judge = await asyncio.to_thread(_evaluator, (gpus, device, timing))
+    reward = Reward(judge)
+    found = await asyncio.to_thread(reward.kernel, ground_truth, solution_str)
+    if found.code is not None:
+        # A thread, since it waits while too many are under way.
+        verdict = await asyncio.to_thread(judge.submit, ground_truth, found.code)
+        found = reward.judged(found, await asyncio.wrap_future(verdict))
+    return {
+        "score": _score(ground_truth, found.reward),
+        "right": float(found.outcome is Outcome.PASSED),
+        "rejected": float(found.outcome is Outcome.REJECTED),
+        "unknown": float(found.reward is None),
+    }
 
 
 def close() -> None:
-    """Ends what judges; the next call of ``compute_score`` opens it again."""
+    """Ends what judges, for all processes of the job; the next call of ``compute_score`` opens it again."""
     with _lock:
         while _opened:
             _opened.popitem()[1].close()
+
+
+def _evaluator(key: _Key) -> RayEvaluator:
+    with _lock:
+        if key not in _opened:
+            gpus, device, timing = key
+            name = f"reward {gpus} {device} {timing}"
+            _opened[key] = RayEvaluator(device=device, gpus=gpus, timing=timing, name=name)
+        return _opened[key]
+
+
+def _score(problem: str, reward: float | None) -> float:
+    earned = _earned[problem]
+    if reward is None:
+        return earned[0] / earned[1] if earned[1] else 0.0
+    earned[0] += reward
+    earned[1] += 1
+    return reward

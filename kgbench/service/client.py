@@ -25,7 +25,9 @@ PATIENCE_S: Final = 120.0
 """Seconds for which a service may be gone, as while it is restarted."""
 _TIMEOUT_S: Final = 60.0
 """Seconds without a byte of an answer; longer than any poll waits."""
-_LATER: Final = frozenset({429, 502, 503, 504})
+_GONE_STATUS: Final = frozenset({502, 503, 504})
+"""What a proxy answers for a server that is gone, and a server for a disk that is full."""
+_LATER: Final = _GONE_STATUS | {429}
 _LONGEST_PAUSE_S: Final = 60.0
 """Longest pause before another attempt, in seconds, whatever the server asks for."""
 _MOST_BYTES: Final = 256 << 20
@@ -87,22 +89,29 @@ class Client:
                 status, headers, text = self._once(method, path, body)
             except _GONE as error:
                 self.pause(0)
-                now = time.monotonic()
-                gone_since = now if gone_since is None else gone_since
-                if now - gone_since > self._patience_s:
-                    raise self._unreachable(error) from None
+                gone_since = self._still_patient(gone_since, told(error) or type(error).__name__)
                 self.pause(pause_s)
                 pause_s = min(2 * pause_s, 5.0)
                 continue
-            gone_since, answer = None, self._read(status, text)
+            answer = self._read(status, text)
             if status < 400:
                 return answer
             if status in _LATER:
+                # A quota is a promise of room; of what is gone nobody knows whether it comes back.
+                gone_since = self._still_patient(gone_since, _said(status, answer)) if status != 429 else None
                 self.pause(_pause_of(headers.get("Retry-After", "")))
                 continue
             said = answer["error"]
             kind = TokenRefused if status == 401 else ServiceError
             raise kind(str(said["number"]), str(said["message"]), status)
+
+    def _still_patient(self, gone_since: float | None, words: str) -> float:
+        """Since when nothing is done. Raises MachineError where that is too long."""
+        now = time.monotonic()
+        gone_since = now if gone_since is None else gone_since
+        if now - gone_since > self._patience_s:
+            raise self._unreachable(words)
+        return gone_since
 
     def _once(self, method: str, path: str, body: Any) -> tuple[int, http.client.HTTPMessage, bytes]:
         connection = self._connection()
@@ -160,12 +169,20 @@ class Client:
             raise MachineError("KGB731", words) from None
         return answer
 
-    def _unreachable(self, error: Exception) -> MachineError:
+    def _unreachable(self, words: str) -> MachineError:
         return MachineError(
             "KGB731",
-            f"{self.url}: no answer for {self._patience_s:g} s: {told(error) or type(error).__name__}; is the address "
-            "right, and does kgbench serve run there? What was finished is kept: kgbench run --resume last goes on",
+            f"{self.url}: no answer for {self._patience_s:g} s: {words}; is the address right, and does "
+            "kgbench serve run there? What was finished is kept: kgbench run --resume last goes on",
         )
+
+
+def _said(status: int, answer: Any) -> str:
+    """In words; the answer of a proxy is none of kgbench's."""
+    try:
+        return f"{status}, {told(answer['error']['message'])}"
+    except (TypeError, KeyError):
+        return f"status {status}"
 
 
 def _pause_of(retry_after: str) -> float:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import inspect
 import itertools
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,6 +18,7 @@ from benchmarks.training_grpo import dataset_rows, reward_function
 from kgbench.core.errors import UsageError
 from kgbench.core.outcomes import Blame, Outcome
 from kgbench.core.types import CaseResult, Library
+from kgbench.evaluation import verl
 from kgbench.evaluation.evaluator import Checked
 from kgbench.evaluation.reward import Reward, Shaping
 from kgbench.problem.model import Problem
@@ -123,6 +128,46 @@ def test_trl_gets_numbers_for_messages_and_for_text() -> None:
     )
     (row,) = dataset_rows(["aten/silu"])
     assert [each["role"] for each in row["prompt"]] == ["system", "user"]
+
+
+class FakeRayJudge(FakeJudge):
+    """``RayEvaluator`` without Ray."""
+
+    made: ClassVar[list[dict[str, Any]]] = []
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.made.append(options)
+
+    def submit(self, problem: str, source: str) -> Future[Checked]:
+        answer: Future[Checked] = Future()
+        answer.set_result(self.check(problem, source))
+        return answer
+
+
+def test_verl_gets_the_reward_of_each_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Called with the keywords of verl 0.9's reward managers, which await it where it is a coroutine function."""
+    monkeypatch.setattr(verl, "RayEvaluator", FakeRayJudge)
+    monkeypatch.setattr(verl, "_opened", {})
+    monkeypatch.setattr(FakeRayJudge, "made", [])
+    assert inspect.iscoroutinefunction(verl.compute_score)
+
+    async def scores() -> list[dict[str, float]]:
+        replies = ("no code", kernel("return self"), kernel("return tl.silu(self)"), kernel("harness"))
+        return [
+            await verl.compute_score(
+                data_source="mine", solution_str=reply, ground_truth="aten/silu", extra_info={"num_turns": 1}, gpus=2,
+            )
+            for reply in replies
+        ]  # fmt: skip
+
+    nothing, wrong, right, unknown = asyncio.run(scores())
+    assert nothing == {"score": 0.0, "right": 0.0, "rejected": 0.0, "unknown": 0.0}
+    assert (wrong["score"], right["right"], unknown["unknown"]) == (SHAPING.wrong, 1.0, 1.0)
+    assert right["score"] > SHAPING.right
+    assert unknown["score"] == pytest.approx((wrong["score"] + right["score"]) / 3)
+    # One for all processes of the job: they find it by its name.
+    assert FakeRayJudge.made == [{"device": "auto", "gpus": 2, "timing": True, "name": "reward 2 auto True"}]
 
 
 def test_a_policy_learns_to_give_the_right_kernel() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
+import http.client
 import json
 import re
 import socket
 import threading
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +20,7 @@ import pytest
 
 from kgbench.core.details.union import DETAILS
 from kgbench.core.details.where import Purpose, Where
-from kgbench.core.errors import UsageError
+from kgbench.core.errors import MachineError, UsageError
 from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Library, Result, Window, result_from_json
@@ -326,6 +328,30 @@ def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
         with contextlib.closing(Client(f"http://127.0.0.1:{listener.getsockname()[1]}", "", patience_s=20)) as client:
             assert client.ask("GET", "/") == {"state": "done"}
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [(502, b"<html>", "status 502"), (503, b'{"error": {"number": "KGB721", "message": "disk full"}}', "disk full")],
+)
+def test_a_proxy_whose_service_is_gone_is_not_asked_for_ever(
+    monkeypatch: pytest.MonkeyPatch, status: int, body: bytes, words: str
+) -> None:
+    """What answers is no sign that the service comes back."""
+    client = Client("http://judge", "", patience_s=0.05)
+    monkeypatch.setattr(client, "_once", lambda *asked: (status, http.client.HTTPMessage(), body))
+    monkeypatch.setattr(client, "pause", lambda seconds: time.sleep(min(seconds, 0.01)))
+    with pytest.raises(MachineError, match=rf"{words}.*--resume last") as caught:
+        client.ask("GET", "/")
+    assert caught.value.number == "KGB731"
+
+
+def test_a_quota_is_waited_for_longer_than_a_service_may_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [(429, b"{}")] * 20 + [(200, b'"done"')]
+    client = Client("http://judge", "", patience_s=0.05)
+    monkeypatch.setattr(client, "_once", lambda *asked: (answers[0][0], http.client.HTTPMessage(), answers.pop(0)[1]))
+    monkeypatch.setattr(client, "pause", lambda seconds: time.sleep(min(seconds, 0.01)))
+    assert client.ask("GET", "/") == "done"
 
 
 def test_a_harness_error_of_a_run_is_judged_again_and_other_verdicts_are_not() -> None:
