@@ -75,18 +75,6 @@ def looked_up(overload: Overload, folders: Sequence[Path]) -> Iterator[Named]:
     yield from (_function(key, path, tuple(folders)) for key, path in paths.items() if path)
 
 
-def where_to_look(target: str) -> str:
-    """Where it stands how a target is called, for somebody whose call of it crashed; empty for PyTorch's own."""
-    owner, _, name = target.partition(":")
-    if owner == "aten":
-        return ""
-    if owner != "vllm" and not blas.is_routine(target):
-        return f"look at {target}"
-    short, own = blas.split(name)
-    table = "vllm_operators.py" if owner == "vllm" else "routines.py"
-    return f"look at {'the key signature in its file' if own else f'the row of {short} in baselines/{table}'}"
-
-
 def _routine(target: str, owner: str, name: str, overload: Overload) -> Named:
     """A BLAS routine: its signature against the header's declaration, the entry and, of OpenBLAS, cblas.h."""
     routine, own = blas.split(name)

@@ -105,12 +105,12 @@ def test_broken_reference_is_a_harness_error_of_its_own_problem_only(tmp_path: P
 REFERENCE_THAT_LOOKS: Final = """ |
   def reference(self, factor):
       import sys
-      assert "torch._dynamo.eval_frame" not in sys.modules, "imported"
+      assert not {"torch._dynamo.eval_frame", "pydantic", "yaml"} & set(sys.modules), "imported"
       return self * factor
 """
 
 
-def test_a_referee_does_without_torchs_compiler(session_of: SessionOf, tmp_path: Path) -> None:
+def test_a_referee_does_without_torchs_compiler_and_what_reads_files(session_of: SessionOf, tmp_path: Path) -> None:
     Field.make(tmp_path, (), PROBLEM.replace(' "torch.mul(self, factor)"\n', REFERENCE_THAT_LOOKS))
     problem = load_problem(tmp_path / "problems/mine/scale.yaml")
     with session_of(Settings(device="cpu", jobs=1, timing=False)) as session:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kgbench.baselines.named import where_to_look
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
@@ -14,6 +13,7 @@ from kgbench.harness.machine.settings import Deadlines
 from kgbench.harness.wire.requests import LoadLibrary
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
+from kgbench.problem import blas
 from kgbench.problem.model import Problem
 
 
@@ -22,8 +22,20 @@ def crash_advice(failure: WorkerFailed, problem_id: str, targets: Mapping[str, s
     if failure.outcome is not Outcome.CRASHED:
         return ""
     calls = " and ".join(dict.fromkeys(targets.values()))
-    places = ", ".join(dict.fromkeys(filter(None, map(where_to_look, targets.values()))))
+    places = ", ".join(dict.fromkeys(filter(None, map(_where_to_look, targets.values()))))
     return f"; {problem_id} calls {calls}" + (f": {places}" if places else "")
+
+
+def _where_to_look(target: str) -> str:
+    """Where it stands how a target is called, for somebody whose call of it crashed; empty for PyTorch's own."""
+    owner, _, name = target.partition(":")
+    if owner == "aten":
+        return ""
+    if owner != "vllm" and not blas.is_routine(target):
+        return f"look at {target}"
+    short, own = blas.split(name)
+    table = "vllm_operators.py" if owner == "vllm" else "routines.py"
+    return f"look at {'the key signature in its file' if own else f'the row of {short} in baselines/{table}'}"
 
 
 class LibrarySide:

@@ -42,12 +42,13 @@ from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout
 from kgbench.harness.wire.typed import Typed, read_one_of
 
 PRELOADED: Final = (
-    "numpy", "torch", "torch.fx.experimental.symbolic_shapes", "triton", "triton.language", visible.DRIVER,
-    "cupy",
+    "numpy", "torch", "torch.fx.experimental.symbolic_shapes", "triton", "triton.language", "triton.experimental.gluon",
+    visible.DRIVER, "cupy",
 )  # fmt: skip
 """Modules imported before the first fork, where they are installed, so that no worker waits for them.
 
-Each referee needs ``symbolic_shapes``, whose import takes seconds: the first operator on meta tensors loads it.
+Each referee needs ``symbolic_shapes``, whose import takes seconds: the first operator on meta tensors loads it. Each
+worker of a Triton kernel needs ``gluon``, which the first launch loads.
 """
 FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
 """Modules that Triton imports when it first compiles for a GPU."""
