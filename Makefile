@@ -34,7 +34,7 @@ demo: environment-demo
 # pytest's closing line is the last one on standard output.
 test: environment-dev
 	@# Tests start hundreds of processes; without this each compiles kgbench anew where Python may write no bytecode.
-	@$(RUN) compileall -q kgbench
+	@$(RUN) compileall -q -j2 kgbench
 	@$(MAKE) --no-print-directory -k -j3 $(LINTERS) >.venv/lint.log 2>&1 & linters=$$!; \
 	$(PYTEST); tests=$$?; \
 	wait $$linters; lint=$$?; cat .venv/lint.log >&2; \

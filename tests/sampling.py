@@ -23,7 +23,9 @@ ROOT: Final = Path(__file__).parents[1]
 SHARES: Final = 10
 """The problems that did not change are dealt to so many runs."""
 MOST_CHANGED: Final = 10
-"""Problems that are looked at because they changed; a module of references serves over a hundred."""
+"""Problems that are looked at because a branch changed them; a module of references serves over a hundred."""
+MOST_LANDED: Final = 4
+"""The same of what changed within a day and is landed."""
 TURNS: Final = 2
 """Shares, of ``SHARES``, in which a test marked ``in_turn`` runs while nothing changed that it guards."""
 TURNS_CHANGED: Final = 5
@@ -60,8 +62,10 @@ def share_of(problem_id: str) -> int:
     return int(hashlib.sha256(problem_id.encode()).hexdigest(), 16) % SHARES
 
 
-def changed_problems(paths: Iterable[str], modules: Mapping[str, frozenset[str]], share: int) -> frozenset[str]:
-    """The problems to which these files belong, ``MOST_CHANGED`` at most.
+def changed_problems(
+    paths: Iterable[str], modules: Mapping[str, frozenset[str]], share: int, most: int = MOST_CHANGED
+) -> frozenset[str]:
+    """The problems to which these files belong, ``most`` at most.
 
     ``modules``: problems by the module of their reference, as a path from ``references`` on. A problem whose own file
     or candidates changed comes before one whose reference's module changed. The share decides which come first else.
@@ -76,7 +80,7 @@ def changed_problems(paths: Iterable[str], modules: Mapping[str, frozenset[str]]
     def turn(problem_id: str) -> bytes:
         return hashlib.sha256(f"{share} {problem_id}".encode()).digest()
 
-    return frozenset([*sorted(own, key=turn), *sorted(served - own, key=turn)][:MOST_CHANGED])
+    return frozenset([*sorted(own, key=turn), *sorted(served - own, key=turn)][:most])
 
 
 @cache
@@ -85,7 +89,12 @@ def sample() -> Sample:
     if os.environ.get("KGBENCH_TEST_ALL") == "1":
         return Sample(None, frozenset())
     share = int(os.environ.get("KGBENCH_TEST_SHARE") or share_of_run(_git("rev-list", "--count", "HEAD"), _shallow()))
-    return Sample(share % SHARES, changed_problems(changed_files(), _modules(), share % SHARES))
+    share, modules = share % SHARES, _modules()
+    own, landed = (
+        changed_problems(own_changes(), modules, share),
+        changed_problems(changed_files(), modules, share, MOST_LANDED),
+    )
+    return Sample(share, own | landed)
 
 
 def share_of_run(commits: str, shallow: bool, today: date | None = None) -> int:

@@ -81,6 +81,7 @@ def found() -> dict[str, Any]:
     return loaded
 
 
+@pytest.mark.in_turn("kgbench/harness/candidate/interpreter/", turns=5)
 @pytest.mark.parametrize("name", WANTED)
 def test_the_interpreter_computes_as_the_compiler(found: dict[str, Any], name: str) -> None:
     assert with_nan_by_name(found[name]) == WANTED[name]

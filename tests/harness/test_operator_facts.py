@@ -22,6 +22,7 @@ def found() -> facts_module.TorchFacts:
     return torch_facts([registry.find(f"aten/{name}") for name in ("softmax", "add_", "scatter", "sum", "im2col")])
 
 
+@pytest.mark.in_turn("kgbench/torchtools/operator_facts.py", turns=5)
 def test_schemas_are_those_of_the_required_overloads(found: facts_module.TorchFacts) -> None:
     assert found.missing == ""
     (schema,) = found.operators["aten/softmax"].schemas

@@ -253,6 +253,7 @@ def test_validate_runs_references(own_problem: Path) -> None:
         assert words in lines[name]
 
 
+@pytest.mark.in_turn("kgbench/torchtools/reference_check.py", turns=5)
 @pytest.mark.torch
 def test_references_of_shipped_problems_run_through_the_command() -> None:
     done = kgbench("validate", "aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
