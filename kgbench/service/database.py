@@ -68,8 +68,6 @@ class Database:
 
     def _prepare(self, folder: Path) -> None:
         self._connection.execute("PRAGMA journal_mode = WAL")
-        # What was acknowledged must survive the machine's end too, not only the process's.
-        self._connection.execute("PRAGMA synchronous = FULL")
         with self.transaction() as cursor:
             (version,) = cursor.execute("PRAGMA user_version").fetchone()
             if version > FORMAT:
@@ -80,11 +78,16 @@ class Database:
                 cursor.execute(f"PRAGMA user_version = {FORMAT}")
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Cursor]:
-        """All of it is on disk when the block has ended, or nothing. Raises ServiceError where it cannot be written."""
+    def transaction(self, *, synced: bool = True) -> Iterator[sqlite3.Cursor]:
+        """All of it is on disk when the block has ended, or nothing. Raises ServiceError where it cannot be written.
+
+        ``synced``: False does not wait for the disk, for what nobody is told of. It survives the process's end, and may
+        be undone, never in part, by the machine's.
+        """
         with self._lock:
             cursor = self._connection.cursor()
             try:
+                cursor.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
                 cursor.execute("BEGIN IMMEDIATE")
                 try:
                     yield cursor

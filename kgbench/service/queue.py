@@ -148,7 +148,8 @@ class Queue:
 
     def claim(self) -> Submission | None:
         """Takes the next one to judge; None where nothing waits."""
-        with self._database.transaction() as cursor:
+        # Not synced: a machine that ends undoes the claim, and what it was judging is queued again anyway.
+        with self._database.transaction(synced=False) as cursor:
             row = cursor.execute(_NEXT).fetchone()
             if row is None:
                 return None

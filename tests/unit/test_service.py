@@ -9,6 +9,7 @@ import http.client
 import json
 import re
 import socket
+import sqlite3
 import threading
 import time
 import zlib
@@ -94,6 +95,25 @@ def test_a_verdict_is_kept_once_and_never_from_an_attempt_that_was_given_up(queu
     assert queue.recover() == 0
     kept = queue.get(name, "alice")
     assert (kept.outcome, kept.verdict, kept.attempts, kept.ended) == ("timeout", '{"told": "right"}', 2, 1)
+
+
+def test_only_what_somebody_is_told_of_waits_for_the_disk(queue: Queue, database: Database) -> None:
+    """Every write of a queue, with the level that SQLite had for it: 2 is FULL, 1 is NORMAL."""
+    levels: list[int] = []
+    plain = database.transaction
+
+    @contextlib.contextmanager
+    def watched(**options: bool) -> Iterator[sqlite3.Cursor]:
+        with plain(**options) as cursor:
+            levels.append(cursor.execute("PRAGMA synchronous").fetchone()[0])
+            yield cursor
+
+    database.transaction = watched  # type: ignore[method-assign]
+    queue.submit(ALICE, [wanted("1")])
+    claimed = queue.claim()
+    assert claimed is not None
+    assert queue.finish(claimed, "passed", "{}")
+    assert levels == [2, 1, 2]
 
 
 def test_another_process_sees_all_that_was_said_to_be_taken(queue: Queue, database: Database) -> None:
