@@ -11,7 +11,7 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import fields, replace
 from pathlib import Path
 from types import TracebackType
@@ -25,12 +25,16 @@ from kgbench.core.kinds import PolicyMode
 from kgbench.core.types import Result
 from kgbench.evaluation.evaluator import Checked
 from kgbench.harness.machine.settings import Deadlines, Job
+from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.session import Settings
 from kgbench.problem.model import Problem
 from kgbench.problem.problem_cache import ProblemCache
 
 MOST_AT_ONCE: Final = 1 << 16
 """Calls that the actor takes at once, of all processes together; a call that waits for its verdict has no thread."""
+
+_CANCELLED_S: Final = 0.5
+"""Seconds between two looks whether a check was cancelled."""
 
 
 class Front:
@@ -195,14 +199,19 @@ class RayEvaluator:
         *,
         timing: bool = True,
         on_event: Callable[[str, str], None] = lambda phase, detail: None,
+        cancellation: Cancellation | None = None,
     ) -> Checked:
         """As ``Evaluator.check``. ``on_event`` is told only that the kernel was handed to the cluster.
 
-        An interrupted check frees its slot when the candidate has its verdict, which nobody gets. Raises UsageError for
-        a problem that there is not, MachineError when no device is left, SessionClosed after ``close``.
+        A cancelled check ends within a second, as an interrupted one does at once; its place is free when the kernel
+        has its verdict, which nobody gets. Raises UsageError for a problem that there is not, MachineError when no
+        device is left, SessionClosed after ``close``, Cancelled.
         """
         future = self.submit(problem, source, timing=timing)
         on_event("cluster", "")
+        while cancellation is not None and not wait([future], _CANCELLED_S).done:
+            if cancellation.is_cancelled:
+                raise Cancelled
         return future.result()
 
     def submit(self, problem: str, source: str, *, timing: bool = True) -> Future[Checked]:
