@@ -7,7 +7,7 @@ import secrets
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from kgbench import __version__
@@ -32,7 +32,16 @@ _REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
     413: {"model": models.Refusal, "description": "The body is too large."},
     422: {"model": models.Refusal, "description": "A field is missing or wrong."},
     429: {"model": models.Refusal, "description": "A quota; the header Retry-After says when to try again."},
+    503: {"model": models.Refusal, "description": "Nothing can be taken now; the header Retry-After says when."},
 }
+
+
+def _answers(example: Any, kind: str = "application/json") -> dict[int | str, dict[str, Any]]:
+    """For the OpenAPI document, of an answer without a model."""
+    return {200: {"content": {kind: {"example": example}}}}
+
+
+_EVENTS: Final = _answers('event: phase\ndata: {"phase": "check"}\n\n', "text/event-stream")
 Here = Annotated[Service, Depends(service_of)]
 Who = Annotated[Caller, Depends(caller_of)]
 router = APIRouter(responses=_REFUSALS)
@@ -102,7 +111,7 @@ async def _wait_for(service: Service, who: Caller, name: str, seconds: float) ->
                 return
 
 
-@router.get("/v1/submissions/{name}/events", response_class=StreamingResponse)
+@router.get("/v1/submissions/{name}/events", response_class=StreamingResponse, responses=_EVENTS)
 async def submission_events(service: Here, who: Who, name: str) -> StreamingResponse:
     """The same as server-sent events: `state`, `phase` as it is judged, at last `verdict`."""
     await run_in_threadpool(service.queue.get, name, who.name)
@@ -117,7 +126,7 @@ def batch(service: Here, who: Who, name: str) -> dict[str, Any]:
     return {"id": name, "done": done, "submissions": [status_json(each) for each in found]}
 
 
-@router.get("/v1/batches/{name}/events", response_class=StreamingResponse)
+@router.get("/v1/batches/{name}/events", response_class=StreamingResponse, responses=_EVENTS)
 async def batch_events(
     service: Here, who: Who, name: str, last_event_id: Annotated[str, Header()] = ""
 ) -> StreamingResponse:
@@ -152,19 +161,19 @@ def prompt(service: Here, source: str, name: str, language: str = "triton") -> d
     }  # fmt: skip
 
 
-@router.get("/v1/runs")
+@router.get("/v1/runs", responses=_answers([models.RUN]))
 def runs(service: Here) -> list[dict[str, Any]]:
     """The stored runs that the service shows."""
     return service.runs.all()
 
 
-@router.get("/v1/runs/{name}")
+@router.get("/v1/runs/{name}", responses=_answers({**models.RUN, "scores": [], "results": []}))
 def run(service: Here, name: str) -> Response:
     """One run: its scores, and each verdict as its author may know it."""
     return _json(service.runs.one(name))
 
 
-@router.get("/v1/leaderboard")
+@router.get("/v1/leaderboard", responses=_answers([]))
 def leaderboard(service: Here) -> Response:
     """These runs ranked: a list per device, library, source and version of its problems."""
     return _json([board.to_json() for board in service.runs.boards()])
@@ -194,7 +203,7 @@ def health(service: Here) -> JSONResponse:
     return JSONResponse({"status": status}, 503 if status == "failed" else 200)
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse, responses=_answers("kgbench_ready 1.0", "text/plain"))
 def metrics(service: Here) -> Response:
     """For Prometheus."""
     return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -20,6 +20,30 @@ _DONE: Final[dict[str, Any]] = {
     "verdict": {"problem": "aten/t", "outcome": "passed", "device": "cuda", "cases": []},
 }  # fmt: skip
 
+_PROBLEM: Final[dict[str, Any]] = {
+    "id": "aten/t", "source": "aten", "kind": "view", "category": "view/metadata",
+    "summary": "transposed view of a matrix",
+}  # fmt: skip
+_DETAIL: Final[dict[str, Any]] = {**_PROBLEM, "sha256": "1" * 64, "entries": ["t(Tensor self) -> Tensor"]}
+_BATCH: Final[dict[str, Any]] = {"id": _DONE["batch"], "done": 1, "submissions": [_DONE]}
+_PROMPT: Final[dict[str, Any]] = {
+    "problem": "aten/t", "language": "triton", "sha256": "1" * 64, "system": "You write GPU kernels. …",
+    "turns": [{"role": "user", "text": "Write a kernel …"}],
+}  # fmt: skip
+_SERVICE: Final[dict[str, Any]] = {
+    "kgbench": "0.1.0", "state": "ready", "device": {"name": "NVIDIA H200", "kind": "cuda"}, "jobs": 12, "you": "alice",
+    "rate": "60/min", "queue": 1000, "submissions": {"queued": 3, "judging": 12, "done": 985},
+}  # fmt: skip
+_SAID: Final[dict[str, Any]] = {
+    "number": "KGB712",
+    "message": "alice has 1000 submissions without a verdict and may have 1000: 1 more do not fit",
+}
+RUN: Final[dict[str, Any]] = {
+    "id": "20260101T120000Z-3f2a9c", "model": "dir:my_kernels", "started": "2026-01-01T12:00:00+00:00",
+    "status": "finished", "device": "NVIDIA H200", "problems": 210, "results": 210,
+}  # fmt: skip
+"""A line of a stored run."""
+
 
 def _text(value: str) -> str:
     """UTF-8 has no lone surrogates, and JSON can spell them."""
@@ -95,6 +119,8 @@ class Status(BaseModel):
 class Batch(BaseModel):
     """Submissions that came together."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [_BATCH]})
+
     id: str
     done: int
     submissions: list[Status]
@@ -102,6 +128,8 @@ class Batch(BaseModel):
 
 class Problem(BaseModel):
     """A problem in a line."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_PROBLEM]})
 
     id: str
     source: str
@@ -113,17 +141,23 @@ class Problem(BaseModel):
 class ProblemDetail(Problem):
     """A problem, as far as its submitters may know it."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [_DETAIL]})
+
     sha256: str
     entries: list[str] = Field(description="The functions to define; one of them is enough where they are the same.")
 
 
 class Turn(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "text": "Write a kernel …"}]})
+
     role: str
     text: str
 
 
 class Prompt(BaseModel):
     """What a model is asked for a problem."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_PROMPT]})
 
     problem: str
     language: str
@@ -134,6 +168,8 @@ class Prompt(BaseModel):
 
 class Service(BaseModel):
     """What the service is and does."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_SERVICE]})
 
     kgbench: str
     state: Literal["starting", "ready", "failed", "ended"]
@@ -146,15 +182,21 @@ class Service(BaseModel):
 
 
 class Health(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"status": "ok"}]})
+
     status: Literal["ok", "starting", "failed"]
 
 
 class Said(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [_SAID]})
+
     number: str = Field(description="docs/errors.md says what it means.", examples=["KGB712"])
     message: str = Field(description="What is wrong, and what to do.")
 
 
 class Refusal(BaseModel):
     """Why a request was not done."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"error": _SAID}]})
 
     error: Said
