@@ -58,6 +58,8 @@ def train(model: str, problems: Sequence[str], reward: Reward, group: int, steps
     settings = GRPOConfig(
         output_dir="training_grpo",
         num_generations=group,
+        # TRL refuses a batch that groups do not fill.
+        per_device_train_batch_size=group,
         max_steps=steps,
         max_completion_length=8192,
         # A reply of which nothing is known has its group's mean, so it must not be scaled into an advantage.

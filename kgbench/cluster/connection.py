@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,6 +18,8 @@ from kgbench.core.kinds import DeviceKind
 
 REACH_S: Final = 5.0
 """Seconds in which the head node of a cluster must accept a connection."""
+GONE_S: Final = 20.0
+"""Seconds for which a head node may not answer, as while it is started again. After 60 Ray ends the process."""
 ADDRESS: Final = "RAY_ADDRESS"
 """The variable that Ray reads where the address is ``auto``."""
 _SETTINGS: Final = b"\x04"
@@ -43,6 +46,27 @@ class Cluster:
     def __init__(self, ray: Any, address: str) -> None:
         self.ray = ray
         self.address = address
+        self._gone_since: float | None = None
+
+    def head_answers(self) -> bool:
+        """Whether the head node takes connections; Ray itself is not asked, since it would wait for it.
+
+        Raises MachineError where it has taken none for too long.
+        """
+        host, _, port = self.address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S).close()
+            self._gone_since = None
+            return True
+        except OSError as error:
+            now = time.monotonic()
+            self._gone_since = self._gone_since or now
+            if now - self._gone_since < GONE_S:
+                return False
+            words = f"the head node of the Ray cluster at {self.address} has not answered for {GONE_S:g} s: {error}"
+            raise MachineError(
+                "KGB333", f"{words}. What was finished is kept: kgbench run --resume last --ray HOST:PORT goes on"
+            ) from None
 
     def nodes(self) -> dict[str, Node]:
         """Those that are alive, by id. Raises MachineError where the cluster does not answer."""

@@ -146,7 +146,8 @@ class RaySession:
         while not self._closed:
             time.sleep(LOOK_S)
             try:
-                self._look()
+                if self._cluster.head_answers():
+                    self._look()
             except KgbenchError as error:
                 self._fail(error)
                 return

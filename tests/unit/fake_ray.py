@@ -57,6 +57,13 @@ class Actor:
                 future.set_exception(RayError(why))
 
 
+class Headless(Cluster):
+    """Nobody listens at its address, which does not matter."""
+
+    def head_answers(self) -> bool:
+        return True
+
+
 class FakeRay:
     """A cluster in which ``make(node)`` makes the actor of a node."""
 
@@ -71,6 +78,8 @@ class FakeRay:
         self.actors: list[Actor] = []
         self.asked: list[dict[str, Any]] = []
         """Options of every actor."""
+        self.head = ""
+        """Address of something that listens in the head node's place; empty where there is none."""
 
     @staticmethod
     def _node(name: str, **resources: int) -> dict[str, Any]:
@@ -90,7 +99,7 @@ class FakeRay:
 
     @property
     def cluster(self) -> Cluster:
-        return Cluster(self, "10.0.0.1:6379")
+        return Cluster(self, self.head) if self.head else Headless(self, "10.0.0.1:6379")
 
     def nodes(self) -> list[dict[str, Any]]:
         return self.listed

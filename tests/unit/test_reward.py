@@ -6,7 +6,9 @@ import asyncio
 import dataclasses
 import inspect
 import itertools
+import sys
 import threading
+import types
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, ClassVar
@@ -14,7 +16,7 @@ from typing import Any, ClassVar
 import pytest
 
 from benchmarks.stand_in_policy import StandIn, recorded_replies
-from benchmarks.training_grpo import dataset_rows, reward_function
+from benchmarks.training_grpo import dataset_rows, reward_function, train
 from kgbench.core.errors import UsageError
 from kgbench.core.outcomes import Blame, Outcome
 from kgbench.core.types import CaseResult, Library
@@ -128,6 +130,32 @@ def test_trl_gets_numbers_for_messages_and_for_text() -> None:
     )
     (row,) = dataset_rows(["aten/silu"])
     assert [each["role"] for each in row["prompt"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize("group", [6, 8])
+def test_trl_is_given_whole_groups_and_the_problem_of_each_prompt(monkeypatch: pytest.MonkeyPatch, group: int) -> None:
+    """With modules in the place of TRL and its data sets, which are not installed here."""
+    made: list[dict[str, Any]] = []
+
+    class Trainer:
+        def __init__(self, **given: Any) -> None:
+            made.append(given)
+
+        def train(self) -> None:
+            self.trained = True
+
+    trl = types.SimpleNamespace(GRPOConfig=dict, GRPOTrainer=Trainer)
+    rows = types.SimpleNamespace(Dataset=types.SimpleNamespace(from_list=list))
+    monkeypatch.setitem(sys.modules, "trl", trl)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "datasets", rows)  # type: ignore[arg-type]
+    train("a model", ["aten/silu"], Reward(FakeJudge()), group, 2)
+    (given,) = made
+    assert given["args"]["per_device_train_batch_size"] % given["args"]["num_generations"] == 0
+    row = given["train_dataset"][0]
+    answer = [{"role": "assistant", "content": kernel("return self")}]
+    # As TRL 1.16 calls it.
+    more = {"prompts": [row["prompt"]], "completion_ids": [[1]], "trainer_state": None, "log_extra": print}
+    assert given["reward_funcs"](completions=[answer], problem=[row["problem"]], **more) == [SHAPING.wrong]
 
 
 class FakeRayJudge(FakeJudge):
