@@ -25,10 +25,11 @@ from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems
 from kgbench.core.types import Result, Timing, Window, result_from_json  # noqa: E402
 from kgbench.harness.attribution import text_pages  # noqa: E402
 from kgbench.harness.attribution.account import Observation  # noqa: E402
+from kgbench.harness.attribution.code import owners  # noqa: E402
 from kgbench.harness.attribution.findings import Findings  # noqa: E402
 from kgbench.harness.attribution.observed import Attribution, drawn, label  # noqa: E402
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host  # noqa: E402
-from kgbench.harness.attribution.whose_code import LEAST_SAMPLES, owners, strangers  # noqa: E402
+from kgbench.harness.attribution.whose_code import LEAST_SAMPLES, strangers  # noqa: E402
 from kgbench.harness.candidate.observer import Observer  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
 from kgbench.policy.evidence import lines, notes  # noqa: E402
@@ -371,6 +372,7 @@ def test_code_that_ran_is_known_by_its_file() -> None:
         ({"/opt/libblas.so": 90, "": 10}, {"operators_us": 1500.0, "host_us": 1500.0}, "libblas.so"),
         ({TORCH: LEAST_SAMPLES - 1}, {}, None),
         ({TORCH: 90}, {"lost": True}, None),
+        ({TORCH: 90}, {"wall_us": 0.0, "operators_us": 900.0}, "PyTorch's"),
     ],
 )
 def test_a_librarys_code_must_be_accounted_for(

@@ -113,6 +113,12 @@ class TestAttempts:
         number = (56, 220)[_COLUMN]
         assert answer(session, f"return call({number}, 0x10000000 | 17, 0, 0, 0, 0)") == "EPERM"
 
+    def test_new_namespaces_by_clone3(self, session: Session) -> None:
+        """Whose flags no filter reads: it is answered as by a kernel that lacks it, and threads start anyway."""
+        need(session, "process")
+        body = "thread = threading.Thread(target=lambda: None); thread.start(); return call(435, 0, 0, 0, 0, 0)"
+        assert answer(session, body) == "ENOSYS"
+
     @pytest.mark.parametrize("family", ["AF_VSOCK", "AF_PACKET", "AF_ALG"])
     def test_families_that_no_namespace_closes(self, session: Session, family: str) -> None:
         need(session, "process")

@@ -55,6 +55,8 @@ def test_what_is_promised_passes() -> None:
         ({"shape": [3, 5]}, Outcome.WRONG_SHAPE, Shape("return", (3, 5), (5, 3))),
         ({"shape": [True, 5]}, Outcome.WRONG_SHAPE, Shape("return", None, (5, 3))),
         ({"shape": "x" * 9}, Outcome.WRONG_SHAPE, Shape("return", None, (5, 3))),
+        ({"shape": [7] * 65}, Outcome.WRONG_SHAPE, Shape("return", None, (5, 3))),
+        ({"shape": [1 << 63, 5]}, Outcome.WRONG_SHAPE, Shape("return", None, (5, 3))),
         ({"strides": [1, 5]}, Outcome.WRONG_SHAPE, Strides("return", (1, 5), (3, 1))),
         ({"strides": {"a": 1}}, Outcome.WRONG_SHAPE, Strides("return", None, (3, 1))),
         ({"dtype": "float16"}, Outcome.WRONG_DTYPE, Dtype("return", "float16", "float32")),
@@ -96,6 +98,26 @@ def test_where_a_view_lies_is_told_as_data() -> None:
     assert view_at(begin + 13) == Verdict(Outcome.WRONG_SHAPE, StorageOffset("return", 3.25, 3))
     elsewhere = Verdict(Outcome.WRONG_VALUE, Alias("self", Aliasing.LIES_ELSEWHERE))
     assert [view_at(at) for at in (begin - 1, begin + 400, None, "12", True)] == [elsewhere] * 5
+
+
+def test_strides_of_a_view_are_as_many_as_its_dimensions() -> None:
+    """Where the problem's file promises none."""
+    overload = Registry().find("aten/softmax").overloads[0]
+    contract = OutputContract(overload, torch.device("cpu"), cast("Any", None))
+    inputs = SimpleNamespace(start=256, chunks={"self": SimpleNamespace(offset=512, storage_bytes=400)})
+    promise = OutputSpec("float32", (5, 3), None, None, "self")
+    call = SimpleNamespace(specs=(promise,), outputs=("return",), inputs=inputs)
+    for strides, verdict in (([3, 1], PASSED), ([3], MALFORMED), (None, MALFORMED), ([3, 1 << 40], MALFORMED)):
+        claim = {**RIGHT, "at": 512 + GUARD_BYTES, "strides": strides, "shares": [0]}
+        assert contract.check(cast("Any", call), {"outputs": [claim]}) == verdict, strides
+
+
+@pytest.mark.parametrize("value", [{"float": 10**400}, {"complex": [10**400, "1"]}, {"float": "x"}, {"complex": 1}])
+def test_a_number_that_is_none_is_malformed(value: Any) -> None:
+    overload = Registry().find("aten/item").overloads[0]
+    contract = OutputContract(overload, torch.device("cpu"), cast("Any", SimpleNamespace(value=lambda arguments: 1.0)))
+    call = SimpleNamespace(inputs=SimpleNamespace(arguments=dict))
+    assert contract.check(cast("Any", call), {"outputs": [{"type": "float", "value": value}]}) is MALFORMED
 
 
 @pytest.mark.parametrize("reply", [{}, {"outputs": "x"}, {"outputs": ["x"]}, {"outputs": [None]}])

@@ -11,6 +11,8 @@ import pytest
 
 from kgbench.harness.wire.protocol import (
     MOST_BYTES,
+    MOST_DEPTH,
+    MOST_TOLD_BYTES,
     Channel,
     ChannelClosed,
     ChannelTimeout,
@@ -99,3 +101,18 @@ def test_the_end_is_told(ends: tuple[Channel, socket.socket]) -> None:
 @pytest.mark.parametrize("value", [1, "N", None, True, 0.1, float("inf"), 1 - 2.5j])
 def test_scalars_survive(value: object) -> None:
     assert decode_scalar(encode_scalar(value)) == value
+
+
+@pytest.mark.parametrize(("depth", "taken"), [(32, True), (33, False), (900, False)])
+def test_what_a_worker_says_is_not_deep(depth: int, taken: bool) -> None:
+    """A referee that wrote it out would end by its own recursion."""
+    left, right = pair()
+    with left, right:
+        body = b'{"a":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+        right.sendall(struct.pack("<I", len(body)) + body)
+        channel = Channel(left, limit_bytes=MOST_TOLD_BYTES, limit_depth=MOST_DEPTH)
+        if taken:
+            assert "a" in channel.receive(1.0)
+        else:
+            with pytest.raises(ProtocolError, match="32 lists and objects in each other"):
+                channel.receive(1.0)

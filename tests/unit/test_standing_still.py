@@ -117,6 +117,21 @@ def test_what_ran_in_between_is_counted() -> None:
     after = {(1, 1): Task("T", 5, 31_000), (1, 2): Task("T", 1, 500), (1, 3): Task("T", 1, 20_000)}
     assert processes.ran_us(before, after) == 50.0
     assert processes.ran_us({}, {(1, 1): Task("T", 0, 0)}) is None, "who cannot count forgives nothing"
+    assert processes.ran_us({**before, (2, 2): Task("R", 1, 5)}, after) is None, "nobody knows what the gone took"
+
+
+def test_a_tree_that_forks_on_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each look finds is new."""
+    pids = itertools.count(1 << 30)
+    monkeypatch.setattr(processes, "descendants", lambda root: [next(pids)])
+    monkeypatch.setattr(processes, "STOP_DEADLINE_S", 0.05)
+    assert processes.stop_trees([1]) is True
+
+
+def test_a_tree_that_stands_still_was_not_forked_meanwhile(start: Start) -> None:
+    start(with_threads)
+    assert processes.stop_trees([os.getpid()]) is False
+    processes.signal_tree(os.getpid(), signal.SIGCONT)
 
 
 def test_what_may_change_and_what_may_not() -> None:
@@ -127,6 +142,7 @@ def test_what_may_change_and_what_may_not() -> None:
     assert not woken(still, {}), "the dead move no more"
     assert not woken(still, {key: Task("Z", 6)})
     assert not woken({key: Task("D", 5)}, {key: Task("T", 6)}), "it came back from the kernel and was stopped"
+    assert woken({key: Task("D", 5, 10)}, {key: Task("T", 6, 2_000_010)}), "it came back and worked before it stopped"
     assert woken({key: Task("R", 5)}, {key: Task("T", 6)}), "it never stood still"
 
 

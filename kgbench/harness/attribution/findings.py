@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kgbench.core.details.failures import Evidence
 from kgbench.core.kinds import Kind
 from kgbench.harness.attribution.account import Observation
+from kgbench.harness.attribution.code import owners
+from kgbench.harness.attribution.whose_code import LEAST_SAMPLES
 from kgbench.policy.own_kernels import OwnKernels
 from kgbench.policy.rules import allowed, family, group_of, module_rule, own_operators, whose_kernel
 from kgbench.policy.tables import GROUPS, HARMLESS_KERNELS, ITS_KERNELS, MOVING_KERNELS, WORK
@@ -20,6 +22,9 @@ HOST_SHARE: Final = 0.2
 """Share of a call's time on the host from which an operator that ran there counts, given HOST_US."""
 HOST_US: Final = 50.0
 """Time in µs per call on the host from which an operator that ran there counts: a sum over a shape takes less."""
+ALONE_SHARE: Final = 0.8
+"""Share of the samples on the CPU in PyTorch's code from which nobody else did anything: a candidate that works itself
+may copy what it is given, and takes a time of its own."""
 PLACING: Final = ("metadata", "allocation", "views", "copies")
 """Groups of operators that copy outputs."""
 HOST_NAMES: Final = {
@@ -126,6 +131,17 @@ class Findings:
         words = "nothing but PyTorch's kernels ran on the device, and yet there was a result"
         count = sum(n for n, _ in seen.kernels.values())
         return [Evidence("kernel", "PyTorch's alone", where, count, 1.0, False, words)]
+
+    def moved_on_host(self, found: Mapping[str, int], where: str) -> list[Evidence]:
+        """The same of windows on the CPU, by the files that samples lie in: hardly anything ran but PyTorch's code."""
+        total = sum(found.values())
+        if total < LEAST_SAMPLES or self._copies or self.problem.kind != Kind.COMPUTE:
+            return []
+        share = owners(found)["PyTorch's"] / total
+        if share < ALONE_SHARE:
+            return []
+        words = f"PyTorch's code ran for {share:.0%} of the time, which only helps, and yet there was a result"
+        return [Evidence("code", "PyTorch's alone", where, 1, share, False, words)]
 
     def idle(self, seen: Observation, where: str) -> list[Evidence]:
         """Evidence that a result came without any kernel: it was computed on the host, or the kernel was hidden."""

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +23,13 @@ from kgbench.core.kinds import Phase
 from kgbench.core.types import Timing
 from kgbench.harness.attribution import built, libraries, text_pages
 from kgbench.harness.attribution.account import Observation, watching
+from kgbench.harness.attribution.code import Code, is_others
+from kgbench.harness.attribution.copies import library_of
 from kgbench.harness.attribution.findings import Findings
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host, window_calls
-from kgbench.harness.attribution.samples import Sampler
-from kgbench.harness.attribution.whose_code import strangers
+from kgbench.harness.attribution.samples import Mappings, Sampler, mappings
+from kgbench.harness.attribution.timed_code import TimedCode
+from kgbench.harness.attribution.whose_code import STRANGE_SHARE, strangers, unwatched
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.machine import processes
@@ -49,8 +53,9 @@ TRIES: Final = 3
 stands still; and repetitions of watched calls in which a library's code must run each time."""
 SAMPLED_WINDOWS: Final = 6
 """Windows of a timed case at most that are sampled on the CPU."""
-ENOUGH_SAMPLES: Final = 80
-"""Samples after which no further window is needed."""
+LEAST_FOUND_RUNNING: Final = 3
+"""Samples in a library of the host's in watched calls, some 0.3 ms, from which it did their work: nothing else there
+needs one."""
 KEPT: Final = 12
 """Pieces of evidence of each kind that are kept of what is allowed."""
 KEPT_REFUSED: Final = 50
@@ -79,12 +84,19 @@ class Attribution:
         self.lost = False
         """True where the observer saw nothing in calls that decide."""
         self.found: Mapping[str, int] = {}
-        """Samples of the call that is being watched, by file."""
+        """Samples of the call that is watched just now, by file."""
+        self.in_calls: Counter[str] = Counter()
+        """Samples of all calls that were watched one by one, by file."""
+        self.timed_code: dict[str, Code] = {}
+        """What ran in windows that nobody in the process can tell from timed ones, by case."""
+        self.mappings: Mappings = ()
+        """What the worker had mapped to run before the candidate was loaded."""
 
     def before_import(self, supervisor: int) -> None:
         """Record a worker's processes and libraries before the candidate is loaded."""
         self.mapped, self.known = libraries.mapped(supervisor), frozenset(processes.descendants(supervisor))
         self.programs = frozenset().union(*map(text_pages.programs, self.known))
+        self.mappings = sorted(mapping for pid in self.known for mapping in mappings(pid))
         self.own.is_built = functools.partial(built.is_built, supervisor)
 
     @contextlib.contextmanager
@@ -109,7 +121,8 @@ class Attribution:
             # Others' work makes kernels look slow, so who looks slow beside them is watched alone.
             with bench.device.alone() if attempt else contextlib.nullcontext(), watching(side, self.cuda) as seen:
                 try:
-                    bench.run_once(case, calls)
+                    with self._code_of(side) as (sampler, watched):
+                        bench.run_once(case, calls, sampler)
                 except BenchFailed as failure:
                     return self.add(refusal(failure.verdict.reason))
             self.take(seen, case, does_work=True)
@@ -117,40 +130,73 @@ class Attribution:
                 self.add(each)
             difference = unlike(seen, calls, timing) if self.cuda else unlike_on_host(seen, calls, timing)
             if not difference:
-                return None if self.cuda else self._sampled_windows(bench, side, case, calls, seen)
+                return None if self.cuda else self._sampled_windows(bench, side, case, calls, seen, watched)
         return self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
 
-    def _sampled_windows(self, bench: Bench, side: WorkerSide, case: Case, calls: int, seen: Observation) -> None:
-        """Sample windows from outside the candidate's process: whose code do its threads run? Raises WorkerFailed."""
+    def probing(self, side: WorkerSide) -> TimedCode | None:
+        """What samples windows in the midst of timed ones; None where times are a device's."""
+        return None if self.cuda else TimedCode(side, self.mappings, self.timed_code)
+
+    @contextlib.contextmanager
+    def _code_of(self, side: WorkerSide) -> Iterator[tuple[Sampler | None, Code]]:
+        """What samples a window on the CPU, where this machine gives samples, and what takes them."""
+        sampler, code = None, Code()
+        if not self.cuda:
+            with contextlib.suppress(OSError):
+                sampler = Sampler(side.handle.supervisor_pid, self.mappings)
+        if sampler is None:
+            yield None, code
+            return
+        with contextlib.closing(sampler):
+            yield sampler, code
+            code.add(sampler)
+
+    def _sampled_windows(
+        self, bench: Bench, side: WorkerSide, case: Case, calls: int, seen: Observation, watched: Code
+    ) -> None:
+        """Windows that nobody in the candidate's process watches: in whose code is it found? Raises WorkerFailed.
+
+        Those in the midst of timed ones say it, where they were long enough.
+        """
+        code = self.timed_code.setdefault(label(case), Code())
         try:
-            with contextlib.closing(Sampler(side.handle.supervisor_pid)) as sampler:
-                for _ in range(SAMPLED_WINDOWS):
+            for _ in range(SAMPLED_WINDOWS):
+                if code.is_enough:
+                    break
+                with contextlib.closing(Sampler(side.handle.supervisor_pid, self.mappings)) as sampler:
                     bench.run_once(case, calls, sampler)
-                    if sum((found := sampler.found()).values()) >= ENOUGH_SAMPLES:
-                        break
-                for each in strangers(found, seen, self.interpreted, label(case)):
-                    self.add(each)
+                    code.add(sampler)
+            found = strangers(code.files, seen, self.interpreted, label(case))
+            found += unwatched(code, watched, label(case))
+            for each in (*found, *self.findings.moved_on_host(code.files, label(case))):
+                self.add(each)
+            self._copied(side, code, label(case))
         except BenchFailed as failure:
             self.add(refusal(failure.verdict.reason))
         except OSError as error:
             self.add(Evidence("code", "not sampled", why=f"this machine gives no samples: {error}"))
 
+    def _copied(self, side: WorkerSide, code: Code, where: str) -> None:
+        """Whether what is taken for the candidate's own code is a library's under another name, or none."""
+        if self.interpreted or code.own_share < STRANGE_SHARE[False]:
+            return
+        pids = processes.descendants(side.handle.supervisor_pid)[:1]
+        path = library_of(code.spots, [(pid, path) for pid in pids for path in self.programs if is_others(path)])
+        if path:
+            why = f"machine code of {Path(path).name} ran in memory or a file of its own"
+            self.add(Evidence("code", f"a copy of {Path(path).name}", where, 1, code.own_share, False, why))
+
     @contextlib.contextmanager
     def sampled(self, side: WorkerSide) -> Iterator[None]:
-        """A watched call on the CPU is sampled; what was found counts where Triton's interpreter is at work."""
-        self.found = {}
-        sampler = None
-        if not self.cuda and "triton" in self.own.written:
-            with contextlib.suppress(OSError):
-                sampler = Sampler(side.handle.supervisor_pid)
-        if sampler is None:
+        """A watched call on the CPU is sampled."""
+        with self._code_of(side) as (sampler, code):
+            if sampler is not None:
+                sampler.start()
             yield
-            return
-        with contextlib.closing(sampler):
-            sampler.start()
-            yield
-            sampler.stop()
-            self.found = sampler.found()
+            if sampler is not None:
+                sampler.stop()
+        self.found = code.files
+        self.in_calls.update(self.found)
 
     @contextlib.contextmanager
     def others(self, supervisor: int) -> Iterator[None]:
@@ -169,19 +215,28 @@ class Attribution:
 
         Triton's interpreter multiplies by numpy, and its time says nothing.
         """
-        used = frozenset() if self.cuda or self.interpreted else libraries.in_use(supervisor, self.programs)
+        if self.cuda or self.interpreted:
+            return
+        used = libraries.in_use(supervisor, self.programs)
         for _ in range(TRIES):
-            if not used:
+            if not used and not self._found_running(1):
                 return
             for pid in processes.descendants(supervisor):
                 text_pages.forget(pid)
             watch()
             # Another process that ends just now can mark pages, too, but hardly each time.
             used &= frozenset().union(*map(text_pages.ran, processes.descendants(supervisor)))
+        # The process itself can take marks of its pages back; samples it cannot.
+        used |= self._found_running(LEAST_FOUND_RUNNING)
         for path in used:
             why = "its code ran in the calls that were watched"
             name = Path(path).name
             self.evidence["library", name] = Evidence("library", name, "", 1, None, False, why)
+
+    def _found_running(self, least: int) -> frozenset[str]:
+        """Libraries of the host's in which at least so many samples of watched calls lie."""
+        found = (path for path, count in self.in_calls.items() if count >= least)
+        return frozenset(path for path in found if LIBRARIES.search(Path(path).name))
 
     def blind(self, works: bool) -> Evidence:
         """Whether nothing was seen in calls that decide."""

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from kgbench.harness.attribution.code import owner_of
 from kgbench.harness.machine import processes
 from kgbench.harness.sandbox import linux
 
@@ -40,15 +41,30 @@ _HEAD_AT: Final = 1024
 """Offset in the first page of the count of bytes written."""
 _SAMPLE: Final = 9
 """Type of the records that are samples."""
+PLACE: Final = 16 << 10
+"""Bytes of code that count as one place: of a function or few."""
+GONE: Final = "code that was gone afterwards"
+"""What stands for a file where code ran at an address at which nothing is any more."""
+Mappings = Sequence[tuple[int, int, str]]
+"""First address, end and file of what a process has mapped, in the order of addresses."""
 _MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S\Sx\S \S+ \S+ \S+\s*(.*)$")
 
 
 class Sampler:
     """Samples all threads of a supervisor's processes, on every processor, between ``start`` and ``stop``."""
 
-    def __init__(self, supervisor: int) -> None:
-        """Raises OSError where the kernel refuses."""
+    def __init__(self, supervisor: int, before: Mappings = ()) -> None:
+        """``before``: what its worker had mapped when it had not seen its candidate. Raises OSError where the kernel
+        refuses.
+        """
         self.pids = processes.descendants(supervisor)
+        self.before = before
+        self.at_start: dict[int, Mappings] = {}
+        """By process; whose code ran is not for the process to change afterwards."""
+        self.spots: Counter[tuple[int, int]] = Counter()
+        """How often which process was found where, of what ``found`` has counted in code of its own."""
+        self.places: Counter[tuple[str, int]] = Counter()
+        """How often it was found in which PLACE of which other file."""
         self.buffers: list[mmap.mmap] = []
         self.fds: list[int] = []
         try:
@@ -74,6 +90,7 @@ class Sampler:
             self.buffers.append(mmap.mmap(fd, (1 + _BUFFER_PAGES) * mmap.PAGESIZE))
 
     def start(self) -> None:
+        self.at_start = {pid: mappings(pid) for pid in self.pids}
         for fd in self.fds:
             fcntl.ioctl(fd, _ENABLE, 0)
 
@@ -82,15 +99,30 @@ class Sampler:
             fcntl.ioctl(fd, _DISABLE, 0)
 
     def found(self) -> Counter[str]:
-        """How many samples so far lie in which file; the name is empty for code that no file has."""
+        """How many samples so far lie in which file; the name is empty for code that no file has.
+
+        Where a library was before the candidate came, or when the sampling began, its code ran, whatever is there now.
+        """
         by_process: dict[int, list[int]] = {}
         for buffer in self.buffers:
             for pid, address in _samples(buffer):
                 by_process.setdefault(pid, []).append(address)
         counts: Counter[str] = Counter()
+        self.spots.clear()
+        self.places.clear()
         for pid, addresses in by_process.items():
-            mappings = _mappings(pid)
-            counts.update(_file_at(mappings, address) for address in addresses)
+            earlier = self.before, self.at_start.get(pid, ())
+            now = mappings(pid)
+            for address in addresses:
+                files = [file_at(each, address) for each in earlier]
+                known = [file for file in files if file and file.startswith("/")]
+                file = known[0] if known else file_at(now, address)
+                file = GONE if file is None else file
+                counts[file] += 1
+                if owner_of(file) == "own":
+                    self.spots[pid, address] += 1
+                else:
+                    self.places[file, address // PLACE] += 1
         return counts
 
     def close(self) -> None:
@@ -116,7 +148,8 @@ def _samples(buffer: mmap.mmap) -> Iterator[tuple[int, int]]:
         at += size
 
 
-def _mappings(pid: int) -> Sequence[tuple[int, int, str]]:
+def mappings(pid: int) -> Mappings:
+    """What a process has mapped to run; nothing of one that is gone."""
     found = []
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
@@ -125,6 +158,7 @@ def _mappings(pid: int) -> Sequence[tuple[int, int, str]]:
     return found
 
 
-def _file_at(mappings: Sequence[tuple[int, int, str]], address: int) -> str:
-    index = bisect_right(mappings, address, key=lambda mapping: mapping[0]) - 1
-    return mappings[index][2] if index >= 0 and address < mappings[index][1] else ""
+def file_at(mapped: Mappings, address: int) -> str | None:
+    """Which file's code lies at an address, empty where no file's does; None where nothing is mapped to run."""
+    index = bisect_right(mapped, address, key=lambda mapping: mapping[0]) - 1
+    return mapped[index][2] if index >= 0 and address < mapped[index][1] else None

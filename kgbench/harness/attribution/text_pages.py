@@ -1,7 +1,8 @@
 """Which code pages a process has executed, by the accessed bits in its page tables.
 
-The referee reads them from outside; nothing in the process can clear a bit. Where the system hides them, nothing is
-found.
+The referee reads them from outside. A process can clear its own bits (it gives its code's pages back to the kernel, or
+writes to its own ``clear_refs``); it cannot take back samples of what it ran. Where the system hides the bits, nothing
+is found.
 """
 
 from __future__ import annotations

@@ -6,45 +6,51 @@ PyTorch or numpy must be accounted for by calls that were seen there; time in an
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from kgbench.core.details.failures import Evidence
 from kgbench.harness.attribution.account import Observation
-from kgbench.policy.tables import CODE
+from kgbench.harness.attribution.code import OWN, Code, is_others, owners
 
 LEAST_SAMPLES: Final = 60
 """Samples below which nothing is said: some 6 ms of a processor's work."""
 STRANGE_SHARE: Final = {False: 0.25, True: 0.5}
 """Share of the samples in a library's code, beyond what is accounted for, from which it did the work; by whether
 Triton's interpreter was at work, which is sampled with what the harness does around a call."""
-OWN: Final = ("own", "Python's", "the system's")
-"""Owners whose code a candidate may always run."""
-
-
-def owners(found: Mapping[str, int]) -> Counter[str]:
-    """Samples by owner, from samples by file: an owner of policy's table, else the file's name."""
-    counts: Counter[str] = Counter()
-    for path, count in found.items():
-        owner = next((owner for pattern, owner in CODE if re.search(pattern, path)), Path(path).name)
-        counts[owner] += count
-    return counts
+WATCHED_FACTOR: Final = 3.0
+"""How many times its share in watched calls code may have in others: both are small numbers of samples."""
+UNWATCHED_SHARE: Final = 0.4
+"""Share of the samples in libraries' code beyond that from which it did the work that nobody should see."""
 
 
 def strangers(found: Mapping[str, int], seen: Observation, interpreted: bool, where: str) -> list[Evidence]:
     """Code of others that ran and is not accounted for by the calls that were ``seen``."""
     counts = owners(found)
     total = sum(counts.values())
-    if total < LEAST_SAMPLES or seen.lost or not seen.wall_us:
+    if total < LEAST_SAMPLES or seen.lost:
         return []
     accounted = {"PyTorch's": seen.operators_us, "numpy's": seen.host_us + (seen.launched_us if interpreted else 0.0)}
     evidence = []
     for owner, count in counts.items():
-        share, known = count / total, min(accounted.get(owner, 0.0) / seen.wall_us, 1.0)
+        # Calls that took no time account for nothing.
+        share, known = count / total, min(accounted.get(owner, 0.0) / seen.wall_us, 1.0) if seen.wall_us else 0.0
         if owner not in OWN and share - known >= STRANGE_SHARE[interpreted]:
             why = f"its code ran for {share:.0%} of the time, and calls that were seen account for {known:.0%}"
             evidence.append(Evidence("code", owner, where, count, share, False, why))
     return evidence
+
+
+def unwatched(timed: Code, watched: Code, where: str) -> list[Evidence]:
+    """Libraries' code that ran while nobody in the process watched, and not, or far less, when somebody did."""
+    totals = timed.files.total(), watched.files.total()
+    if min(totals) < LEAST_SAMPLES:
+        return []
+    more = 0.0
+    for (path, at), count in timed.places.items():
+        near = sum(watched.places[path, at + step] for step in (-1, 0, 1))
+        more += max(0.0, count / totals[0] - WATCHED_FACTOR * near / totals[1]) if is_others(path) else 0.0
+    if more < UNWATCHED_SHARE:
+        return []
+    why = f"{more:.0%} of the time went to libraries' code that did not run when its calls were observed"
+    return [Evidence("code", "behaves differently when observed", where, 1, more, False, why)]

@@ -30,7 +30,7 @@ from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs
 from kgbench.harness.clock.quiet import Freezer, QuietDevice
 from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, interval, null_noise
-from kgbench.harness.clock.window import Sampling, WindowRunner
+from kgbench.harness.clock.window import Probing, Sampling, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowLayout
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import TimingLock
@@ -90,6 +90,8 @@ class Bench:
         freezer = parts.freezer(self.device)
         self.windows = parts.windows(sides, clocks, self.device, outputs, limit_s, freezer)
         self.checks = parts.checks(judge, outputs, choose)
+        self.probing: Probing | None = None
+        """Asks whose code runs while cases are timed; None where nobody does."""
         self.first: PlacedCall | None = None
         """A call of the case that was timed last."""
 
@@ -101,7 +103,7 @@ class Bench:
         """
         layout = self.parts.layout(self.judge, case, self.generator)
         run = self._case(case, layout)
-        run.queued, run.known, run.noise = self.windows.queues, known, self.noise
+        run.queued, run.known, run.noise, run.probing = self.windows.queues, known, self.noise, self.probing
         # What lies in the host's memory travels before any window's values are drawn.
         on_host = any(chunk.is_on_host for chunk in layout.first.inputs.chunks.values())
         if not on_host:

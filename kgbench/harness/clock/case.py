@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ from kgbench.harness.clock.estimate import (
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks
 from kgbench.harness.clock.statistics import null_noise
-from kgbench.harness.clock.window import OverheadWindow, ProbeWindow, TimedWindow, WindowRunner
+from kgbench.harness.clock.window import OverheadWindow, ProbeWindow, Probing, TimedWindow, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
 from kgbench.harness.machine import trace
 from kgbench.harness.verdict.placed_call import PlacedCall
@@ -51,6 +52,8 @@ PROBE_PROBABILITY: Final = 0.2
 """Chance that a pair of windows is followed by an unscored probe window; one more follows the last pair."""
 PROBE_CALLS: Final = 3
 """Calls judged per probe window on the CPU; on a GPU it is one."""
+MORE_PROBES: Final = 3
+"""Probe windows on top, at most, where those before were too short to say whose code they ran."""
 LEAST_CALL_US: Final = 1.0
 """Time in µs that a call counts as at least when the number of calls is chosen from direct calls."""
 LEAST_QUEUED_CALL_US: Final = 2.0
@@ -122,6 +125,8 @@ class CaseTiming:
         """Noise of a ratio that a null test on this device showed, by range of time as in NULL_NOISE."""
         self.others: list[Case] = []
         """The same case in other values, as check cases are drawn."""
+        self.probing: Probing | None = None
+        """Asks whose code probe windows run; None where nobody does."""
         self._replayed: dict[str, int] = {}
         """Known windows used so far, by kind."""
         self._prepared: dict[str, int] = {}
@@ -289,6 +294,10 @@ class CaseTiming:
                 self.probe(calls, pairs)
             late = time.monotonic() - started > self.budget.case_s
         self.probe(calls, pairs)
+        for _ in range(MORE_PROBES):
+            if self.probing is None or self.probing.is_enough(self.case):
+                break
+            self.probe(calls, pairs)
         return pairs
 
     def _noise(self, pairs: list[Pair]) -> float:
@@ -330,7 +339,12 @@ class CaseTiming:
             layout = WindowLayout.of(self.judge, self.choose.choice(self.others), self.generator)
         inputs = layout.draw(calls, self.generator)
         replacement = None if self.cuda else self._draw(calls)
-        self._run(ProbeWindow("candidate", inputs, self.queued, replacement=replacement))
+        with contextlib.nullcontext() if self.probing is None else self.probing.sampled(self.case) as sampler:
+            self.windows.sampler = sampler
+            try:
+                self._run(ProbeWindow("candidate", inputs, self.queued, replacement=replacement))
+            finally:
+                self.windows.sampler = None
         # Judged here and not kept as well: the judge of a random operator may see no call twice.
         for i in self.choose.sample(range(calls), 1 if self.cuda else min(calls, PROBE_CALLS)):
             call, secured = self.checks.secured_call(inputs, i)

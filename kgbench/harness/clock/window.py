@@ -28,6 +28,7 @@ from kgbench.harness.wire.forks import EndCause
 from kgbench.harness.wire.requests import OpenWindow
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
 from kgbench.harness.workers.started import Clock, WorkerSide
+from kgbench.problem.cases import Case
 
 QUEUE_DEADLINE_S: Final = 3.0
 """Seconds in which a worker must have queued a window's calls; later, one of them waits for the device."""
@@ -107,6 +108,16 @@ class Sampling(Protocol):
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
+
+
+class Probing(Protocol):
+    """What has windows in the midst of timed ones sampled."""
+
+    def sampled(self, case: Case) -> AbstractContextManager[Sampling | None]:
+        """For one window of the candidate's; None where this machine gives no samples."""
+
+    def is_enough(self, case: Case) -> bool:
+        """Whether a case needs no more of them."""
 
 
 class WindowRunner:

@@ -16,6 +16,12 @@ WAIT_DEADLINE_S: Final = 0.03
 """Seconds to wait for a thread inside a call of the kernel that no signal ends; it stops when that returns."""
 STOP_DEADLINE_S: Final = 2.0
 """Seconds to wait for threads that run: on a busy machine one has to get a processor before it can stop."""
+RETURN_NS: Final = 1_000_000
+"""Processor time in ns that threads which waited in the kernel, all together, may take to come back and stop."""
+USUAL_DESCRIPTORS: Final = 256
+"""Open files of a process that count as no memory."""
+QUEUED_BYTES: Final = 256 << 10
+"""Bytes that a socket, or a pipe, may hold by the kernel's usual limits."""
 DEAD: Final = "ZXx"
 """States of threads that have ended."""
 STILL: Final = "TtZXx"
@@ -62,14 +68,24 @@ def signal_tree(pid: int, number: int) -> None:
         signal_one(child, number)
 
 
-def stop_trees(roots: list[int]) -> None:
-    """Stop every descendant of these, also those that are forked meanwhile, and wait until they stand still."""
+def stop_trees(roots: list[int]) -> bool:
+    """Stop every descendant of these, also those that are forked meanwhile, and wait until they stand still.
+
+    A tree that goes on forking is given up after STOP_DEADLINE_S; its tasks are then seen to run.
+
+    Returns:
+        Whether any were forked meanwhile.
+    """
     stopped: set[int] = set()
-    while new := {child for root in roots for child in descendants(root)} - stopped:
+    rounds = 0
+    until = time.monotonic() + STOP_DEADLINE_S
+    while (new := {child for root in roots for child in descendants(root)} - stopped) and time.monotonic() < until:
         for child in new:
             signal_one(child, signal.SIGSTOP)
         stopped |= new
+        rounds += 1
         await_stopped(new)
+    return rounds > 1
 
 
 def await_stopped(pids: set[int] | list[int]) -> None:
@@ -117,9 +133,10 @@ def tasks_of(pids: Iterable[int]) -> dict[tuple[int, int], Task]:
 def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
     """Whether a stopped thread has run since, or there is a new thread.
 
-    A thread that was waiting in the kernel may have returned from there and been stopped then. Dead threads are
-    ignored.
+    A thread that was waiting in the kernel may have returned from there and been stopped then, which takes RETURN_NS at
+    most. Dead threads are ignored.
     """
+    returned_ns = 0
     for key, task in after.items():
         if task.state in DEAD:
             continue
@@ -128,14 +145,17 @@ def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int]
             return True
         if then.is_still and task.scheduled != then.scheduled:
             return True
-    return False
+        if then.is_waiting:
+            returned_ns += task.ran_ns - then.ran_ns
+    return returned_ns > RETURN_NS
 
 
 def ran_us(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> float | None:
-    """Processor time in µs that threads used in between, new threads all of theirs; None where the kernel does not
-    count.
+    """Processor time in µs that threads used in between, new threads all of theirs.
+
+    None where it is not known: the kernel does not count, or threads have ended and their time with them.
     """
-    if not any(task.ran_ns for task in after.values()):
+    if not any(task.ran_ns for task in after.values()) or before.keys() - after.keys():
         return None
     return sum(task.ran_ns - before.get(key, Task("", 0)).ran_ns for key, task in after.items()) / 1e3
 
@@ -193,6 +213,7 @@ def unshared_bytes(pids: list[int]) -> int:
             fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
             anonymous, shared = (int(fields.get(name, "0").split()[0]) * 1024 for name in ("Pss_Anon", "Pss_Shmem"))
             total += anonymous + max(0, shared - _mapped_bytes(pid, "/memfd:kgbench-"))
+            total += sum(_sizes(pid).get(name, 0) for name in _UNMAPPED) + queued_bytes(pid)
     return total
 
 
@@ -220,13 +241,33 @@ def peak_bytes(pid: int) -> int:
     return 0
 
 
+_UNMAPPED: Final = ("VmPTE:", "HugetlbPages:")
+"""What a process holds and no resident size counts: page tables, of which a mapping of nothing can need gigabytes, and
+huge pages."""
+_OWN: Final = ("RssAnon:", "RssShmem:", *_UNMAPPED)
+"""Parts, as /proc/PID/status names them, of what a process holds beside files."""
+
+
 def memory_bytes(pids: list[int]) -> tuple[int, int]:
     """Bytes that these processes hold beside files, pages shared among them as often, and the largest resident size."""
     own = resident = 0
     for pid in pids:
         with contextlib.suppress(OSError, ValueError, IndexError):
-            lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-            sizes = {line[0]: int(line[1]) * 1024 for line in lines if line[0] in ("VmRSS:", "RssAnon:", "RssShmem:")}
-            own += sizes.get("RssAnon:", 0) + sizes.get("RssShmem:", 0)
+            sizes = _sizes(pid)
+            own += sum(sizes.get(name, 0) for name in _OWN) + queued_bytes(pid)
             resident = max(resident, sizes.get("VmRSS:", 0))
     return own, resident
+
+
+def queued_bytes(pid: int) -> int:
+    """Bytes that may wait in a process's sockets and pipes, which nobody's size counts: by how many files it has open.
+
+    Those that any program has are not counted. Raises OSError.
+    """
+    return max(0, len(os.listdir(f"/proc/{pid}/fd")) - USUAL_DESCRIPTORS) * QUEUED_BYTES
+
+
+def _sizes(pid: int) -> dict[str, int]:
+    """Bytes of a process by the names of /proc/PID/status. Raises OSError."""
+    lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return {line[0]: int(line[1]) * 1024 for line in lines if line[-1:] == ["kB"]}

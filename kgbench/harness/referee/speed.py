@@ -95,6 +95,8 @@ class Stopwatch:
     def _time_overload(self, overload: Overload, library: Worker, report: Report) -> Verdict:
         evaluation = self.evaluation
         bench = self.bench(overload, library, "bench")
+        if evaluation.attribution is not None:
+            bench.probing = evaluation.attribution.probing(self.worker.side)
         if not evaluation.job.library_times:
             self._warm_library(bench.judge, library)
         try:

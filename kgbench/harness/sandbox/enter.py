@@ -19,6 +19,10 @@ THREADS_PER_PROCESS: Final = 8
 """Threads allowed per process that a worker may start: kernel limits count threads."""
 
 
+DESCRIPTORS: Final = 4096
+"""Open files that a process of a worker may have: what waits in a socket is memory of nobody's."""
+
+
 def enter_supervisor(chosen: Plan) -> None:
     """Called in the process that will fork the worker. Raises OSError."""
     linux.become_subreaper()
@@ -41,6 +45,8 @@ def enter_worker(chosen: Plan, folder: str, hidden: tuple[str, ...], uid: int | 
     rules = _landlock_rules(chosen, folder, concealed, kept) if chosen.landlock_abi else None
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))
+    most = min(DESCRIPTORS, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, resource.getrlimit(resource.RLIMIT_NOFILE)[0]), most))
     resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
     resource.setrlimit(resource.RLIMIT_NICE, (0, 0))
     if uid is not None:

@@ -16,9 +16,11 @@ NEWNS: Final = 0x00020000
 """unshare(2)'s flag for a mount namespace."""
 _NOSUID, _NODEV, _NOEXEC, _BIND, _REC, _PRIVATE, _RDONLY = 2, 4, 8, 4096, 16384, 1 << 18, 1
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _ATTR_RDONLY = 442, -100, 0x8000, 1
-_SIZE: Final = "512m"
+_FILES: Final = "nr_inodes=64k"
+"""Files, folders and links in each of these: one without content takes a kilobyte of the kernel's memory."""
+_SIZE: Final = f"size=512m,{_FILES}"
 """Size of a worker's /tmp, and of its /dev/shm."""
-_FOLDER_SIZE: Final = "1g"
+_FOLDER_SIZE: Final = f"size=1g,{_FILES}"
 """Size of all that a worker may have in its own folder."""
 
 FEATURES: Final = ("hidden", "private", "read-only")
@@ -34,7 +36,7 @@ def enter(folder: str, features: Sequence[str], own_proc: bool, covered: Sequenc
     linux.libc_call("unshare", NEWNS)
     _mount("none", "/", None, _REC | _PRIVATE)
     if uid is not None and "private" in features:
-        _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, f"size={_FOLDER_SIZE},mode=700,uid={uid},gid={uid}")
+        _mount("tmpfs", folder, "tmpfs", _NOSUID | _NODEV, f"{_FOLDER_SIZE},mode=700,uid={uid},gid={uid}")
     # Mounts of their own, so that they can stay writable where all else becomes read-only.
     for place in (folder, *(each for each in own if each not in covered)):
         _mount(place, place, None, _BIND)
@@ -53,7 +55,7 @@ def enter(folder: str, features: Sequence[str], own_proc: bool, covered: Sequenc
         for place in writable:
             _set_attributes(place, 0, 0, _ATTR_RDONLY)
     if "private" in features and os.path.isdir("/dev/shm"):
-        _mount("tmpfs", "/dev/shm", "tmpfs", _NOSUID | _NODEV, f"size={_SIZE},mode=1777")
+        _mount("tmpfs", "/dev/shm", "tmpfs", _NOSUID | _NODEV, f"{_SIZE},mode=1777")
     if own_proc:
         # Without a /proc of its own PID namespace CUDA does not start.
         _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
@@ -88,7 +90,7 @@ def _cover(place: str, kept: Sequence[str]) -> bool:
         return False
     below = [path for path in below if not any(path.startswith(other + "/") for other in below)]
     opened = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC)) for path in below]
-    _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV, f"size={_SIZE},mode={'1777' if place == '/tmp' else '755'}")
+    _mount("tmpfs", place, "tmpfs", _NOSUID | _NODEV, f"{_SIZE},mode={'1777' if place == '/tmp' else '755'}")
     for path, fd in opened:
         if stat.S_ISDIR(os.fstat(fd).st_mode):
             os.makedirs(path, exist_ok=True)

@@ -63,10 +63,12 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
-    # Memory that no limit of a process counts.
+    # Memory that no limit of a process counts; a set of semaphores takes megabytes of the kernel's.
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
     # What the page cache holds would tell one candidate of another.
     "mincore": (27, 232),
     "cachestat": (451, 451),
@@ -93,6 +95,8 @@ REFUSED: Final[dict[str, tuple[int | None, int | None]]] = {
 """Refused system calls, with their numbers on x86_64 and on aarch64; None where there is no such call."""
 
 _CLONE: Final = {"x86_64": 56, "aarch64": 220}
+_CLONE3: Final = 435
+"""Its flags lie in memory, which no filter reads. Where there is no such call, C libraries call clone."""
 _SOCKET: Final = {"x86_64": 41, "aarch64": 198}
 _PREADV2: Final = {"x86_64": 327, "aarch64": 286}
 _NOWAIT: Final = 8
@@ -109,6 +113,8 @@ _ALLOW: Final = 0x7FFF0000
 """SECCOMP_RET_ALLOW."""
 _REFUSE: Final = 0x00050000 | errno.EPERM
 """SECCOMP_RET_ERRNO with EPERM."""
+_UNKNOWN: Final = 0x00050000 | errno.ENOSYS
+"""SECCOMP_RET_ERRNO with ENOSYS."""
 
 Instruction = tuple[int, int, int, int]
 """An instruction of the filter: code, jump if true, jump if false, constant."""
@@ -138,6 +144,7 @@ def program(machine: str, internet: bool, spared: Sequence[str] = ()) -> list[In
         number = numbers[column]
         if number is not None and name not in spared:
             lines += [(_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _REFUSE)]
+    lines += [(_JUMP_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _UNKNOWN)]
     lines += _when(_CLONE[machine], 0, [(_JUMP_ANY_BIT, 0, 1, _NEW_NAMESPACES), (_RETURN, 0, 0, _REFUSE)])
     if "mincore" not in spared:
         lines += _when(_PREADV2[machine], 5, [(_JUMP_ANY_BIT, 0, 1, _NOWAIT), (_RETURN, 0, 0, _REFUSE)])

@@ -31,6 +31,10 @@ from kgbench.harness.verdict.views import right_place
 from kgbench.harness.wire.protocol import decode_scalar
 from kgbench.problem.model import Access, Overload
 
+MOST_DIMENSIONS: Final = 64
+"""Dimensions of a claimed shape, or numbers of claimed strides, at most; PyTorch's own tensors have no more."""
+MOST_SIZE: Final = 1 << 63
+"""What is below it fits the numbers that PyTorch counts elements with."""
 MALFORMED: Final = Verdict(Outcome.REJECTED, RuleBroken(Breach.MALFORMED))
 
 
@@ -111,7 +115,7 @@ class OutputContract:
             return Verdict(Outcome.WRONG_DTYPE, wrong)
         try:
             got = decode_scalar(claim.get("value"))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return MALFORMED
         # As text NaN equals NaN, and -0.0 is not 0.0.
         if type(got) is type(right) and repr(got) == repr(right):
@@ -142,7 +146,9 @@ def _is_view(claim: dict[str, Any], spec: OutputSpec, call: PlacedCall, output: 
         return Verdict(Outcome.WRONG_VALUE, Alias(spec.base, Aliasing.LIES_ELSEWHERE))
     if at not in right or (at - first) % size:
         return Verdict(Outcome.WRONG_SHAPE, StorageOffset(output, (at - first) / size, spec.offset))
-    strides = claim["strides"]
+    strides = claim.get("strides")
+    if not isinstance(strides, list) or len(strides) != len(spec.shape):
+        return MALFORMED
     if any(type(step) is not int or not 0 <= step < 1 << 40 for step in strides):
         return MALFORMED
     return PASSED
@@ -157,8 +163,10 @@ def _is_new(claim: dict[str, Any], call: PlacedCall, output: str) -> Verdict:
 
 
 def _dimensions(claimed: Any) -> tuple[int, ...] | None:
-    """A shape or strides as a worker names them; None where that is no list of whole numbers."""
-    if not isinstance(claimed, list) or not all(type(each) is int for each in claimed):
+    """A shape or strides as a worker names them; None where that is no list of whole numbers that a tensor can have."""
+    if not isinstance(claimed, list) or len(claimed) > MOST_DIMENSIONS:
+        return None
+    if not all(type(each) is int and -MOST_SIZE <= each < MOST_SIZE for each in claimed):
         return None
     return tuple(claimed)
 

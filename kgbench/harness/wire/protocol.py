@@ -18,6 +18,9 @@ MOST_BYTES: Final = 64 << 20
 """Bytes of a frame at most, between processes that trust each other."""
 MOST_TOLD_BYTES: Final = 1 << 20
 """Bytes of a frame of a worker's at most; one that announces more is broken or hostile."""
+MOST_DEPTH: Final = 32
+"""Lists and objects that lie in each other in a frame of a worker's at most: a referee writes out what it refuses, by
+recursion."""
 MAX_FDS: Final = 16
 """File descriptors beside a frame at most."""
 _HEADER: Final = struct.Struct("<I")
@@ -41,12 +44,19 @@ class ProtocolError(Exception):
 class Channel:
     """One end of a connection. Not shared between threads."""
 
-    def __init__(self, sock: socket.socket, accepts_fds: bool = False, limit_bytes: int = MOST_BYTES) -> None:
-        """``limit_bytes``: what a frame that is received may have."""
+    def __init__(
+        self,
+        sock: socket.socket,
+        accepts_fds: bool = False,
+        limit_bytes: int = MOST_BYTES,
+        limit_depth: int | None = None,
+    ) -> None:
+        """``limit_bytes``: what a frame that is received may have; ``limit_depth``: how deep it may be."""
         self.socket = sock
         self._buffer = bytearray()
         self._accepts_fds = accepts_fds
         self._limit_bytes = limit_bytes
+        self._limit_depth = limit_depth
         self._fds: list[int] = []
 
     def fileno(self) -> int:
@@ -125,10 +135,22 @@ class Channel:
             raise ProtocolError(f"not JSON: {error}") from error
         if not isinstance(message, dict):
             raise ProtocolError("not an object")
+        if self._limit_depth is not None and is_deeper(message, self._limit_depth):
+            raise ProtocolError(f"more than {self._limit_depth} lists and objects in each other")
         return message
 
     def close(self) -> None:
         self.socket.close()
+
+
+def is_deeper(value: Any, most: int) -> bool:
+    """Whether more than ``most`` lists and objects lie in each other; no recursion."""
+    level = [value]
+    for _ in range(most + 1):
+        if not (level := [each for each in level if isinstance(each, (list, dict))]):
+            return False
+        level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+    return True
 
 
 def _refuse_constant(text: str) -> float:

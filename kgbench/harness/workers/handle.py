@@ -25,6 +25,7 @@ from kgbench.harness.machine import processes, trace
 from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.wire.forks import EndCause, EndWorker, Forked, ForkWorker, Refused, WorkerEnded, WorkerSpec
 from kgbench.harness.wire.protocol import (
+    MOST_DEPTH,
     MOST_TOLD_BYTES,
     Channel,
     ChannelClosed,
@@ -119,7 +120,7 @@ class WorkerHandle:
         worker_end.close()
         if isinstance(reply, Refused):
             raise HarnessFailed(reply.reason)
-        self.channel = Channel(self_worker, limit_bytes=MOST_TOLD_BYTES)
+        self.channel = Channel(self_worker, limit_bytes=MOST_TOLD_BYTES, limit_depth=MOST_DEPTH)
         self.control = Channel(self_control)
         self.role = Role(spec.role)
         self.device_kind = DeviceKind(spec.device_kind)
@@ -192,13 +193,14 @@ class WorkerHandle:
         self.turns.hold(self.supervisor_pid)
         before = processes.tasks_of(processes.descendants(self.supervisor_pid))
         begun_ns = time.perf_counter_ns()
-        processes.stop_trees([self.supervisor_pid])
+        forked = processes.stop_trees([self.supervisor_pid])
         self.is_frozen = True
         self._stopped = processes.tasks_of(processes.descendants(self.supervisor_pid))
         took_us = (time.perf_counter_ns() - begun_ns) / 1e3
         if any(not (task.is_still or task.is_waiting) for task in self._stopped.values()):
             raise self._restless()
-        ran_us = processes.ran_us(before, self._stopped)
+        # What was forked meanwhile may have forked others, and be gone with the time that it took.
+        ran_us = None if forked else processes.ran_us(before, self._stopped)
         return 0.0 if ran_us is None else max(0.0, took_us - ran_us)
 
     def check_frozen(self) -> None:

@@ -1,0 +1,67 @@
+"""Whose files hold the code that samples found running. Pure: no process is asked."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kgbench.policy.tables import CODE
+
+if TYPE_CHECKING:
+    from kgbench.harness.attribution.samples import Sampler
+
+OWN: Final = ("own", "Python's", "the system's")
+"""Owners whose code a candidate may run without saying so."""
+ENOUGH_SAMPLES: Final = 80
+"""Samples of a case after which no further window is needed."""
+
+
+@functools.lru_cache(maxsize=4096)
+def owner_of(path: str) -> str:
+    """An owner of policy's table, else the file's name."""
+    return next((owner for pattern, owner in CODE if re.search(pattern, path)), Path(path).name)
+
+
+def is_others(path: str) -> bool:
+    """Whether a file's code is a library's, whose work is not the candidate's."""
+    return owner_of(path) not in OWN
+
+
+def owners(found: Mapping[str, int]) -> Counter[str]:
+    """Samples by owner, from samples by file: an owner of policy's table, else the file's name."""
+    counts: Counter[str] = Counter()
+    for path, count in found.items():
+        counts[owner_of(path)] += count
+    return counts
+
+
+@dataclass
+class Code:
+    """What ran in sampled windows of one case."""
+
+    files: Counter[str] = field(default_factory=Counter)
+    """Samples by file."""
+    spots: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """Samples by process and address, in what is taken for the candidate's own code."""
+    places: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """Samples by file and place in it, in others' code."""
+
+    def add(self, sampler: Sampler) -> None:
+        """Count what a window showed."""
+        self.files.update(sampler.found())
+        self.spots.update(sampler.spots)
+        self.places.update(sampler.places)
+
+    @property
+    def is_enough(self) -> bool:
+        return self.files.total() >= ENOUGH_SAMPLES
+
+    @property
+    def own_share(self) -> float:
+        """Share of the samples in what is taken for the candidate's own code."""
+        return owners(self.files)["own"] / max(self.files.total(), 1)
