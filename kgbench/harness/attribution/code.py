@@ -8,12 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kgbench.policy.tables import CODE
-
-if TYPE_CHECKING:
-    from kgbench.harness.attribution.samples import Sampler
 
 OWN: Final = ("own", "Python's", "the system's")
 """Owners whose code a candidate may run without saying so."""
@@ -42,7 +39,7 @@ def owners(found: Mapping[str, int]) -> Counter[str]:
 
 @dataclass
 class Code:
-    """What ran in sampled windows of one case."""
+    """What ran while somebody sampled."""
 
     files: Counter[str] = field(default_factory=Counter)
     """Samples by file."""
@@ -51,11 +48,11 @@ class Code:
     places: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Samples by file and place in it, in others' code."""
 
-    def add(self, sampler: Sampler) -> None:
-        """Count what a window showed."""
-        self.files.update(sampler.found())
-        self.spots.update(sampler.spots)
-        self.places.update(sampler.places)
+    def add(self, other: Code) -> None:
+        """Count what another window showed as well."""
+        self.files.update(other.files)
+        self.spots.update(other.spots)
+        self.places.update(other.places)
 
     @property
     def is_enough(self) -> bool:

@@ -149,7 +149,7 @@ class Attribution:
             return
         with contextlib.closing(sampler):
             yield sampler, code
-            code.add(sampler)
+            code.add(sampler.found())
 
     def _sampled_windows(
         self, bench: Bench, side: WorkerSide, case: Case, calls: int, seen: Observation, watched: Code
@@ -165,7 +165,7 @@ class Attribution:
                     break
                 with contextlib.closing(Sampler(side.handle.supervisor_pid, self.mappings)) as sampler:
                     bench.run_once(case, calls, sampler)
-                    code.add(sampler)
+                    code.add(sampler.found())
             found = strangers(code.files, seen, self.interpreted, label(case))
             found += unwatched(code, watched, label(case))
             for each in (*found, *self.findings.moved_on_host(code.files, label(case))):

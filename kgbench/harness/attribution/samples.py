@@ -14,12 +14,11 @@ import os
 import re
 import struct
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from kgbench.harness.attribution.code import owner_of
+from kgbench.harness.attribution.code import Code, owner_of
 from kgbench.harness.machine import processes
 from kgbench.harness.sandbox import linux
 
@@ -61,10 +60,6 @@ class Sampler:
         self.before = before
         self.at_start: dict[int, Mappings] = {}
         """By process; whose code ran is not for the process to change afterwards."""
-        self.spots: Counter[tuple[int, int]] = Counter()
-        """How often which process was found where, of what ``found`` has counted in code of its own."""
-        self.places: Counter[tuple[str, int]] = Counter()
-        """How often it was found in which PLACE of which other file."""
         self.buffers: list[mmap.mmap] = []
         self.fds: list[int] = []
         try:
@@ -98,8 +93,8 @@ class Sampler:
         for fd in self.fds:
             fcntl.ioctl(fd, _DISABLE, 0)
 
-    def found(self) -> Counter[str]:
-        """How many samples so far lie in which file; the name is empty for code that no file has.
+    def found(self) -> Code:
+        """What ran so far. A file's name is empty for code that no file has.
 
         Where a library was before the candidate came, or when the sampling began, its code ran, whatever is there now.
         """
@@ -107,23 +102,20 @@ class Sampler:
         for buffer in self.buffers:
             for pid, address in _samples(buffer):
                 by_process.setdefault(pid, []).append(address)
-        counts: Counter[str] = Counter()
-        self.spots.clear()
-        self.places.clear()
+        code = Code()
         for pid, addresses in by_process.items():
-            earlier = self.before, self.at_start.get(pid, ())
-            now = mappings(pid)
+            earlier, now = (self.before, self.at_start.get(pid, ())), mappings(pid)
             for address in addresses:
                 files = [file_at(each, address) for each in earlier]
                 known = [file for file in files if file and file.startswith("/")]
                 file = known[0] if known else file_at(now, address)
                 file = GONE if file is None else file
-                counts[file] += 1
+                code.files[file] += 1
                 if owner_of(file) == "own":
-                    self.spots[pid, address] += 1
+                    code.spots[pid, address] += 1
                 else:
-                    self.places[file, address // PLACE] += 1
-        return counts
+                    code.places[file, address // PLACE] += 1
+        return code
 
     def close(self) -> None:
         for buffer in self.buffers:

@@ -33,7 +33,7 @@ class TimedCode:
             return
         with contextlib.closing(sampler):
             yield sampler
-            self._code(case).add(sampler)
+            self._code(case).add(sampler.found())
 
     def is_enough(self, case: Case) -> bool:
         return self._code(case).is_enough
