@@ -46,8 +46,10 @@ def test_libraries_code_that_runs_unwatched_alone(timed: Code, watched: Code, is
 
 def test_pytorchs_code_alone_is_nobodys_work() -> None:
     watch = Attribution(load_problem(problems_dir() / "aten/cat.yaml"), cuda=False, source="")
-    assert watch.findings.moved_on_host({TORCH: 90, "": 10}, "") != []
-    assert watch.findings.moved_on_host({TORCH: 60, "": 40}, "") == []
+    assert watch.findings.moved_on_host({TORCH: 95, "": 5}, "") != []
+    assert watch.findings.moved_on_host({TORCH: 90, "/usr/lib/libpython3.11.so": 60}, "") != []
+    assert watch.findings.moved_on_host({TORCH: 60, "": 40}, "") == [], "its own code worked, too"
+    assert watch.findings.moved_on_host({TORCH: 60, "/usr/lib/libpython3.11.so": 90}, "") == [], "Python did the most"
     assert watch.findings.moved_on_host({TORCH: 30}, "") == [], "too few samples"
     copies = Attribution(load_problem(problems_dir() / "aten/clone.yaml"), cuda=False, source="")
     assert copies.findings.moved_on_host({TORCH: 90, "": 10}, "") == [], "its own operator is forbidden by name"

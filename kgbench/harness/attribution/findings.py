@@ -22,9 +22,10 @@ HOST_SHARE: Final = 0.2
 """Share of a call's time on the host from which an operator that ran there counts, given HOST_US."""
 HOST_US: Final = 50.0
 """Time in µs per call on the host from which an operator that ran there counts: a sum over a shape takes less."""
-ALONE_SHARE: Final = 0.8
-"""Share of the samples on the CPU in PyTorch's code from which nobody else did anything: a candidate that works itself
-may copy what it is given, and takes a time of its own."""
+ALONE_SHARE: Final = 0.5
+"""Share of the samples on the CPU in PyTorch's code from which it did the work if nobody else did OTHERS_SHARE."""
+OTHERS_SHARE: Final = 0.1
+"""Share of the samples in the candidate's own code and in libraries that it may use from which that worked, too."""
 PLACING: Final = ("metadata", "allocation", "views", "copies")
 """Groups of operators that copy outputs."""
 HOST_NAMES: Final = {
@@ -133,12 +134,14 @@ class Findings:
         return [Evidence("kernel", "PyTorch's alone", where, count, 1.0, False, words)]
 
     def moved_on_host(self, found: Mapping[str, int], where: str) -> list[Evidence]:
-        """The same of windows on the CPU, by the files that samples lie in: hardly anything ran but PyTorch's code."""
+        """The same of windows on the CPU, by the files that samples lie in: PyTorch's code ran, and Python's."""
         total = sum(found.values())
         if total < LEAST_SAMPLES or self._copies or self.problem.kind != Kind.COMPUTE:
             return []
-        share = owners(found)["PyTorch's"] / total
-        if share < ALONE_SHARE:
+        by_owner = owners(found)
+        share = by_owner["PyTorch's"] / total
+        rest = sum(count for owner, count in by_owner.items() if owner not in ("PyTorch's", "Python's", "the system's"))
+        if share < ALONE_SHARE or rest >= OTHERS_SHARE * total:
             return []
         words = f"PyTorch's code ran for {share:.0%} of the time, which only helps, and yet there was a result"
         return [Evidence("code", "PyTorch's alone", where, 1, share, False, words)]

@@ -27,7 +27,7 @@ from kgbench.harness.attribution.code import Code, is_others
 from kgbench.harness.attribution.copies import library_of
 from kgbench.harness.attribution.findings import Findings
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host, window_calls
-from kgbench.harness.attribution.samples import Mappings, Sampler, mappings
+from kgbench.harness.attribution.samples import CALL_RATE_HZ, RATE_HZ, Mappings, Sampler, mappings
 from kgbench.harness.attribution.timed_code import TimedCode
 from kgbench.harness.attribution.whose_code import STRANGE_SHARE, strangers, unwatched
 from kgbench.harness.clock.bench import Bench
@@ -54,7 +54,7 @@ stands still; and repetitions of watched calls in which a library's code must ru
 SAMPLED_WINDOWS: Final = 6
 """Windows of a timed case at most that are sampled on the CPU."""
 LEAST_FOUND_RUNNING: Final = 3
-"""Samples in a library of the host's in watched calls, some 0.3 ms, from which it did their work: nothing else there
+"""Samples in a library of the host's in watched calls, some 0.1 ms, from which it did their work: nothing else there
 needs one."""
 KEPT: Final = 12
 """Pieces of evidence of each kind that are kept of what is allowed."""
@@ -138,12 +138,12 @@ class Attribution:
         return None if self.cuda else TimedCode(side, self.mappings, self.timed_code)
 
     @contextlib.contextmanager
-    def _code_of(self, side: WorkerSide) -> Iterator[tuple[Sampler | None, Code]]:
+    def _code_of(self, side: WorkerSide, rate_hz: int = RATE_HZ) -> Iterator[tuple[Sampler | None, Code]]:
         """What samples a window on the CPU, where this machine gives samples, and what takes them."""
         sampler, code = None, Code()
         if not self.cuda:
             with contextlib.suppress(OSError):
-                sampler = Sampler(side.handle.supervisor_pid, self.mappings)
+                sampler = Sampler(side.handle.supervisor_pid, self.mappings, rate_hz)
         if sampler is None:
             yield None, code
             return
@@ -189,7 +189,9 @@ class Attribution:
     @contextlib.contextmanager
     def sampled(self, side: WorkerSide) -> Iterator[None]:
         """A watched call on the CPU is sampled."""
-        with self._code_of(side) as (sampler, code):
+        # What Triton interprets takes so long that its samples would not all fit.
+        rate_hz = RATE_HZ if "triton" in self.own.written else CALL_RATE_HZ
+        with self._code_of(side, rate_hz) as (sampler, code):
             if sampler is not None:
                 sampler.start()
             yield

@@ -24,6 +24,8 @@ from kgbench.harness.sandbox import linux
 
 RATE_HZ: Final = 10_000
 """Samples a second of each thread while it runs."""
+CALL_RATE_HZ: Final = 40_000
+"""The same in single calls, which are short and are not timed, as far as the kernel allows so many."""
 _CALL: Final = {"x86_64": 298, "aarch64": 241}
 """Number of perf_event_open(2)."""
 _SOFTWARE, _TASK_CLOCK = 1, 1
@@ -52,12 +54,13 @@ _MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S\Sx\S \S+ \S+ \S+\s*(.
 class Sampler:
     """Samples all threads of a supervisor's processes, on every processor, between ``start`` and ``stop``."""
 
-    def __init__(self, supervisor: int, before: Mappings = ()) -> None:
+    def __init__(self, supervisor: int, before: Mappings = (), rate_hz: int = RATE_HZ) -> None:
         """``before``: what its worker had mapped when it had not seen its candidate. Raises OSError where the kernel
         refuses.
         """
         self.pids = processes.descendants(supervisor)
         self.before = before
+        self.rate_hz = min(rate_hz, _most_hz())
         self.at_start: dict[int, Mappings] = {}
         """By process; whose code ran is not for the process to change afterwards."""
         self.buffers: list[mmap.mmap] = []
@@ -73,7 +76,7 @@ class Sampler:
     def _open(self, tid: int, processor: int) -> None:
         attributes = bytearray(_ATTRIBUTES_BYTES)
         flags = _DISABLED | _INHERIT | _NO_KERNEL | _NO_HYPERVISOR | _BY_RATE
-        what = (_SOFTWARE, _ATTRIBUTES_BYTES, _TASK_CLOCK, RATE_HZ, _IP | _TID, 0, flags)
+        what = (_SOFTWARE, _ATTRIBUTES_BYTES, _TASK_CLOCK, self.rate_hz, _IP | _TID, 0, flags)
         struct.pack_into("<IIQQQQQ", attributes, 0, *what)
         passed = (ctypes.c_char * _ATTRIBUTES_BYTES).from_buffer(attributes)
         number = _CALL.get(linux.machine())
@@ -123,6 +126,13 @@ class Sampler:
         for fd in self.fds:
             os.close(fd)
         self.buffers, self.fds = [], []
+
+
+def _most_hz() -> int:
+    """The rate that the kernel allows."""
+    with contextlib.suppress(OSError, ValueError):
+        return max(int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text()), 1)
+    return RATE_HZ
 
 
 def _samples(buffer: mmap.mmap) -> Iterator[tuple[int, int]]:
