@@ -168,9 +168,9 @@ def runs(service: Here) -> list[dict[str, Any]]:
 
 
 @router.get("/v1/runs/{name}", responses=_answers({**models.RUN, "scores": [], "results": []}))
-def run(service: Here, name: str) -> Response:
-    """One run: its scores, and each verdict as its author may know it."""
-    return _json(service.runs.one(name))
+def run(service: Here, name: str, on: str = "") -> Response:
+    """One run: its scores, and each verdict as its author may know it; `on` a model of device where several judged."""
+    return _json(service.runs.one(name, on))
 
 
 @router.get("/v1/leaderboard", responses=_answers([]))

@@ -40,7 +40,7 @@ _SAID: Final[dict[str, Any]] = {
 }
 RUN: Final[dict[str, Any]] = {
     "id": "20260101T120000Z-3f2a9c", "model": "dir:my_kernels", "started": "2026-01-01T12:00:00+00:00",
-    "status": "finished", "device": "NVIDIA H200", "problems": 210, "results": 210,
+    "status": "finished", "device": "NVIDIA H200", "problems": 210, "results": 210, "on": "",
 }  # fmt: skip
 """A line of a stored run."""
 

@@ -76,8 +76,8 @@ def runs(service: Here) -> Response:
 
 
 @router.get("/runs/{name}")
-def run(service: Here, name: str) -> Response:
-    return HTMLResponse(service.runs.page(name))
+def run(service: Here, name: str, on: str = "") -> Response:
+    return HTMLResponse(service.runs.page(name, on))
 
 
 @router.get("/leaderboard")

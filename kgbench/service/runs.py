@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.core.errors import KgbenchError
+from kgbench.core.errors import KgbenchError, UsageError
 from kgbench.core.types import Result
 from kgbench.problem.model import Problem
 from kgbench.reports.json_data import row_json
@@ -21,6 +21,7 @@ from kgbench.reports.page.source import page_source
 from kgbench.service.errors import ServiceError
 from kgbench.service.problems import Problems
 from kgbench.service.verdicts import device_facts, public_result
+from kgbench.store.by_device import by_device, models_in, on_device
 from kgbench.store.layout import RESULTS_FILE, RUN_FILE, candidate_path
 from kgbench.store.reader import StoredRun, read_run
 
@@ -44,7 +45,7 @@ class Runs:
         self._problems = problems
         self._lock = threading.Lock()
         self._read: dict[str, tuple[_State, StoredRun]] = {}
-        self._pages: dict[str, tuple[_State, bytes]] = {}
+        self._pages: dict[tuple[str, str], tuple[_State, bytes]] = {}
 
     def ids(self) -> list[str]:
         """The newest first."""
@@ -53,34 +54,34 @@ class Runs:
         return sorted((file.parent.name for file in self._folder.glob(f"*/{RUN_FILE}")), reverse=True)
 
     def all(self) -> list[dict[str, Any]]:
-        """A line of each; one that cannot be read is left out."""
-        return [_line(run) for run in self._readable()]
+        """A line of each, and one per model of device where several judged; what cannot be read is left out."""
+        return [_line(part, several=len(parts) > 1) for parts in map(by_device, self._readable()) for part in parts]
 
-    def one(self, name: str) -> dict[str, Any]:
-        """Scores and verdicts. Raises ServiceError."""
-        run = self._run(name)
+    def one(self, name: str, on: str = "") -> dict[str, Any]:
+        """Scores and verdicts, with ``on`` of what that model of device judged. Raises ServiceError."""
+        run = _on(self._run(name), on)
         report = report_of(run)
         return {
-            **_line(run),
+            **_line(run, several=bool(on)),
             "scores": [row_json(row) for row in report.rows],
             "results": [result.to_json() for result in report.results],
         }
 
-    def page(self, name: str) -> bytes:
+    def page(self, name: str, on: str = "") -> bytes:
         """HTML. Raises ServiceError."""
         with self._lock:
-            state = self._state(name)
-            if name not in self._pages or self._pages[name][0] != state:
-                run = self._of(name)
+            state, key = self._state(name), (name, on)
+            if key not in self._pages or self._pages[key][0] != state:
+                run = _on(self._of(name), on)
                 with tempfile.TemporaryDirectory(prefix="kgbench-page-") as folder:
                     file = Path(folder) / "run.html"
                     write_page(page_source(run, lambda result: ""), file, most_bytes=_WHOLE_BYTES)
                     self._pages = dict([*self._pages.items()][-_KEPT + 1 :])
-                    self._pages[name] = (state, file.read_bytes())
-            return self._pages[name][1]
+                    self._pages[key] = (state, file.read_bytes())
+            return self._pages[key][1]
 
     def boards(self) -> tuple[Board, ...]:
-        return boards(map(_report, self._readable()))
+        return boards(_report(part) for run in self._readable() for part in by_device(run))
 
     def leaderboard(self) -> bytes:
         """HTML."""
@@ -144,7 +145,18 @@ def _report(run: StoredRun) -> Report:
     return replace(report_of(run), where=run.path.name)
 
 
-def _line(run: StoredRun) -> dict[str, Any]:
+def _on(run: StoredRun, model: str) -> StoredRun:
+    """What a model of device judged; empty where all are alike. Raises ServiceError, which names no folder."""
+    try:
+        return on_device(run, model)
+    except UsageError as error:
+        models = " and ".join(models_in(run.results)) or (run.info.get("device") or {}).get("name")
+        words = f"{run.path.name} was judged on {models}: ask for one model of device with ?on=MODEL"
+        raise ServiceError(error.number, words, 404) from None
+
+
+def _line(run: StoredRun, *, several: bool = False) -> dict[str, Any]:
+    """``several``: the run is told of per model of device, and asked for with ``?on=``."""
     info = run.info
     return {
         "id": run.path.name,
@@ -154,4 +166,5 @@ def _line(run: StoredRun) -> dict[str, Any]:
         "device": (info.get("device") or {}).get("name"),
         "problems": len(info.get("problems", ())),
         "results": len(run.results),
+        "on": (info.get("device") or {}).get("name", "") if several else "",
     }

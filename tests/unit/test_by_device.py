@@ -98,3 +98,28 @@ def test_a_run_on_one_device_is_as_ever(run: Path) -> None:
     stored = read_run(run)
     alone = [each for each in stored.results if each.device_name == "H100"]
     assert by_device(replace(stored, results=tuple(alone)))[0].results == tuple(alone)
+
+
+def test_a_service_shows_each_device_apart(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fastapi")
+    from kgbench.reports.page import document
+    from kgbench.service.errors import ServiceError
+    from kgbench.service.problems import Problems
+    from kgbench.service.runs import Runs
+
+    monkeypatch.setattr(document, "_vega", str)
+    runs = Runs(run.parent, Problems())
+    lines = [(each["id"], each["device"], each["on"], each["problems"]) for each in runs.all()]
+    assert lines == [(run.name, "H100", "H100", 4), (run.name, "H200", "H200", 3)]
+    for name, correct in (("H100", 2.0), ("H200", 1.5)):
+        found = runs.one(run.name, name)
+        assert found["scores"][0]["correct"] == pytest.approx(correct)
+        assert {each["device_name"] for each in found["results"]} - {""} == {name}
+        assert runs.page(run.name, name) != runs.page(run.name, {"H100": "H200", "H200": "H100"}[name])
+    for ask in (runs.one, runs.page):
+        for wrong in ("", "A100"):
+            with pytest.raises(ServiceError, match=r"H100 and H200.*\?on=") as raised:
+                ask(run.name, wrong)
+            assert (raised.value.number, raised.value.status) == ("KGB156", 404)
+            assert str(run.parent) not in raised.value.text
+    assert {each.device for each in runs.boards()} == {"H100", "H200"}
