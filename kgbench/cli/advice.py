@@ -1,4 +1,4 @@
-"""What would help where a machine lacks something: sandbox protections and packages, as text. Pure."""
+"""Advice for a machine that lacks sandbox protections or packages, as text. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SYSCTLS: Final = {
     "kernel.unprivileged_userns_clone": ("0", "1"),
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
 }
-"""Settings that keep an ordinary user from having namespaces: the value that does, and the one that does not."""
+"""Kernel settings that deny namespaces to ordinary users: the value that does, and the one that does not."""
 _OPEN: Final = re.compile(r"[^:]*\b[A-Z]{4,}\b")
 _NAMESPACES: Final = ("network", "processes", "files", "ipc", "writing")
 
@@ -27,16 +27,16 @@ class Circumstances:
     root: bool
     container: bool
     sysctls: Mapping[str, str]
-    """Those of SYSCTLS that this kernel has, with their values."""
+    """Values of the SYSCTLS that this kernel has."""
 
 
 def is_open(state: str) -> bool:
-    """The protection is not there: its state says so in capitals, before any reason."""
+    """Whether the protection is missing: its state then begins with words in capitals, before any reason."""
     return _OPEN.match(state) is not None
 
 
 def sandbox_advice(name: str, state: str, machine: Circumstances) -> str:
-    """What would close an open protection; empty when nothing that a user can do does."""
+    """What would enable a missing protection; empty when a user can do nothing."""
     if not is_open(state):
         return ""
     if name == "user":

@@ -18,7 +18,7 @@ from kgbench.core.kinds import PolicyMode
 _LOOKS: Final = 10
 """Most further looks at whether a GPU is idle: the driver's samples are up to a second old."""
 _LOOK_S: Final = 0.5
-"""Seconds between two of them."""
+"""Seconds between two of these looks."""
 _NAMED: Final = 5
 """Most candidates that one line names; it counts the others."""
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measured:
-    """On what stored candidates were judged again."""
+    """The machine on which stored candidates were judged again."""
 
     seed_sha256: str
     at: str
     device: str
     busy_before: float | None
-    """Percent that the device was busy right before, without anything of ours; None where that is not known."""
+    """Load of the device in percent right before, without anything of kgbench; None where unknown."""
     busy_after: float | None
 
 
 def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, Job]]:
-    """Those that can be judged again; why others cannot is said on stderr."""
+    """Jobs for the candidates that can be judged again; stderr says why others cannot."""
     from kgbench.reports.words import numbered_as
 
     found, left_out = [], dict[str, list[str]]()
@@ -61,7 +61,7 @@ def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, 
 
 
 def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result, Job | str]]:
-    """What is to be judged for each result, or why it cannot be."""
+    """The job for each result, or why there is none."""
     from kgbench.core import user_modules
     from kgbench.harness.machine.settings import Job
     from kgbench.problem.kernelbench import registry_of
@@ -96,9 +96,9 @@ def _jobs(stored: StoredRun, results: Iterable[Result]) -> Iterable[tuple[Result
 def measure(
     stored: StoredRun, jobs: Sequence[Job], device: str, most: int, file: str, told: Callable[[str], None]
 ) -> Measured | None:
-    """Judges all; each result is in ``file`` of the run's folder as soon as it is known. None where there is no job.
+    """Judge all; each result is appended to ``file`` in the run's folder at once. None where there is no job.
 
-    ``told`` hears first what is another here than in the run. Raises UsageError on another kind of device.
+    ``told`` is first called with the differences from the run's machine. Raises UsageError on another kind of device.
     """
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -149,7 +149,7 @@ def one_device(facts: Mapping[str, Any]) -> str:
 
 
 def _idle_percent(uuid: str) -> float | None:
-    """How busy a GPU is once what has just ended is not counted any more; None where it is no one GPU."""
+    """Load of a GPU in percent, without what has just ended; None unless it is one GPU."""
     from kgbench.harness.machine.devices import busy_percent
 
     busy = busy_percent(uuid) if uuid else None
@@ -183,7 +183,7 @@ def _machine(session: Session | Any) -> dict[str, Any]:
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
-    """What is another now than in the run, so that a speedup may be another, too."""
+    """Differences from the run's machine, which may change speedups."""
     if not before.get("name"):
         yield "the run does not say on which device it was made"
     for key, what in (("name", "device"), ("driver", "driver")):

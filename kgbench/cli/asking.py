@@ -30,7 +30,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def _use(file: UserFile, path: Path | None) -> None:
-    """An option wins over the environment, for whatever this command starts."""
+    """Set the environment variable from an option, for all processes that this command starts."""
     if path is not None:
         os.environ[file.variable] = str(path.resolve())
 
@@ -69,18 +69,18 @@ _OPTIONS: Final = (
     click.option("--dry-run", is_flag=True, help="Say what would be asked and what it can cost; no key is needed."),
 )  # fmt: skip
 _NOT_KEPT: Final = ("yes", "dry_run")
-"""Said again each time; all others are part of what a run was asked for."""
+"""Options that are not stored with a run; all others are."""
 RARELY_GIVEN: Final = (
     "shots", "bench_shapes", "target_gpu", "thinking", "concurrency", "reply_timeout_s", "batch", "agent_checks",
     "agent_sees", "aliases", "prices",
 )  # fmt: skip
-"""Left out of the long ``kgbench run --help``; ``kgbench generate --help`` has them."""
+"""Options that ``kgbench run --help`` leaves out and ``kgbench generate --help`` has."""
 _MAY_DIFFER: Final = ("concurrency", "reply_timeout_s", "budget_usd", "agent_sees")
-"""Does not change what is asked."""
+"""Options that may differ when a run is resumed: they do not change what is asked."""
 
 
 class ModelOption(click.Option):
-    """``--model``, whose help names the providers that there are when it is shown, of installed packages too."""
+    """The option ``--model``. Its help lists the providers, those of installed packages too, when it is shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         from kgbench.models.provider import provider_forms
@@ -106,7 +106,7 @@ def asking_words(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resumed_words(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run that is continued is asked for: as before, but for what may differ and is given now.
+    """Options of a run that is continued: the stored ones, with those that may differ taken from the command line.
 
     Raises UsageError where the command line asks for other questions than the run was started with.
     """
@@ -124,7 +124,9 @@ def resumed_words(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[s
 
 
 def model_of(spec: str, words: Mapping[str, Any]) -> Provider | ModelClient:
-    """Whom ``--model`` means. Raises ModelError; UsageError where finished kernels come with an option for asking."""
+    """The model or provider that ``--model`` names. Raises ModelError; UsageError where finished kernels come with an
+    option for asking.
+    """
     from kgbench.llm.conversation import ModelClient
     from kgbench.models.provider import provider_of
 
@@ -182,14 +184,14 @@ def asked_provider(
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """What the questions that are still to be asked will take."""
+    """The cost of the questions that are still to be asked."""
 
     requests: int
     input_tokens: int
     output_tokens: int
     """Tokens that replies have at most."""
     usd: float | None
-    """Dollars at most; None where the price is unknown, 0 where nobody is paid."""
+    """Most dollars; None where the price is unknown, 0 where nothing is paid."""
 
     def words(self, provider: ModelProvider) -> str:
         asker, budget = provider.asker, provider.asking.budget_usd
@@ -210,7 +212,7 @@ class Forecast:
 def forecast(
     provider: ModelProvider, problems: Sequence[Problem], chains: Sequence[Chain], store: RunStore | None
 ) -> Forecast:
-    """Of the chains' questions without a reply. A further round is its prompt and the longest kernel before it."""
+    """The forecast for questions without a reply. A further round costs its prompt and the longest kernel before it."""
     from kgbench.llm import prices
     from kgbench.prompts.tokens import estimated_tokens
 
@@ -234,7 +236,7 @@ def before_asking(
     *,
     yes: bool,
 ) -> Forecast:
-    """Says what will be asked; on a terminal a person may stop it where it can cost much. Raises Abort."""
+    """Print what will be asked; on a terminal a person may stop it where it can be expensive. Raises Abort."""
     for note in provider.notes:
         click.echo(note, err=True)
     coming = forecast(provider, problems, chains, store)
@@ -247,7 +249,7 @@ def before_asking(
 
 
 def say_left(words: str) -> None:
-    """Questions that are without a reply after all."""
+    """Print how many questions got no reply."""
     click.echo(f"kgbench: {numbered('KGB613', words)}", err=True)
 
 

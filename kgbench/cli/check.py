@@ -1,4 +1,4 @@
-"""``kgbench check``: one kernel, one screen. Nothing is stored; what runs whole sources is ``kgbench run``."""
+"""``kgbench check``: judges one kernel and prints one screen. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check(
     policy: str,
     as_json: bool,
 ) -> None:
-    """Judge one kernel: is it right, where is it wrong, how fast is each bench case?
+    """Judge one kernel: is it correct, where is it wrong, how fast is each bench case?
 
     KERNEL.py is one Python file that defines a problem's entry. It is judged as by `kgbench run`, in a process of its
     own, and nothing is stored.
@@ -186,7 +186,7 @@ def defined_names(text: str) -> list[str]:
 
 
 def policy_lines(result: Result) -> Iterable[str]:
-    """What a kernel that counts as right was seen to leave to others."""
+    """What a kernel that counts as correct was seen to leave to others."""
     from kgbench.core.details.sentences import evidence_words
     from kgbench.core.text import plain
 
@@ -195,7 +195,7 @@ def policy_lines(result: Result) -> Iterable[str]:
 
 
 def hint_lines(found: Sequence[Hint]) -> Iterable[str]:
-    """What the text seems to leave to a library, which may be wrong and decides nothing."""
+    """Hints at what the text may leave to a library; they may be wrong and decide nothing."""
     from kgbench.core.text import plain
 
     yield from (plain(f"hint: {hint}") for hint in found[:MOST_HINTS])
@@ -231,7 +231,7 @@ def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[
 
 
 def print_screen(result: Result, problem: Problem, facts: Mapping[str, Any], file: str, console: Console) -> None:
-    """Outcome, what is wrong, speed, and below what that was found with."""
+    """Print outcome, errors and speed, and below them the device and versions."""
     from rich.text import Text
 
     from kgbench.reports.terminal import print_line

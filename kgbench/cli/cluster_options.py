@@ -17,7 +17,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Spread:
-    """What these options say."""
+    """The values of these options."""
 
     shard: str
     ray: str
@@ -56,7 +56,7 @@ _OPTIONS: Final = (
 
 
 def cluster_options(command: _Command) -> _Command:
-    """All of them; the command gets them as ``spread``."""
+    """A decorator that adds these options; the command gets them as ``spread``."""
 
     @functools.wraps(command)
     def with_spread(*, shard: str, ray: str, mixed_devices: bool, **others: Any) -> Any:

@@ -31,10 +31,10 @@ _LISTED = 10
 @click.option("--on", default="", metavar="MODEL", help="Compare only what was judged on this model of device.")
 @json_option
 def compare(runs: Sequence[str], out: Path, anyway: bool, on: str, as_json: bool) -> None:
-    """Put runs side by side, each beside the first, paired by problem.
+    """Compare each run with the first, paired by problem.
 
     Differences have 95 % intervals of a paired bootstrap over problems and samples. Runs on another device, with other
-    libraries, problem files or another policy are not compared: it is said what differs.
+    libraries, problem files or another policy are not compared; the differences are printed.
     """
     from rich.console import Console
 
@@ -62,7 +62,7 @@ def compare(runs: Sequence[str], out: Path, anyway: bool, on: str, as_json: bool
 
 
 def _check(found: Comparison, *, anyway: bool) -> None:
-    """Says what differs. Raises UsageError where that decides and ``anyway`` is not given, or nothing is common."""
+    """Print what differs. Raises UsageError where that decides and ``anyway`` is not given, or nothing is common."""
     if not found.duels:
         words = f"{found.first} and {found.second} have no problem in common; `kgbench report RUN` shows which each has"
         raise UsageError("KGB171", words)
@@ -119,7 +119,7 @@ def table(changes: Sequence[Change]) -> Table:
 
 
 def lines(found: Comparison) -> Iterable[str]:
-    """What the table does not say."""
+    """Lines below the table."""
     from kgbench.core.text import number_of
 
     yield "* the interval excludes equality. Shares change by points, speedups by a factor."

@@ -1,4 +1,4 @@
-"""What the shell completes after ``kgbench``: sources and problem ids. Installing it is in ``kgbench --help``."""
+"""Shell completion: sources, problem ids, models, runs. ``kgbench --help`` says how to install it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def demo(device: str, out: Path) -> None:
 
 
 def next_lines(out: Path) -> Iterator[str]:
-    """Three commands that go on from here, as they are typed in this shell."""
+    """Three commands to continue with, as typed in this shell."""
     from kgbench.models.providers.examples import DEMO
 
     place = [] if out == Path("runs") else ["--out", str(out)]
@@ -55,7 +55,7 @@ def next_lines(out: Path) -> Iterator[str]:
 
 
 def _program() -> list[str]:
-    """How kgbench is called: by its name where the shell finds it, else from the environment that it runs in."""
+    """How to call kgbench: by its name where the shell finds it, else from the environment that it runs in."""
     if shutil.which("kgbench"):
         return ["kgbench"]
     script = Path(sys.executable).with_name("kgbench")

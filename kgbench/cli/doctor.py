@@ -1,4 +1,6 @@
-"""``kgbench doctor``: what runs on this machine, what does not and what would help. Imports no torch; others do it."""
+"""``kgbench doctor``: what runs on this machine, what does not, and what would help. Imports no torch; child processes
+do.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ _LANGUAGES: Final = {
     "C++ by load_inline": "from torch.utils.cpp_extension import load_inline\nload_inline('k', cpp_sources='k')",
     "CUDA by load_inline": "from torch.utils.cpp_extension import load_inline\nload_inline('k', '', cuda_sources='k')",
 }
-"""What a kernel may be written in, and the least text that uses it."""
+"""Languages of kernels, each with the shortest text that uses it."""
 _CONTAINER_MARKS: Final = ("/.dockerenv", "/run/.containerenv")
 _TAIL: Final = 300
 """Characters quoted from the end of a failed process's output."""
@@ -78,7 +80,7 @@ def doctor(problem_dirs: tuple[Path, ...], device: str, out: Path, as_json: bool
 
 
 def examine(problems: Sequence[Problem], device: str, out: Path) -> dict[str, Any]:
-    """Everything that is printed, JSON-ready."""
+    """All findings, JSON-ready."""
     from kgbench.evaluation.coordinator import installed_versions
     from kgbench.harness.machine.devices import nvidia_gpus
 
@@ -149,7 +151,7 @@ def language_rows(kind: str, cuda: str | None) -> list[dict[str, str]]:
 
 
 def model_rows() -> list[dict[str, str]]:
-    """Per short name whom it asks, and what is missing before it can; nobody is asked."""
+    """Models by short name: whom it asks, and what is missing for that; no request is sent."""
     from kgbench.core.errors import KgbenchError
     from kgbench.llm.aliases import aliases
     from kgbench.llm.conversation import ModelClient
@@ -177,7 +179,7 @@ def sandbox_rows(states: Mapping[str, str], machine: Circumstances) -> list[dict
 
 
 def results_folder(out: Path) -> dict[str, Any]:
-    """Where runs go, whether they can be written there, and the room there is. Nothing is made."""
+    """The results folder: its path, whether it can be written, and its free space. Nothing is created."""
     existing = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
     return {
         "path": str(out),
@@ -187,7 +189,7 @@ def results_folder(out: Path) -> dict[str, Any]:
 
 
 def screen(found: Mapping[str, Any]) -> Iterable[str]:
-    """What is found, as lines."""
+    """The findings as lines."""
     yield f"kgbench {found['kgbench']}, Python {found['python']['version']} ({found['python']['path']})"
     yield f"system     {found['system']}"
     yield f"versions   {', '.join(f'{name} {value}' for name, value in found['versions'].items() if value)}"

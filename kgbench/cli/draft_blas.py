@@ -25,9 +25,9 @@ _ELEMENTS: Final = {
     "float": "float32", "double": "float64", "cuComplex": "complex64", "cuDoubleComplex": "complex128",
     "__half": "float16", "__nv_bfloat16": "bfloat16", "int": "int32", "int64_t": "int64",
 }  # fmt: skip
-"""Dtype by C type of an element; ``void`` is what the entry's dtype says."""
+"""Dtypes by C type of an element; ``void`` is what the entry's dtype says."""
 _FLAGS: Final = {"T": "N", "U": "L", "L": "L", "D": "N"}
-"""What a flag is in cases that do not say."""
+"""Default values of flags in cases."""
 _OTHER_FLAGS: Final = {"T": ("N", "T"), "U": ("L", "U"), "L": ("L", "R"), "D": ("N", "U")}
 _SCALARS: Final = {"alpha": "1.0", "beta": "0.5"}
 _SAME_REFERENCE: Final = {"geru": "ger", "dotu": "dot"}
@@ -39,7 +39,7 @@ _EDIT: Final = "  # EDIT: "
 
 
 class NoDraft(Exception):
-    """There is none of a routine; the text says why."""
+    """There is no draft of a routine; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Operand:
     letter: str
     shape: str
     strides: str
-    """Empty for one without gaps."""
+    """Strides as an expression; empty where there are no gaps."""
     sure: bool
-    """The shape follows from a convention and is no guess."""
+    """True where the shape follows from a convention, False where it is a guess."""
 
 
 def blas_draft(routine: str) -> str:
@@ -78,7 +78,7 @@ class _Draft:
 
     @cached_property
     def names(self) -> list[str]:
-        """The entry's: C's, but that arrays of pointers are told from matrices."""
+        """The entry's parameter names: those of C, with arrays of pointers told from matrices."""
         return [
             f"{each.name}array" if letter == "a" and "array" not in each.name.lower() else each.name
             for each, letter in zip(self.declared, self.letters, strict=True)
@@ -86,7 +86,7 @@ class _Draft:
 
     @cached_property
     def flags(self) -> dict[str, str]:
-        """Letter by name of a flag."""
+        """Letters of the flags by name."""
         found = zip(self.names, self.letters, strict=True)
         return {name: letter for name, letter in found if letter in _FLAGS}
 
@@ -110,7 +110,7 @@ class _Draft:
 
     @cached_property
     def dtype(self) -> str:
-        """Of most operands."""
+        """The dtype of most operands."""
         found = [_element(each) for each, letter in zip(self.declared, self.letters, strict=True) if letter in "pa"]
         named = [each for each in found if each]
         return max(dict.fromkeys(named), key=named.count) if named else "float32"
@@ -260,7 +260,7 @@ class _Draft:
         return next((each for each in self.names[place + 1 : place + 2] if each.startswith("inc")), "")
 
     def _of(self, place: int) -> str:
-        """Shape of one matrix or vector, without the batch."""
+        """The shape of one matrix or vector, without the batch."""
         name = self.names[place].removesuffix("array")
         return self._vector(name) if self._inc(place) else self._matrix(name)
 
@@ -360,7 +360,7 @@ def _behind(first: str, shape: str) -> str:
 
 
 def _is_plain(shape: str) -> bool:
-    """It is written as a tuple, and none of its sizes has a comma in it."""
+    """Whether it is written as a tuple none of whose sizes has a comma in it."""
     return shape.startswith("(") and not shape.startswith("((")
 
 

@@ -1,4 +1,4 @@
-"""``kgbench evaluate``: the replies of a stored run are judged, nobody is asked."""
+"""``kgbench evaluate``: judges the stored replies of a run; no model is asked."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def evaluate(
     fail: bool,
     fail_under: str,
 ) -> None:
-    """Judge the replies of a run that `kgbench generate` made, here or on another machine. Nobody is asked.
+    """Judge the replies of a run that `kgbench generate` made, here or on another machine. No model is asked.
 
-    RUN is its folder, a prefix of its id, or last. Verdicts that are there already stay as they are.
+    RUN is its folder, a prefix of its id, or last. Verdicts that exist already are kept.
     """
     from kgbench.models.providers.replay import Recorded
     from kgbench.scores.bounds import parse_bounds

@@ -1,4 +1,4 @@
-"""From what was asked to a plan, an evaluation and its table: what run, evaluate and demo share."""
+"""From a request to a plan, an evaluation and its table: shared by run, evaluate and demo."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class JudgedOn:
-    """How much of the machine a run takes."""
+    """The devices, or the service or cluster, that judge a run."""
 
     gpus: int
     jobs: int
     trace: Path | None = None
-    """File for a timeline of what every process did; None where nobody wants one."""
+    """File for a timeline of every process; None for no timeline."""
     server: str = ""
-    """Address of a service that judges in this machine's place; empty where this one does."""
+    """Address of a service that judges instead of this machine; empty where this machine does."""
     ray: str = ""
     """Address of a Ray cluster that judges; empty where this machine does."""
     mixed_devices: bool = False
@@ -93,7 +93,9 @@ def carry_out(
     yes: bool = False,
     dry_run: bool = False,
 ) -> int:
-    """A run from its request to its table; ``asker`` answers in place of whom that names. Returns the exit code."""
+    """Carry out a run from its request to its table; ``asker`` answers in place of the model it names. Returns the exit
+    code.
+    """
     from kgbench.evaluation.coordinator import Ending
     from kgbench.models.generation import ModelProvider
     from kgbench.scores.bounds import check_sources
@@ -136,14 +138,14 @@ def _cluster(judged_on: JudgedOn, *, dry_run: bool) -> Iterator[Cluster | None]:
 
 
 def _kind(request: RunRequest, cluster: Cluster | None) -> DeviceKind:
-    """What it is judged on. Raises MachineError, UsageError."""
+    """The kind of device that judges. Raises MachineError, UsageError."""
     from kgbench.harness.machine.devices import find_devices
 
     return find_devices(request.device)[0].kind if cluster is None else cluster.kind(request.device)
 
 
 def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool, here: bool) -> Provider | ModelClient:
-    """Whose kernels are judged, once this machine can ask, and judge where that is done ``here``.
+    """The provider of the kernels, once this machine can ask it and, if ``here``, can judge.
 
     Raises UsageError, ModelError, MachineError.
     """
@@ -162,7 +164,7 @@ def _provider(request: RunRequest, asker: ModelClient | None, *, dry_run: bool, 
 
 
 def closed(ending: Ending, shown: Shown) -> int:
-    """Prints the table, and what is left to do. Returns the exit code; raises what ended the run."""
+    """Print the table and what is left to do. Returns the exit code; raises what ended the run."""
     reports = print_run(ending.path, shown.thresholds, form="json" if shown.as_json else "table")
     for report in reports:
         say_records(report)
@@ -255,7 +257,7 @@ def plan_of(
 
 
 def _with_room(deadlines: Deadlines, overrides: Mapping[str, float], suite: Suite | None) -> Deadlines:
-    """More time for the whole of a candidate where a suite has many calls of a problem, unless that was given."""
+    """A longer deadline for the whole candidate where a suite has many calls of a problem, unless it was given."""
     if suite is None or not suite.is_timed or "whole" in overrides:
         return deadlines
     return replace(deadlines, whole_s=deadlines.whole_s + SUITE_CALL_S * suite.most_calls)
@@ -346,6 +348,8 @@ def timeline_to(file: Path | None) -> Iterator[Path | None]:
 
 
 def _hidden(plan: Plan) -> tuple[Path, ...]:
-    """What no candidate may read: problems with their tolerances, baselines, references, others' answers, results."""
+    """Folders that no candidate may read: problems with their tolerances, baselines, references, others' answers,
+    results.
+    """
     own = {problem.path.resolve().parent for problem in plan.problems}
     return hidden_dirs(plan.out, *own, *plan.request.problem_dirs)

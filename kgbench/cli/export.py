@@ -29,9 +29,9 @@ Examples:
 def export(runs: tuple[str, ...], folder: Path, all_correct: bool, out: Path, as_json: bool) -> None:
     """Write a run's winners as a package that pip installs (docs/backend.md).
 
-    Winners are correct and faster than the library by the lower end of their interval. Each kernel stands behind a
-    guard that lets only those calls through in which it was judged; all others go to PyTorch as always. With several
-    runs of one device, calls add up that judged the same text.
+    Winners are correct and faster than the library by the lower end of their interval. A guard in front of each kernel
+    lets through only calls in which it was judged; all others go to PyTorch. With several runs of one device, calls
+    that judged the same text add up.
     """
     from kgbench.backend.choose import choose, left_out_lines
     from kgbench.backend.package import check_folder, package_files, package_name

@@ -1,4 +1,4 @@
-"""``kgbench generate``: a model is asked, nothing is judged."""
+"""``kgbench generate``: asks a model; nothing is judged."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _generate(request: RunRequest, out: Path, store: RunStore | None, *, yes: bo
 
 
 def _ask_all(plan: Plan, provider: ModelProvider, reopened: RunStore | None, console: Console) -> NoReturn:
-    """Every question of the plan; what is answered is kept whatever comes after. Ends the program."""
+    """Ask every question of the plan and store each reply at once. Ends the program."""
     from kgbench.core.interruption import ended_by_signals
     from kgbench.evaluation.coordinator import run_facts
     from kgbench.evaluation.progress import display

@@ -66,7 +66,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 machine cannot, 130 interrupted
 
 
 class LazyGroup(click.Group):
-    """A group that imports a subcommand when it is needed, and turns our errors into a message and an exit code."""
+    """A group that imports a subcommand when it is needed, and prints kgbench's errors with their exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -112,16 +112,16 @@ class LazyGroup(click.Group):
 
 
 class _Numbered(click.UsageError):
-    """One whose message has its number."""
+    """An error of click whose message has a number."""
 
 
 _HELP: Final = getattr(click.exceptions, "NoArgsIsHelpError", _Numbered)
-"""What click raises where nothing was given, for the help; click before 8.2 prints it itself."""
+"""The exception with which click prints help where no argument was given; click before 8.2 prints it itself."""
 
 
 @contextlib.contextmanager
 def _clicks_errors_numbered() -> Iterator[None]:
-    """What click refuses itself, in its words, gets a number too."""
+    """Give click's own errors a number too."""
     try:
         yield
     except click.UsageError as error:

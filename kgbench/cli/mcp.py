@@ -93,7 +93,7 @@ def mcp(
 
 
 def _serve(toolbox: Toolbox, place: tuple[str, int] | None, token: str) -> None:
-    """Answers on standard input and output, or at a place, until it is ended."""
+    """Serve on standard input and output, or at an address, until it is ended."""
     from kgbench.core.interruption import ended_by_signals
     from kgbench.mcp.http import PATH, listening, serve
     from kgbench.mcp.server import server_of

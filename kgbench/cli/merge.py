@@ -1,4 +1,4 @@
-"""``kgbench merge``: one run of the parts that ``kgbench run --shard`` judged apart."""
+"""``kgbench merge``: makes one run of the parts that ``kgbench run --shard`` judged."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from kgbench.core.errors import numbered, shown_path
 @fail_option
 @fail_under_option
 def merge(runs: Sequence[str], out: Path, fast_at: str, as_json: bool, fail: bool, fail_under: str) -> None:
-    """Make one run of parts that `kgbench run --shard` judged, and print its table. The parts stay as they are.
+    """Make one run of parts that `kgbench run --shard` judged, and print its table. The parts are not changed.
 
     Runs that differ in problems, model, policy or device are refused, and so are two that judged the same candidate.
-    What is missing, `kgbench run --resume` of the new run judges.
+    `kgbench run --resume` of the new run judges what is missing.
     """
     from kgbench.evaluation.coordinator import Ending, new_run_id
     from kgbench.evaluation.merge import merge as merged

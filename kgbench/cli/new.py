@@ -1,4 +1,4 @@
-"""``kgbench new``: begins a problem file that needs only its marked lines changed."""
+"""``kgbench new``: writes a draft of a problem file; only marked lines need to be changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgbench.problem.schema import schema_line
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*$")
 _ATEN_S: Final = 300.0
-"""Importing torch and looking at an operator's samples takes seconds."""
+"""Seconds in which torch must be imported and an operator's samples listed."""
 
 SKELETON: Final = """\
 # Change every line that ends in a comment with EDIT and remove that comment. As it stands the file describes
@@ -114,14 +114,14 @@ def _exists(path: Path) -> UsageError:
 
 
 def _operator(spelling: str) -> tuple[str, str, bool]:
-    """Name and overload, and whether it is spelled as only ATen's are."""
+    """Name and overload of an ATen operator, and whether the spelling can only mean ATen."""
     name = spelling.removeprefix("aten::")
     operator, dot, overload = name.partition(".")
     return operator, overload, bool(dot) or name != spelling
 
 
 def _draft_of(source: str, name: str, overload: str, *, spelled: bool) -> str:
-    """What the source's library has to say; empty, with a word about it, where it has nothing."""
+    """The draft from the source's library; empty, with a warning, where there is none."""
     if source == "aten":
         return _draft(name, overload, spelled=spelled)
     from kgbench.cli.draft_blas import NoDraft, blas_draft
@@ -138,7 +138,7 @@ def _draft_of(source: str, name: str, overload: str, *, spelled: bool) -> str:
 
 
 def _draft(operator: str, overload: str, *, spelled: bool) -> str:
-    """What torch has to say; empty, with a word about it, where it has nothing and a skeleton will do."""
+    """The draft from torch; empty, with a warning, where there is none."""
     try:
         (said,) = ask("kgbench.torchtools.aten_draft", {"operator": operator, "overload": overload}, _ATEN_S)
     except NoAnswer as error:
@@ -153,7 +153,7 @@ def _draft(operator: str, overload: str, *, spelled: bool) -> str:
 
 
 def skeleton(source: str, name: str, out: Path) -> str:
-    """The text of the file; right but for its marks."""
+    """The text of the skeleton; valid except for its marked lines."""
     place = _PLACE.format(module=out / ("MODULE.py" if source in SOURCES else f"{source}_library.py"))
     cuda, cpu = (call.format(name=name) for call in _CALLS.get(source, _OWN_CALLS))
     return SKELETON.format(name=name, place=place, baseline=_LIBRARY.format(cuda=cuda, cpu=cpu, place=place))

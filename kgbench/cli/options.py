@@ -1,4 +1,4 @@
-"""Options that several commands have, what they mean, and whether kernels can run here."""
+"""Options of several commands, their values, and whether kernels can run here."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ PROMPT_OPTIONS: Final = (
     click.option("--target-gpu", metavar="NAME", default="", shell_complete=complete_gpu,
                  help="The GPU that the prompt describes, such as H200.  [default: the one here]"),
 )  # fmt: skip
-"""Everything in a prompt that is a matter of choice; docs/prompts.md."""
+"""The options that change a prompt; docs/prompts.md."""
 
 fast_at_option = click.option(
     "--fast-at",
@@ -257,7 +257,7 @@ def deadlines_of(kind: DeviceKind, overrides: dict[str, float]) -> Deadlines:
 
 
 def one_report(asked: Mapping[str, object]) -> str:
-    """The option that is given, of those that each ask for another report. Raises UsageError where two are."""
+    """The given one of several options that each ask for another report. Raises UsageError where two are given."""
     named = [option for option, given in asked.items() if given]
     if len(named) > 1:
         raise UsageError("KGB190", f"{named[0]} and {named[1]} are two reports; ask for one at a time")

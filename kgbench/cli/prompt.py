@@ -102,7 +102,7 @@ def prompt(
 
 
 def _is_agent(model: str | None) -> bool:
-    """Whether prompts go to a program with a working folder. UsageError for whoever is asked nothing."""
+    """Whether prompts go to an agent with a working folder. Raises UsageError for providers that are asked nothing."""
     if model is None:
         return False
     from kgbench.llm.conversation import ModelClient

@@ -1,4 +1,4 @@
-"""``kgbench publish``: a run as evidence that anyone can judge again, once it is fit for that."""
+"""``kgbench publish``: writes a run as evidence that anyone can judge again, once its checks hold."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def publish(
 
 
 def _say(found: Sequence[Check], *, draft: Path | None, dry_run: bool) -> None:
-    """Prints all checks. Raises UsageError where one does not hold and something is to be published."""
+    """Print all checks. Raises UsageError where one fails and the run is to be published."""
     for check in found:
         click.echo(check.line())
     bad = [check.name for check in found if not check.holds]

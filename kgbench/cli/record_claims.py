@@ -1,4 +1,4 @@
-"""What a run claims of a device's records, and what ``kgbench verify`` enters into them."""
+"""Claims of a run to a device's records, and what ``kgbench verify`` enters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMED: Final = 10
 
 
 def say_records(report: Report) -> None:
-    """On stderr which kernels of a run would be records; they are none before they are verified."""
+    """Print on stderr which kernels would be records; none is one before it is verified."""
     from kgbench.core.paths import records_dir
     from kgbench.store.errors import StoreError
     from kgbench.store.records import read_records
@@ -69,7 +69,7 @@ def _claims(report: Report, records: Records) -> Iterator[str]:
 
 
 def check_records(stored: StoredRun, folder: Path) -> None:
-    """Before anything is judged. Raises UsageError where no record can come of the run, or where a file is broken."""
+    """Check before anything is judged. Raises UsageError where the run cannot set a record, or a file is broken."""
     from kgbench.store.records import read_records
 
     info = stored.info
@@ -87,7 +87,7 @@ def check_records(stored: StoredRun, folder: Path) -> None:
 
 
 def enter_records(stored: StoredRun, results: Sequence[Result], measured: Measured, folder: Path) -> None:
-    """Says what was entered. Nothing is where the device was not quiet. Raises StoreError, WriteError."""
+    """Enter records and print them; none where the device was not quiet. Raises StoreError, WriteError."""
     from kgbench.store.records import enter, path_of
 
     busy = measured.busy_before, measured.busy_after

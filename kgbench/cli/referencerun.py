@@ -1,4 +1,4 @@
-"""Runs references on small cases in a process of its own, which may import torch; the work there is the harness's."""
+"""Runs references on small cases in another process, which may import torch."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Checked:
     complaint: str
     """What is wrong with it; empty where nothing is."""
     unseen: tuple[tuple[str, str], ...] = ()
-    """What it names and could not be looked at on this machine, with the reason."""
+    """Names in it that could not be checked on this machine, with the reason."""
 
 
 def run_references(files: Sequence[Path]) -> dict[Path, Checked]:
-    """What was found of each file. MachineError when torch is missing here or the process could not do its work."""
+    """Findings about each file. Raises MachineError when torch is missing or the process could not do its work."""
     if importlib.util.find_spec("torch") is None:
         raise MachineError(
             "KGB303", "references were not run: torch is not installed here; pip install torch, or give --no-run"
@@ -50,7 +50,7 @@ def run_references(files: Sequence[Path]) -> dict[Path, Checked]:
 
 
 def _run(files: Sequence[Path]) -> dict[Path, Checked]:
-    """Of the files that one process came to, at least one."""
+    """Findings about the files that one process reached, at least one."""
     root = str(IMPORT_ROOT)
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {
@@ -75,7 +75,7 @@ def _run(files: Sequence[Path]) -> dict[Path, Checked]:
 
 
 def _read(files: Sequence[Path], output: str, error: str, ending: str) -> dict[Path, Checked]:
-    """What the process's lines say; whatever ended it early is the complaint of the file it was at."""
+    """Findings from the process's output; an early end is a complaint about the file it was at."""
     by_path = {str(file.resolve()): file for file in files}
     begun: list[str] = []
     checked: dict[Path, Checked] = {}

@@ -32,12 +32,12 @@ FORMATS: Final = {
     "github": "kgbench.reports.export.github:print_github",
     "cite": "kgbench.reports.export.cite:print_citation",
 }
-"""What writes a report, by the name that ``--format`` knows: a function of the report and a text stream.
+"""Functions that write a report, by the name of ``--format``; each takes the report and a text stream.
 
 One that writes bytes takes the stream's ``buffer``.
 """
 FORMATS_BY: Final = {"csv": "kgbench.reports.formats:print_csv"}
-"""What does it where ``--by`` asks for a table."""
+"""The functions used instead where ``--by`` asks for a table."""
 FOLDERS: Final = {
     "kernelbench": "kgbench.reports.export.kernelbench:files",
     "backendbench": "kgbench.reports.export.backendbench:files",
@@ -47,7 +47,7 @@ FOLDERS: Final = {
 
 
 def breaks(reports: Sequence[Report], bounds: Sequence[Bound]) -> bool:
-    """Says on stderr which bounds the run breaks; whether any. Raises UsageError."""
+    """Print on stderr which bounds the run breaks. Returns whether it breaks any. Raises UsageError."""
     from kgbench.scores.bounds import broken
 
     lines = [line for report in reports for line in broken(bounds, report.selected, report.results)]
@@ -97,7 +97,7 @@ def _print_part(stored: StoredRun, values: tuple[float, ...], form: str, by: str
 
 
 def say_notes(stored: StoredRun, name: str = "") -> None:
-    """On stderr what is missing of a run, or damaged."""
+    """Print on stderr what of a run is missing or damaged."""
     for note in stored.notes:
         click.echo(f"kgbench: {name}{note}", err=True)
 

@@ -34,7 +34,7 @@ _RUN_S: Final = 300.0
 
 @dataclass(frozen=True)
 class Wrong:
-    """What a result has to show: its first failing call, and what is wrong there."""
+    """A result's first failing call, and what is wrong there."""
 
     case: CaseResult
     raises: str
@@ -116,7 +116,7 @@ def _script(asked: dict[str, Any]) -> str:
 
 
 def _shown_by(file: Path) -> str:
-    """The last line of what the file says when it is run. Raises MachineError where it ends without an error."""
+    """The last line of the file's output. Raises MachineError where it ends without an error."""
     command = [sys.executable, str(file)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S, env=os.environ, check=False)

@@ -1,4 +1,4 @@
-"""``kgbench reproduce``: all stored candidates of a run once more, and what came out otherwise."""
+"""``kgbench reproduce``: judges all stored candidates of a run again, and prints what changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kgbench run --resume``: which run is meant, what it was asked for, and what has a verdict that still holds."""
+"""``kgbench run --resume``: finds the run, its request, and the verdicts that still hold."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def selected_by(store: RunStore, registry: Registry) -> list[str]:
 
 
 def done_in(store: RunStore, problems: Sequence[Problem]) -> dict[Key, Result]:
-    """What has a verdict: not a harness error's, and by the problem's file as it is now."""
+    """Results that hold: no harness error, and judged by the problem's file as it is now."""
     from kgbench.core.outcomes import Blame
     from kgbench.reports.model import is_stale
     from kgbench.scores.samples import newest
@@ -97,6 +97,6 @@ def _words(value: Any) -> str:
 
 
 def _is_relative(model: str, folder: Path) -> bool:
-    """It names a file or folder, by a path that is another one from elsewhere."""
+    """Whether it names a file or folder by a relative path."""
     path = Path(model.removeprefix("dir:")).expanduser()
     return not path.is_absolute() and (folder / path).exists()

@@ -140,11 +140,11 @@ def run(
     spread: Spread,
     **asking: Any,
 ) -> None:
-    """Evaluate kernels: is each one right, and how fast is it beside the library?
+    """Evaluate kernels: is each one correct, and how fast is it beside the library?
 
-    A model is asked for a kernel for each problem; each kernel is judged as soon as it is there, in a process of its
-    own, by another one that it cannot reach, and is timed in turns with the library. Progress goes to stderr, the
-    table (or JSON) to stdout. Options about asking, such as --thinking, are told in kgbench generate --help.
+    A model is asked for a kernel for each problem. Each kernel is judged as soon as it is there, in a process that
+    cannot reach the judging one, and is timed alternately with the library. Progress goes to stderr, the table (or
+    JSON) to stdout. `kgbench generate --help` has the options about asking, such as --thinking.
     """
     from kgbench.problem.suites import check_name
     from kgbench.scores.bounds import parse_bounds

@@ -1,8 +1,7 @@
-"""``kgbench selftest``: does the benchmark itself hold? Its parts lie in files of their own, ``selftest_*.py``.
+"""``kgbench selftest``: tests the benchmark itself. Its parts are commands in ``selftest_*.py``.
 
-Each part is a command that returns a Part; this group prints it. Without a subcommand all parts run, one after the
-other, and a last line that can be quoted says what came out. What is finished is printed whatever ends it early.
-
+Each part returns a Part, which this group prints. Without a subcommand all parts run, one after the other, and a last
+line sums up. Finished parts are printed whatever ends it early.
 """
 
 from __future__ import annotations
@@ -65,10 +64,10 @@ def command_of(name: str) -> click.Command:
 @json_option
 @click.pass_context
 def selftest(ctx: click.Context, device: str, as_json: bool) -> None:
-    """Does the benchmark itself hold on this machine?
+    """Test the benchmark itself on this machine.
 
     Without a subcommand everything runs, which takes minutes on many cores and an hour on two, and the last line can be
-    quoted. What is finished is printed whatever ends it early.
+    quoted. Finished parts are printed whatever ends it early.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -93,7 +92,9 @@ def selftest(ctx: click.Context, device: str, as_json: bool) -> None:
 def _run_all(
     ctx: click.Context, device: str, found: dict[str, Part], show: Callable[[Sequence[str]], None]
 ) -> Early | None:
-    """Puts what each part finds by its defaults into ``found``; what ended that early. Raises it where nothing is."""
+    """Run each part with its defaults and put its findings into ``found``; returns what ended that early. Raises it
+    where nothing was found.
+    """
     try:
         for name in PARTS:
             command = command_of(name)

@@ -64,11 +64,11 @@ def mutants(
 ) -> Part:
     """Run standard wrong kernels: does a case catch each?
 
-    They are made from each problem's own reference: zeros, half the work, inputs rounded to TF32, the last row left
-    out and so on. One that survives is a gap in the problem's cases; docs/problem-format.md, "mutants", says more.
+    They are made from each problem's own reference: zeros, half the work, inputs rounded to TF32, the last row left out
+    and so on. One that survives is a gap in the problem's cases; docs/problem-format.md, "mutants", says more.
 
     Of a single problem every mutant is printed; of several the counts by source, the reasons for mutants that are
-    declared right by what the operator is, and what is bad.
+    declared equivalent, and failures.
     """
     from kgbench.problem.registry import Registry, problem_folders
     from kgbench.selftest.mutants import BAD, as_data, chosen
@@ -94,7 +94,7 @@ def words(found: Sequence[Row]) -> str:
 
 
 def lines(found: Sequence[Row]) -> Iterator[str]:
-    """Every mutant of a single problem; of several the counts by source, and what is bad, row by row."""
+    """Every mutant of a single problem; of several the counts by source, and each failure."""
     from kgbench.selftest.mutants import BAD, counts
 
     if len({row.problem for row in found}) == 1:

@@ -43,7 +43,7 @@ def null(
     """Time every library against itself.
 
     Prints each problem's ratio with its interval, and how often noise alone would have called it faster at p = 1, by
-    the interval and by the point estimate. The noise is kept for this device: later intervals are at least as wide.
+    the interval and by the point estimate. The noise is stored for this device: later intervals are at least as wide.
     """
     from kgbench.harness.machine.devices import find_devices
     from kgbench.problem.model import SOURCES

@@ -1,4 +1,4 @@
-"""What the parts of ``kgbench selftest`` share: a part's result, its command, and work on many items at once."""
+"""Shared by the parts of ``kgbench selftest``: a part's result, its command, and work on many items at once."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class CutShort:
-    """Why a part is not whole."""
+    """Why a part ended early."""
 
     error: Early
     not_reached: int
-    """How many exploits, mutants or libraries."""
+    """Number of exploits, mutants or libraries that were not reached."""
 
 
 def status_of(early: BaseException | None) -> str:
-    """In the words of a run's status, by what ended it early."""
+    """The status in the words of a run's, by what ended it early."""
     return "finished" if early is None else "interrupted" if isinstance(early, KeyboardInterrupt) else "failed"
 
 
 class Gathered(list[_Found]):
-    """What is finished, in the order of what it was found of."""
+    """Finished items, in the order of the input."""
 
     cut_short: CutShort | None = None
-    """None where that is everything."""
+    """Why the rest is missing; None where everything is finished."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Part:
     """Its share of the line that can be quoted, such as ``63 of 63 exploits caught``."""
     holds: bool
     lines: list[str] = field(default_factory=list)
-    """What is printed."""
+    """Lines to print."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """What is printed, as JSON-ready data."""
     cut_short: CutShort | None = None
@@ -74,7 +74,7 @@ class Part:
 
 
 def made_here(device: str) -> dict[str, Any]:
-    """When, on which device and by which kgbench, as JSON says it first; `kgbench publish` asks."""
+    """Date, device and version, as the JSON begins with them; `kgbench publish` reads them."""
     from kgbench import __version__
     from kgbench.harness.machine.devices import find_devices
 

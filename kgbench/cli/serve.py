@@ -92,10 +92,10 @@ def serve(
     require_sandbox: str | None,
     policy: str,
 ) -> None:
-    """Take kernels over HTTP, judge them here one after the other, and answer with their verdicts.
+    """Take kernels over HTTP, judge them here, and answer with their verdicts.
 
-    What was acknowledged is on disk: a server that is killed continues it when it begins again. A submitter is told
-    what a model is told between two rounds, never hidden calls, sizes, tolerances or references.
+    Acknowledged submissions are on disk: a server that was killed continues them when it starts again. A submitter is
+    told what a model is told between two rounds, never hidden calls, sizes, tolerances or references.
     """
     check_extra()
     if (tls_certificate is None) != (tls_key is None):

@@ -1,4 +1,4 @@
-"""``kgbench token``: who may ask a service."""
+"""``kgbench token``: tokens for the users of a service."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def token() -> None:
               help="Submissions without a verdict at most; above it the answer is 429.")  # fmt: skip
 @data_option
 def new(name: str, rate: str, queue: int, data: Path) -> None:
-    """Make a token for NAME: the only thing on standard output. Who has it acts as NAME."""
+    """Make a token for NAME and print it as the only line of standard output. Its holder acts as NAME."""
     from kgbench.service.database import Database
     from kgbench.service.tokens import Rate, Tokens
 
@@ -76,7 +76,7 @@ def list_tokens(data: Path) -> None:
 @click.argument("name")
 @data_option
 def revoke(name: str, data: Path) -> None:
-    """From now on the token of NAME opens nothing. What was judged is kept, what waits waits for a new token."""
+    """Withdraw the token of NAME at once. Verdicts are kept; waiting submissions wait for a new token."""
     from kgbench.service.database import Database
     from kgbench.service.tokens import Tokens
 

@@ -55,8 +55,8 @@ def try_backend(folder: Path, settings: tuple[str, ...], compiler: str, refused:
                 **asked: Any) -> None:  # fmt: skip
     """Run a model without and with an exported package; compare outputs, print calls and speed.
 
-    What is right is the same model in float64. With the kernels, an output may be twice as far from it as without, and
-    four units of rounding besides.
+    The reference is the same model in float64. With the kernels, an output may be twice as far from it as without, plus
+    four units of rounding.
     """
     from kgbench.core.torch_process import NoAnswer, ask
 
@@ -112,7 +112,7 @@ def _write(path: Path | None, text: str) -> None:
 
 
 def lines(answer: Mapping[str, Any]) -> Iterator[str]:
-    """For people."""
+    """The answer as lines for people."""
     yield f"{answer['model']}, {answer['parameters']} parameters, {answer['dtype']} on {answer['device']}"
     yield from _call_lines(answer)
     yield from _compared_lines(answer)

@@ -1,4 +1,4 @@
-"""``kgbench validate``: whether problem files are sound, and what of them could not be looked at on this machine."""
+"""``kgbench validate``: checks problem files, and names what could not be checked on this machine."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ NEEDS_TORCH = "torch was not asked"
 def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: bool, suite: str | None) -> None:
     """Check problem files: keys, types, expressions, every case, and the reference on a small case on the CPU.
 
-    Every function, BLAS routine and operator of vLLM and ATen that a file names is looked up, and held against the
-    entry. What cannot be looked at on this machine is named behind the file, with the reason. PATH is a problem file, a
+    Every function, BLAS routine and operator of vLLM and ATen that a file names is looked up and compared with the
+    entry. What cannot be checked on this machine is named after the file, with the reason. PATH is a problem file, a
     folder of them, or a problem's id; without one all problems are checked. Exit code 2 means that a file is wrong, 3
     that references could not be run on this machine.
     """
@@ -71,7 +71,7 @@ def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: boo
 
 
 def _line(file: Path, checked: Checked) -> str:
-    """What was found of a file: ``ok``, with what was not looked at, or ``wrong``."""
+    """The line about a file: ``ok``, with what was not checked, or ``wrong``."""
     if checked.complaint:
         return f"wrong  {checked.complaint}".replace("\n", "\n       ")
     unseen = [f"{', '.join(targets)}: {reason}" for reason, targets in _by_reason(checked.unseen).items()]
@@ -101,7 +101,7 @@ def _files(path: str, registry: Registry) -> list[Path]:
 
 
 def _read(file: Path) -> Checked:
-    """What reading a file, making its cases concrete and looking up its names tells without torch."""
+    """Findings without torch: from reading a file, making its cases concrete and looking up its names."""
     from kgbench.baselines.named import looked_up, what_is_wrong
     from kgbench.cli.referencerun import Checked
 
@@ -132,7 +132,7 @@ def _bind_all(overload: Overload) -> None:
 
 
 def _by_torch(files: Sequence[Path], read: dict[Path, Checked]) -> dict[Path, Checked]:
-    """What running references and asking torch told, by file. MachineError when this machine cannot."""
+    """Findings with torch, by file. Raises MachineError when this machine cannot."""
     from kgbench.cli.referencerun import Checked, run_references
 
     found = {}

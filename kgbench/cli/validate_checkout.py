@@ -32,7 +32,7 @@ _WORDS: Final = {
     "wrong": "cannot be used",
     "not measured": "not measured",
 }
-"""What is said of a problem, as the summary counts it."""
+"""The words for each finding, as the summary counts them."""
 
 
 def validate_checkout(suite: str, spellings: Sequence[str], *, run: bool) -> None:
@@ -53,7 +53,7 @@ def validate_checkout(suite: str, spellings: Sequence[str], *, run: bool) -> Non
 
 
 def _read(found: Checkout, ids: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """Only what runs without data tells."""
+    """Read the files without running them on data."""
     found.load(ids)
     for each in ids:
         complaint = found.complaints.get(each)
@@ -67,7 +67,7 @@ def _measured(found: Checkout, ids: Sequence[str]) -> Iterator[tuple[str, str, l
 
 
 def verdict(answer: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """What a problem is, and why, from an answer of ``module_weak``."""
+    """The finding about a problem and its reason, from an answer of ``module_weak``."""
     for key, kind in (("complaint", "wrong"), ("unjudgeable", "not judged"), ("unmeasured", "not measured")):
         if key in answer:
             return kind, [answer[key]]

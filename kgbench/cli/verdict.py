@@ -1,4 +1,4 @@
-"""``kgbench show RUN/ID``: everything that a run found out about one candidate, and the command that repeats it."""
+"""``kgbench show RUN/ID``: prints everything that a run found about one candidate, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def split_run(spelling: str, out: Path) -> tuple[Path | None, str]:
 
 
 def show_verdict(run: Path, spelling: str, problem_dirs: Sequence[Path], *, as_json: bool) -> None:
-    """Prints one result of a stored run. Raises UsageError."""
+    """Print one result of a stored run. Raises UsageError."""
     from rich.console import Console
 
     stored = read_run(run)
@@ -107,7 +107,7 @@ def as_data(stored: StoredRun, result: Result, problem: Problem | None) -> dict[
 
 
 def print_verdict(stored: StoredRun, result: Result, problem: Problem | None, console: Console) -> None:
-    """Outcome and what is wrong, every case, speed, and below what that was found with."""
+    """Print outcome and error, every case, speed, and below them the device and versions."""
     from rich.text import Text
 
     from kgbench.policy import evidence
@@ -195,7 +195,7 @@ def _samples(results: Iterable[Result], rounds: bool = False) -> str:
 
 
 def _written(generation: Generation) -> Iterator[str]:
-    """Who wrote the candidate, and what that took."""
+    """The model that wrote the candidate, and its tokens, time and cost."""
     from kgbench.core.figures import dollars, duration, tokens
 
     kinds = (generation.input_tokens, generation.cache_read_tokens, generation.cache_write_tokens)

@@ -1,4 +1,4 @@
-"""``kgbench verify``: a run's winners once more, with inputs that nobody has seen."""
+"""``kgbench verify``: measures a run's winners again, with inputs from new seeds."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from kgbench.core.errors import UsageError, shown_path
 def verify(
     run: str, top: int | None, jobs: int | None, records: Path | None, out: Path, device: str, as_json: bool
 ) -> None:
-    """Measure a run's winners once more, with new seeds.
+    """Measure a run's winners again, with new seeds.
 
     Winners are correct and faster than the library by their interval. Their stored candidates are judged and timed
-    again; what comes out is appended to verification.jsonl in the run's folder, and `kgbench report` shows both. The
-    run's own results stay as they are. With --records, winners that hold become records of the device
-    (docs/published.md) where they are faster, if nothing else ran on it. Exit code 1: a winner is not correct any more,
+    again. The results are appended to verification.jsonl in the run's folder, and `kgbench report` shows both; the
+    run's own results are not changed. With --records, winners that hold and are faster than the device's records
+    (docs/published.md) become records, if nothing else ran on the device. Exit code 1: a winner is no longer correct,
     or not faster.
     """
     from kgbench.reports.model import report_of

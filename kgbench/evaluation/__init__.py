@@ -1,4 +1,4 @@
-"""A run as it happens: the coordinator, its progress, and `Evaluator` for Python.
+"""Evaluations: the coordinator of a run, its progress, and `Evaluator` for Python.
 
-May import: everything but `cli`.
+May import: everything but `cli`, `mcp` and `service`.
 """

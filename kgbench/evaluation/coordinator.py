@@ -1,7 +1,7 @@
-"""The run itself: every candidate of every problem through one session, each result stored before the next begins.
+"""The coordinator: judges every candidate through one session, and stores each result at once.
 
-Never imports torch. Judging is left to the session (``harness/session``), keeping to
-``store/writer.py``, showing to ``progress.py``.
+Never imports torch. Judging is left to the session (``harness/session``), storing to ``store/writer.py``, display to
+``progress.py``.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _PACKAGES: Final = ("torch", "triton", "numpy", "vllm", "scipy-openblas32", "nvi
 _OF_THE_LAST_SEGMENT: Final = (
     "kgbench", "deadlines", "machine", "packages", "declared", "problem_set_sha256", "problems",
 )  # fmt: skip
-"""What run.json says about a run that was continued as it is now, not as it was when it was started."""
+"""Keys of run.json that describe a continued run as it is now, not as it was when it was started."""
 MOST_AT_ONCE: Final = 4096
-"""Threads that wait for verdicts, each begun when it is needed: a cluster's jobs can grow while a run goes on."""
+"""Most threads that wait for verdicts, each started when it is needed: a cluster can grow while a run goes on."""
 _Events = queue.SimpleQueue[tuple[Work, Future[Result]] | None]
 """A verdict; or None, where the feed may have something new."""
 
@@ -90,20 +90,20 @@ class Plan:
     deadlines: Deadlines
     request: RunRequest = field(default_factory=RunRequest)
     suite: Suite | None = None
-    """What is judged in place of the problems' own cases."""
+    """The suite that replaces the problems' own cases; None without one."""
     done: Mapping[Key, Result] = field(default_factory=dict)
-    """What has a verdict already."""
+    """Results that exist already."""
     shard: Shard | None = None
-    """The part that is judged here; None where it is all."""
+    """The shard that is judged here; None for the whole run."""
 
     @property
     def rounds(self) -> int:
-        """How often a model may answer in each sample; 1 where nobody is asked."""
+        """Replies that a model may give in each sample; 1 where no model is asked."""
         return self.provider.asking.rounds if isinstance(self.provider, ModelProvider) else 1
 
     @cached_property
     def chains(self) -> Sequence[Chain]:
-        """Problem and sample of all that is judged here."""
+        """Problem and sample of every candidate that is judged here."""
         problems = self.problems
         chains = [(each.id, sample) for each in problems for sample in range(self.provider.samples_of(each.id))]
         return chains if self.shard is None else self.shard.of(chains)
@@ -115,14 +115,14 @@ class Plan:
 
     @cached_property
     def missing(self) -> frozenset[Key]:
-        """What has no verdict yet."""
+        """Candidates without a verdict."""
         model, rounds = self.provider.model, range(self.rounds)
         keys = ((problem, model, sample, number) for problem, sample in self.chains for number in rounds)
         return frozenset(key for key in keys if key not in self.done)
 
     @property
     def questions(self) -> dict[str, int]:
-        """Candidates that are missing, by source; empty where nobody is asked."""
+        """Number of missing candidates by source; empty where no model is asked."""
         if not isinstance(self.provider, ModelProvider):
             return {}
         sources = {problem.id: problem.source for problem in self.problems}
@@ -157,13 +157,13 @@ def run(
     console: Console,
     reopened: RunStore | None = None,
 ) -> Ending:
-    """Evaluates the plan, or what is missing of it in a run that was reopened.
+    """Evaluate the plan, or what is missing of it in a run that was reopened.
 
     SIGINT, SIGTERM and SIGHUP end it early and keep what is finished.
 
     Raises StoreError when the run's folder cannot be made, and MachineError when no session can be had; nothing is left
-    then. Whatever ends the run after that is in the Ending. An exception that is not a KgbenchError is a bug: it rises
-    after the run was marked as failed.
+    then. Anything that ends the run after that is in the Ending. An exception that is not a KgbenchError is a bug: the
+    run is marked as failed, then it is raised.
     """
     with ended_by_signals() as no_more_signals:
         store = reopened or RunStore.create(plan.out, plan.run_id, run_facts(plan), seed=plan.seed)
@@ -202,7 +202,7 @@ def run(
 
 @contextlib.contextmanager
 def opened(session: contextlib.AbstractContextManager[Judge], console: Console) -> Iterator[Judge]:
-    """Enters the session; on a terminal something moves meanwhile, since that takes seconds."""
+    """Enter the session; on a terminal a spinner runs meanwhile, since that takes seconds."""
     with contextlib.ExitStack() as stack:
         waiting = (
             console.status("starting fork server and referee") if console.is_terminal else contextlib.nullcontext()
@@ -263,7 +263,7 @@ def _begin(work: Work, store: RunStore, shown: Display) -> None:
 
 
 def _store(work: Work, future: Future[Result], feed: Feed, store: RunStore, shown: Display) -> Result:
-    """Keeps one verdict. Raises what its evaluation raised."""
+    """Store one verdict. Raises what its evaluation raised."""
     # What only the run knows; all else is in it already. A service draws from a seed of its own.
     found = future.result()
     seed = found.seed if found.told else store.seed_sha256
@@ -275,7 +275,7 @@ def _store(work: Work, future: Future[Result], feed: Feed, store: RunStore, show
 
 
 def _practise(session: Judge, problem: Problem, text: str, by: str) -> Result:
-    """What an agent is told about a text before it hands one in: with inputs that no verdict uses."""
+    """The verdict that an agent gets on a trial text, with inputs that no verdict uses."""
     job = Job(problem, model=by, source=text, practice=True)
     return session.evaluate(job, on_event=lambda phase, detail: None)
 
@@ -299,7 +299,7 @@ def _evaluate(work: Work, problem: Problem, session: Judge, shown: Display, is_s
 
 
 def run_facts(plan: Plan) -> dict[str, Any]:
-    """What run.json says of a run before it begins."""
+    """The content of run.json before the run begins."""
     problems = [
         {
             "id": problem.id,
@@ -335,7 +335,7 @@ def run_facts(plan: Plan) -> dict[str, Any]:
 
 
 def is_own(problem: Problem) -> bool:
-    """The problem is the user's, and neither the benchmark's nor an installed package's."""
+    """Whether the problem is the user's own, neither the benchmark's nor an installed package's."""
     return not any(problem.path.resolve().is_relative_to(folder) for folder in problem_folders())
 
 
@@ -350,7 +350,7 @@ def _machine() -> dict[str, Any]:
 
 
 def installed_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Versions of those that are installed, from their metadata: nothing is imported."""
+    """Versions of the installed packages among these, from their metadata: nothing is imported."""
     versions = {}
     for name in packages:
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -28,7 +28,7 @@ from kgbench.scores.speedups import speedup
 
 
 class Checked(Result):
-    """A Result with what a trainer asks of it."""
+    """A Result with speedup and reward, for trainers."""
 
     @property
     def speedup(self) -> float | None:
@@ -37,7 +37,7 @@ class Checked(Result):
         return None if self.interpreted or estimate is None else estimate.point
 
     def reward(self, p: float = 1.0) -> float:
-        """1.0 when this counts in fast_p: right, and the lower end of the speedup's interval is above p; else 0.0.
+        """1.0 when this counts in fast_p: correct, and the lower end of the speedup's interval is above p; else 0.0.
 
         With p = 0, 1.0 when it is correct. The mean over all problems of a source is its fast_p.
         """
@@ -109,7 +109,7 @@ class Evaluator:
         self.close()
 
     def close(self) -> None:
-        """Ends all its processes. A check that another thread waits for raises SessionClosed."""
+        """End all its processes. A check that another thread waits for raises SessionClosed."""
         self._session.close()
 
     @property

@@ -1,6 +1,6 @@
-"""``kgbench merge``: one run of parts that were judged apart, with the seeds, replies and logs of each.
+"""``kgbench merge``: makes one run of parts that were judged apart, with the seeds, replies and logs of each.
 
-The parts stay as they are. What decides about right or fast has to be alike in all of them, and no candidate may have a
+The parts are not changed. What decides about correct or fast must be equal in all of them, and no candidate may have a
 verdict in two.
 """
 
@@ -33,9 +33,9 @@ _ALIKE: Final = {
     "model": "--model", "problem_set_sha256": "problem set", "suite": "--suite", "timed": "clock",
     "samples": "--samples", "rounds": "--rounds",
 }  # fmt: skip
-"""Keys of run.json that are alike in all parts, with what a user calls them."""
+"""Keys of run.json that must be equal in all parts, with their names for users."""
 _ASKED_ALIKE: Final = {"policy": "--policy", "deadlines": "--deadline", "against": "--against"}
-"""The same, of what was asked for."""
+"""The same for keys of the request."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Merged:
     missing: str
     """Which parts are missing or not finished, in words; empty where the run is whole."""
     differences: tuple[Difference, ...]
-    """What the parts differ in without it deciding."""
+    """Differences between the parts that do not decide."""
 
 
 def merge(parts: Sequence[StoredRun], out: Path, run_id: str, command: Sequence[str]) -> Merged:
-    """Makes ``out/run_id`` of the parts.
+    """Make ``out/run_id`` of the parts.
 
     Raises UsageError where the parts cannot be one run, StoreError where the folder cannot be made, WriteError on a
     full disk; nothing is left of the run then.
@@ -75,7 +75,7 @@ def merge(parts: Sequence[StoredRun], out: Path, run_id: str, command: Sequence[
 
 
 def _checked(parts: Sequence[StoredRun]) -> tuple[Difference, ...]:
-    """What the parts differ in. Raises UsageError where that makes them different runs."""
+    """Differences between the parts. Raises UsageError where they make them different runs."""
     first = parts[0]
     others: dict[str, Difference] = {}
     for part in parts[1:]:
@@ -95,7 +95,7 @@ def _checked(parts: Sequence[StoredRun]) -> tuple[Difference, ...]:
 
 
 def _apart(first: StoredRun, other: StoredRun) -> Iterator[str]:
-    """What makes them parts of different runs, in words."""
+    """Differences that make them parts of different runs, in words."""
     for key, words in _ALIKE.items():
         if first.info.get(key) != other.info.get(key):
             yield f"{words}: {_of(first, key)} and {_of(other, key)}"
@@ -114,14 +114,16 @@ def _apart(first: StoredRun, other: StoredRun) -> Iterator[str]:
 
 
 def _of(part: StoredRun, key: str) -> str:
-    """What a part says, in words."""
+    """A part's value for a key, in words."""
     if key == "problem_set_sha256":
         return f"{len(part.info.get('problems', ()))} problems, sha256 {str(part.info.get(key))[:12]}"
     return str(part.info.get(key))
 
 
 def _results(parts: Sequence[StoredRun]) -> Iterator[Result]:
-    """Every result but harness errors that another part has a verdict for. Raises UsageError where two have one."""
+    """All results, without harness errors for which another part has a verdict. Raises UsageError where two parts have
+    a verdict.
+    """
     verdicts: dict[Key, StoredRun] = {}
     for part in parts:
         for result in newest(part.results):
@@ -139,7 +141,7 @@ def _results(parts: Sequence[StoredRun]) -> Iterator[Result]:
 
 
 def _missing(parts: Sequence[StoredRun]) -> str:
-    """Which shards are not there and which parts have not come to their end, in words."""
+    """The shards that are missing and the parts that have not finished, in words."""
     count = _shard(parts[0])[1]
     there = {_shard(part)[0] for part in parts}
     gone = [f"{number}/{count}" for number in range(1, count + 1) if number not in there] if count > 1 else []
@@ -149,7 +151,7 @@ def _missing(parts: Sequence[StoredRun]) -> str:
 
 
 def _info(parts: Sequence[StoredRun], missing: str) -> dict[str, Any]:
-    """run.json of the whole, but for its id and segments."""
+    """The merged run.json, without id and segments."""
     first = next((part.info for part in parts if part.info.get("device")), parts[0].info)
     ended = [part.info["finished"] for part in parts if part.info.get("finished")]
     return {
@@ -173,7 +175,7 @@ def _info(parts: Sequence[StoredRun], missing: str) -> dict[str, Any]:
 
 
 def _copy(part: StoredRun, to: Path) -> None:
-    """Candidates, replies and logs. Raises WriteError."""
+    """Copy candidates, replies and logs. Raises WriteError."""
     try:
         for name in ("candidates", REPLIES_DIR, "agents"):
             if (part.path / name).is_dir():

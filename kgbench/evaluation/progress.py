@@ -1,6 +1,6 @@
-"""What is seen while a run goes on, all of it on stderr: lines without a terminal, a live display with one.
+"""Progress of a run on stderr: lines without a terminal, a live display with one.
 
-What is printed at the end, on stdout, is ``reports/terminal.py``'s.
+``reports/terminal.py`` prints the final table on stdout.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kgbench.reports.words import no_candidate_words, numbered_as, result_line
 from kgbench.scores.samples import is_fast
 
 TALLY_EVERY_S: Final = 20.0
-"""Seconds between two lines that say how far each source is, where no terminal shows it all the time."""
+"""Seconds between two lines about each source's progress, where no terminal shows it all the time."""
 
 
 class Display(Protocol):
-    """Told what happens; shows it."""
+    """Receives events and displays them."""
 
     def started(self, problem: str) -> None: ...
 
@@ -44,7 +44,7 @@ class Display(Protocol):
 
 @dataclass
 class Tally:
-    """How far a source is in a run that asks a model."""
+    """Progress of one source in a run that asks a model."""
 
     questions: int
     asked: int = 0
@@ -52,7 +52,7 @@ class Tally:
     evaluated: int = 0
     correct: int = 0
     fast: int = 0
-    """Right, and surely faster than the library."""
+    """Number of candidates that are correct and faster than the library by the interval."""
     usd: float = 0.0
     unknown_usd: bool = False
 
@@ -71,7 +71,7 @@ class Tally:
 
 
 class Tallies:
-    """One tally per source. Told from several threads."""
+    """One tally per source. May be updated from several threads."""
 
     def __init__(self, questions: Mapping[str, int]) -> None:
         """``questions``: how many there are by source; none where no model is asked."""
@@ -162,7 +162,7 @@ class LineDisplay:
 
 
 class LiveDisplay:
-    """The same lines, and below them what goes on now. Told from several threads."""
+    """The same lines, and below them what is being done now. May be updated from several threads."""
 
     def __init__(self, console: Console, progress: Progress, total: int, tallies: Tallies) -> None:
         self._lines = LineDisplay(console, total, tallies, tells_tallies=False)

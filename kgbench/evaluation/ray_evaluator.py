@@ -31,14 +31,17 @@ from kgbench.problem.model import Problem
 from kgbench.problem.problem_cache import ProblemCache
 
 MOST_AT_ONCE: Final = 1 << 16
-"""Calls that the actor takes at once, of all processes together; a call that waits for its verdict has no thread."""
+"""Most concurrent calls of the actor, from all processes together; a call that waits for its verdict needs no thread.
+"""
 
 _CANCELLED_S: Final = 0.5
 """Seconds between two looks whether a check was cancelled."""
 
 
 class Front:
-    """The actor: a ``RaySession`` for whoever has a handle. An error of kgbench is returned, and raised there."""
+    """The actor: a ``RaySession`` for every process with a handle. It returns kgbench's errors, and the caller raises
+    them.
+    """
 
     def __init__(self, settings: Settings, folders: Sequence[str], mixed: bool) -> None:
         self._settings, self._folders, self._mixed = settings, folders, mixed
@@ -77,7 +80,7 @@ class Front:
             return error
 
     async def said(self) -> str:
-        """The next thing to tell the user."""
+        """The next message for the user."""
         return await self._said.get()
 
     async def facts(self) -> dict[str, Any]:
@@ -135,7 +138,7 @@ class RayEvaluator:
         )  # fmt: skip
         user_modules.offer(folders)
         self._connection: contextlib.ExitStack | None = contextlib.ExitStack()
-        """None in a process that did not make the evaluator."""
+        """The connection to the cluster; None in a process that did not make the evaluator."""
         cluster = self._connection.enter_context(connected(address))
         try:
             ray = cluster.ray
@@ -171,7 +174,7 @@ class RayEvaluator:
         self.close()
 
     def close(self) -> None:
-        """Ends what judges, for every process that uses it; in another process than the one that made it, nothing."""
+        """End judging for every process that uses this evaluator; does nothing in a process that did not make it."""
         if self._connection is None:
             return
         with contextlib.suppress(Exception):  # the cluster may be gone
@@ -236,7 +239,7 @@ class RayEvaluator:
         return self._problems.load(name)
 
     def _answer(self, verdict: Future[Checked], answer: Future[Any]) -> None:
-        """In a thread of Ray's."""
+        """Called in a thread of Ray."""
         self._room.release()
         try:
             result = self._raised(answer.result())
@@ -256,7 +259,7 @@ class RayEvaluator:
         return answer
 
     def _pass_on(self, say: Callable[[str], None]) -> None:
-        """In a thread: what the session says, until its actor is gone."""
+        """Runs in a thread: pass on the session's messages until its actor is gone."""
         with contextlib.suppress(Exception):
             while True:
                 say(self._ray.get(self._front.said.remote()))

@@ -1,4 +1,4 @@
-"""What a run is asked for: the words of a command line, kept in run.json for whoever repeats or resumes the run."""
+"""The request of a run: the options of a command line, stored in run.json for resuming and repeating the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kgbench.core.kinds import PolicyMode
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What is judged, by whom it was written, and how. JSON-ready data only."""
+    """What is judged, who wrote it, and how it is judged. JSON-ready data only."""
 
     model: str = ""
     """The value of ``--model``; empty when a stored run is continued, which has its own."""
@@ -28,13 +28,13 @@ class RunRequest:
     problem_dirs: tuple[str, ...] = ()
     """Absolute paths of the user's own folders of problems."""
     deadlines: tuple[str, ...] = ()
-    """``PHASE=SECONDS``, those that were changed."""
+    """Changed deadlines, each ``PHASE=SECONDS``."""
     device: str = "auto"
     require_sandbox: str | None = None
     """The least level of the sandbox; None takes what there is."""
     policy: PolicyMode = PolicyMode.STRICT
     folder: str = ""
-    """Absolute path of the working directory, from which relative paths are meant."""
+    """Absolute path of the working directory, to which relative paths refer."""
     shard: str = ""
     """The value of ``--shard``; empty means all."""
     asking: Mapping[str, Any] = field(default_factory=dict)

@@ -22,7 +22,7 @@ _FASTEST: Final = 4.0
 
 
 class Judge(Protocol):
-    """Whatever judges kernels as ``kgbench.Evaluator`` does, here or elsewhere."""
+    """The interface of ``kgbench.Evaluator``, for other judges."""
 
     @property
     def jobs(self) -> int:
@@ -40,22 +40,22 @@ class Shaping:
     """The reward of each sort of outcome, from 0 to 1. What breaks the rules earns no more than an empty reply."""
 
     nothing: float = 0.0
-    """No code in the reply."""
+    """Reward for a reply without code."""
     rejected: float = 0.0
-    """It broke a rule, for example had a library do its work."""
+    """Reward where it broke a rule, for example had a library do its work."""
     broken: float = 0.05
-    """It does not compile, raises or crashes."""
+    """Reward where it does not compile, raises or crashes."""
     limit: float = 0.1
-    """It runs, but out of time or memory."""
+    """Reward where it runs out of time or memory."""
     wrong: float = 0.2
-    """It runs and computes something else."""
+    """Reward where it runs and computes something else."""
     right: float = 0.5
-    """Right, at a speedup of 1/8 and below, or where nothing was timed."""
+    """Reward for a correct kernel at a speedup of 1/8 and below, or where nothing was timed."""
     fast: float = 1.0
-    """Right, with at least 4 times the library's speed."""
+    """Reward for a correct kernel with at least 4 times the library's speed."""
 
     def reward(self, result: Result) -> float | None:
-        """Of one verdict; None where it says nothing about the kernel.
+        """The reward of one verdict; None where it says nothing about the kernel.
 
         Between 1/8 and 4 the reward rises with the logarithm of the lower end of the speedup's interval, so that noise
         earns nothing.
@@ -76,7 +76,7 @@ class Shaping:
 
 @dataclass(frozen=True)
 class Rewarded:
-    """One reply with its reward, and what it was given for."""
+    """One reply with its reward and the reason."""
 
     problem: str
     code: str | None
@@ -86,7 +86,7 @@ class Rewarded:
     outcome: Outcome
     speedup: float | None
     words: str
-    """Why, for whoever reads a log; it names hidden sizes, so no policy may see it."""
+    """The reason, for logs; it names hidden sizes, so no policy may see it."""
 
 
 class Reward:

@@ -1,6 +1,6 @@
-"""In which order problems are judged: the longest first, by what they took on this device before.
+"""The order in which problems are judged: the longest first, by their durations on this device before.
 
-Without it a long problem that comes last runs alone at the end, while the other slots have nothing to do.
+Otherwise a long problem that comes last runs alone at the end, while the other slots have nothing to do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def known_durations(device: Mapping[str, Any]) -> dict[str, float]:
 
 
 def remember_durations(device: Mapping[str, Any], results: Iterable[Result]) -> None:
-    """Keep what candidates took, without waiting; the longest of a problem's candidates counts."""
+    """Store candidates' durations, without waiting times; the longest of a problem's candidates counts."""
     longest: dict[str, float] = {}
     for result in results:
         if "total" in result.seconds:

@@ -17,11 +17,11 @@ class Shard:
     number: int
     """This shard's number, counted from 1."""
     count: int
-    """Into how many parts the run is split."""
+    """Number of parts of the run."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Of ``3/8``. Raises UsageError."""
+        """Parse ``3/8``. Raises UsageError."""
         found = re.fullmatch(r"(\d+)/(\d+)", text)
         number, count = map(int, found.groups()) if found else (0, 0)
         if not 1 <= number <= count:

@@ -57,7 +57,7 @@ async def compute_score(
 
 
 def close() -> None:
-    """Ends what judges, for all processes of the job; the next call of ``compute_score`` opens it again."""
+    """End judging, for all processes of the job; the next call of ``compute_score`` starts it again."""
     with _lock:
         while _opened:
             _opened.popitem()[1].close()

@@ -1,4 +1,4 @@
-"""The columns that scores have wherever they stand in a table: name in data, head, value, interval."""
+"""Columns of scores in all tables: name in data, head, value, interval."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Column(Generic[_T]):
     head: str
     value: Callable[[_T], Number]
     words: Callable[[float], str] | None = None
-    """None where it is a text or a count."""
+    """How one number is written; None for a text or a count."""
     ends: Callable[[_T], Ends] | None = None
     """The interval; None where there never is one."""
 
@@ -56,7 +56,7 @@ UNIT_WORDS: Final[dict[Unit, Callable[[float], str]]] = {
 
 
 def score_column(score: Score, head: str) -> Column[Row]:
-    """A score's, with the bootstrap's interval where it has one."""
+    """The column of a score, with the bootstrap's interval where it has one."""
     ends = (lambda row: row.intervals.get(score.name)) if score.resample is not None else None
     return Column(score.name, head, lambda row: row.values.get(score.name), UNIT_WORDS[score.unit], ends)
 
@@ -87,7 +87,7 @@ def by_the_clock(score: Score, row: Row) -> list[str]:
 
 
 def columns(rows: Sequence[Row], by: str = "source") -> list[Column[Row]]:
-    """Of md and LaTeX; a score that no row has is left out."""
+    """Columns of md and LaTeX; a score that no row has is left out."""
     known = [each for each in columns_in(Place.TEXT, rows) if any(each.value(row) is not None for row in rows)]
     return [*_heads(by), *known]
 
@@ -101,7 +101,7 @@ def _heads(by: str) -> list[Column[Row]]:
 
 
 def all_columns(rows: Sequence[Row], by: str) -> list[Column[Row]]:
-    """Of CSV: every score, for every p and k."""
+    """Columns of CSV: every score, for every p and k."""
     first, second, _ = _heads(by)
     thresholds = tuple(fast.p for fast in rows[0].fast) if rows else ()
     ks = tuple(sorted({at.k for row in rows for at in row.at_k}))
@@ -152,10 +152,10 @@ def grid(report: Report) -> tuple[list[str], list[list[str]]]:
 
 
 def rows_of(report: Report) -> tuple[Row, ...]:
-    """Those asked for; by source the ones over several sources below them."""
+    """The rows that were asked for; by source, those over several sources below."""
     return report.groups if report.by not in (None, "source") else (*report.rows, *report.overall)
 
 
 def headline_columns(rows: Sequence[Row]) -> list[Column[Row]]:
-    """Of a terminal's table with bootstrap intervals."""
+    """Columns of a terminal's table with bootstrap intervals."""
     return columns_in(Place.TERMINAL_SAMPLES if most_samples(rows) else Place.TERMINAL, rows)

@@ -61,13 +61,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that is not alike in two runs."""
+    """A difference between two runs."""
 
     what: str
     first: str
     second: str
     decides: bool
-    """It changes what right or fast means, so that a comparison says nothing about the kernels."""
+    """Whether it changes what correct or fast means, so that a comparison says nothing about the kernels."""
 
     def __str__(self) -> str:
         return f"{self.what}: {self.first} and {self.second}" if self.first or self.second else self.what
@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Change:
-    """A score of both runs over the same problems, and what lies between them."""
+    """A score of both runs over the same problems, and its change."""
 
     group: str
     problems: int
@@ -122,13 +122,13 @@ class Comparison:
     first: str
     second: str
     problem_sets: tuple[ProblemSet, ProblemSet]
-    """What each run was asked for."""
+    """The problem set of each run."""
     differences: tuple[Difference, ...]
     only_first: int
     """Problems that only the first run was asked for; they are left out."""
     only_second: int
     not_counted: int
-    """Problems of both of which one run has nothing that counts; they are left out."""
+    """Problems of both runs for which one run has no result that counts; they are left out."""
     changes: tuple[Change, ...]
     duels: tuple[Duel, ...]
 
@@ -144,7 +144,7 @@ class Comparison:
 
 
 def compare(first: Side, second: Side) -> Comparison:
-    """The second run beside the first. Empty ``changes`` where they have no problem in common."""
+    """Compare the second run with the first. ``changes`` is empty where they have no problem in common."""
     counted = [{each.id for each in Basis.of(side.selected, side.best).problems} for side in (first, second)]
     theirs = {problem.id for problem in second.selected}
     both = [problem for problem in first.selected if problem.id in theirs]
@@ -163,7 +163,7 @@ def compare(first: Side, second: Side) -> Comparison:
 
 
 def differences(first: Side, second: Side) -> Iterable[Difference]:
-    """What decides first."""
+    """All differences, deciding ones first."""
     facts = [_facts(side) for side in (first, second)]
     for what, decides in _DECIDES.items():
         one, other = (each.get(what) for each in facts)
@@ -192,7 +192,7 @@ _DECIDES: Final = {
     "rounds": False,
     "deadlines": False,
 }
-"""What runs can differ in, and whether it decides; one that decides is only compared where both runs say it."""
+"""Possible differences, and whether each decides; a deciding one counts only where both runs state it."""
 
 
 def _facts(side: Side) -> dict[str, str]:
@@ -222,7 +222,7 @@ def _changed_problems(first: Side, second: Side) -> list[str]:
 
 
 def _libraries(side: Side) -> dict[str, str]:
-    """What each source was timed beside, with its math mode."""
+    """The library of each source, with its math mode."""
     named: dict[str, set[str]] = {}
     for result in side.attempts:
         if library_ran(result) and result.library:
@@ -234,7 +234,9 @@ def _libraries(side: Side) -> dict[str, str]:
 
 
 def _changes(first: Side, second: Side, common: Sequence[Selected]) -> Iterable[Change]:
-    """Per source and, where there are several, over all; speed of problems of kind compute, right of every kind."""
+    """Changes per source and, if there are several, over all; speed over problems of kind compute, correctness over
+    every kind.
+    """
     groups = {source: [p for p in common if p.source == source] for source in dict.fromkeys(p.source for p in common)}
     if len(groups) > 1:
         groups["micro average"] = list(common)
@@ -257,13 +259,13 @@ def _problems_of(score: Score, problems: Sequence[Selected], first: Side, second
 
 
 def _basis(side: Side, problems: Sequence[Selected]) -> Basis:
-    """With as many samples asked for as this run did."""
+    """The basis of scores, with as many samples as this run asked for."""
     own = {problem.id: problem for problem in side.selected}
     return replace(Basis.of([own[problem.id] for problem in problems], side.best), problems=problems)
 
 
 def _change(group: str, score: Score, problems: Sequence[Selected], first: Side, second: Side) -> Change | None:
-    """None where one of the runs has no such score."""
+    """The change of a score; None where one of the runs does not have it."""
     if not problems:
         return None
     bases = [_basis(side, problems) for side in (first, second)]

@@ -1,4 +1,4 @@
-"""What is said below the tables: per source, then what was true of the run."""
+"""Lines below the tables: per source, then about the run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _source_lines(report: Report) -> Iterable[str]:
 
 
 def _light(row: Row) -> Iterable[str]:
-    """How much of what the device allows; ``row`` is that of kind compute, where the source has one."""
+    """The share of the speed of light; ``row`` is that of kind compute, where the source has one."""
     shares = [f"{score.name} {percent(row.values[score.name])}" for score in map(sol, SOL) if score.name in row.values]
     if shares:
         apart = row.problems - row.bounded
@@ -66,7 +66,7 @@ def _weak(report: Report, source: str) -> dict[str, list[str]]:
 
 
 def _not_compared(row: Row) -> str:
-    """Problems about whose library nothing is known, since no candidate of theirs came as far as the clock."""
+    """Problems whose library is unknown, since none of their candidates was timed."""
     rest = row.problems - row.against_library - len(row.no_library)
     return f", {rest} not timed" if rest else ""
 
@@ -136,13 +136,13 @@ def run_lines(report: Report) -> Iterable[str]:
 
 
 def _library_words(library: Library) -> str:
-    """Its name, and the math mode that it ran in where it has one."""
+    """The library's name and, if it has one, its math mode."""
     mode = library.notes.get("math_mode")
     return f"{library.name} ({mode})" if library.name and mode else library.name
 
 
 def _sandbox(report: Report) -> str:
-    """What was really had: of the machine, or where results differ from it, of the results."""
+    """The sandbox that was in effect: the machine's or, where results differ from it, the results'."""
     stated = (report.info.get("device") or {}).get("sandbox") or next(
         (result.sandbox for result in report.results if result.sandbox), {}
     )

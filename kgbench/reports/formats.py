@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 def print_markdown(report: Report, stream: TextIO) -> None:
-    """A table that Markdown and its readers take, and below it what was measured."""
+    """A Markdown table, and below it what was measured."""
     heads, cells = grid(report)
     for line in (heads, ["---", *["---:"] * (len(heads) - 1)], *cells):
         print(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |", file=stream)
@@ -79,7 +79,7 @@ def _numbers(column: Column[_T], row: _T) -> Iterable[Number]:
 
 
 def legend(report: Report) -> Iterable[str]:
-    """What a table by itself does not say: what the brackets are, whose run, on what, over which problems."""
+    """What a table alone does not say: the brackets, the run, the device, the problems."""
     info = report.info
     device = info.get("device") or {}
     if report.by == "problem":

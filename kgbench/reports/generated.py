@@ -1,4 +1,4 @@
-"""What a run's table says beyond one candidate per problem: samples, rounds, and what asking a model cost."""
+"""Tables of runs that ask a model: samples, rounds, and the cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_COLUMNS: Final = 6
 
 @dataclass(frozen=True)
 class AfterRounds:
-    """The table as it would be, had the run ended after so many rounds."""
+    """The table as if the run had ended after so many rounds."""
 
     rounds: int
     rows: tuple[Row, ...]
@@ -38,14 +38,14 @@ class AfterRounds:
 
 
 def samples_asked(info: Mapping[str, Any]) -> int:
-    """How many candidates of each problem a model was asked for; 1 where they were not asked for but found."""
+    """Number of samples per problem that a model was asked for; 1 where no model was asked."""
     return int(info.get("samples") or 1)
 
 
 def round_by_round(
     info: Mapping[str, Any], selected: Sequence[Selected], attempts: Sequence[Result], thresholds: Sequence[float]
 ) -> tuple[AfterRounds, ...]:
-    """Nothing of a run that has one round."""
+    """The table after each round; nothing for a run with one round."""
     rounds = max([int(info.get("rounds") or 1), *(result.round + 1 for result in attempts)])
     if rounds == 1:
         return ()
@@ -86,7 +86,7 @@ def cost_table(rows: Sequence[Row], whole: Cost | None) -> Table:
 
 
 def asked_lines(attempts: Sequence[Result], whole: Cost | None) -> Iterable[str]:
-    """Who answered, and what is not known of the cost."""
+    """Lines about the models that answered, and about unknown costs."""
     if whole is None:
         return
     made = [result.generation for result in attempts if result.generation]
@@ -119,7 +119,7 @@ def _fast_1(fast: Sequence[FastP]) -> float | None:
 
 
 def side_by_side(values: Sequence[_T]) -> Sequence[_T]:
-    """All, or the first ones and the last."""
+    """All columns, or the first ones and the last."""
     return values if len(values) <= _MOST_COLUMNS else [*values[: _MOST_COLUMNS - 1], values[-1]]
 
 

@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Board:
-    """What can be ranked together, the best first; parts of the source at the end."""
+    """Entries that can be ranked together, the best first; parts of the source at the end."""
 
     device: str
     source: str

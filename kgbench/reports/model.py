@@ -1,4 +1,4 @@
-"""What a report holds: a run's facts, what it was asked for, and its scores, computed from stored results."""
+"""The content of a report: a run's facts, its request, and its scores, computed from stored results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kgbench.store.records import read_records, with_records
 
 @dataclass(frozen=True)
 class Report:
-    """What is printed: a run's facts, what it was asked for, and what was found."""
+    """A run's facts, its request, and its results."""
 
     info: dict[str, Any]
     where: str
@@ -40,7 +40,7 @@ class Report:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
     attempts: tuple[Result, ...] = ()
-    """Those of every round; ``results`` has each sample's best."""
+    """Results of every round; ``results`` has each sample's best."""
     after_rounds: tuple[AfterRounds, ...] = ()
     cost: Cost | None = None
     suite: Suite | None = None
@@ -50,9 +50,9 @@ class Report:
     overall: tuple[Row, ...] = ()
     """Micro and macro average over several sources: each problem weighs the same, or each source."""
     by: str | None = None
-    """What was asked for in place of the rows by source, one of ``scores.BY``."""
+    """The grouping that replaces the rows by source, one of ``scores.BY``; None for by source."""
     groups: tuple[Row, ...] = ()
-    """The rows by that; those of a category, kind and model hold problems of several sources."""
+    """Rows by that grouping; those of a category, kind and model hold problems of several sources."""
     per_problem: tuple[ProblemScores, ...] = ()
     """Scores of each problem, in the order of the run; only with ``by``, since rooflines need every problem file."""
 
@@ -110,7 +110,7 @@ def report_of(
 def _with_records(
     selected: tuple[Selected, ...], info: Mapping[str, Any], folder: Path | None
 ) -> tuple[tuple[Selected, ...], tuple[str, ...]]:
-    """With the records of the run's device, and what cannot be read of them."""
+    """Rows with the records of the run's device, and the records that cannot be read."""
     device = info.get("device") or {}
     if folder is None or device.get("kind") != DeviceKind.CUDA or not device.get("name"):
         return selected, ()
@@ -121,7 +121,7 @@ def _with_records(
 
 
 def selected_in(info: Mapping[str, Any]) -> tuple[Selected, ...]:
-    """What a run was asked for. Categories of old runs are looked up in the problem files that ship."""
+    """The selected problems of a run. Categories of old runs are looked up in the problem files that ship."""
     samples = samples_asked(info)
     problems = info.get("problems", ())
     shipped = {} if all("category" in each for each in problems) else categories()
@@ -144,5 +144,5 @@ def seed_of(run: StoredRun) -> str:
 
 
 def is_stale(result: Result, problem_sha256: str | None) -> bool:
-    """It was judged by another version of its problem's file than the run goes by."""
+    """Whether it was judged by another version of its problem's file than the run's."""
     return bool(result.problem_sha256 and problem_sha256) and result.problem_sha256 != problem_sha256

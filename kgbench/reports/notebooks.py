@@ -57,7 +57,7 @@ class Run:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """What was found out, one per problem and sample: of several rounds the best."""
+        """Results, one per problem and sample: the best of several rounds."""
         return self.report.results
 
     @property
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was found damaged or left out while reading, in words."""
+        """Notes about what was damaged or left out while reading."""
         return self.report.notes
 
     @cached_property

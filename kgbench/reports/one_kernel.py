@@ -70,7 +70,7 @@ def failure_lines(result: Result, problem: Problem | None) -> Iterable[str]:
 
 
 def guess_of(result: Result, problem: Problem | None) -> str | None:
-    """What perhaps is wrong; None where nothing fits, or where the problem is not known."""
+    """A guess at the error; None where nothing fits, or where the problem is not known."""
     case = first_failure(result)
     overload = next(
         (each for each in (problem.overloads if problem else ()) if case and each.name == case.overload), None

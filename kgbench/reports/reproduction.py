@@ -37,7 +37,7 @@ class Reproduced:
 
     @property
     def outside(self) -> bool:
-        """The speedup now is not in the interval that the run gave it."""
+        """Whether the new speedup lies outside the interval that the run gave it."""
         return self.speeds is not None and not self.speeds[0].low <= self.speeds[1].point <= self.speeds[0].high
 
 
@@ -49,7 +49,7 @@ def reproduced(results: Iterable[Result], again: Iterable[Result]) -> list[Repro
 
 
 def holds(found: Sequence[Reproduced]) -> bool:
-    """No outcome changed, and no more speedups left their interval than chance lets."""
+    """Whether no outcome changed, and no more speedups left their interval than chance explains."""
     compared = [each for each in found if each.speeds]
     return not any(each.changed for each in found) and sum(each.outside for each in found) <= MOST_OUTSIDE * len(
         compared
@@ -78,7 +78,7 @@ def summary(found: Sequence[Reproduced], differences: Sequence[str], of: int) ->
 
 
 def lines(found: Sequence[Reproduced], differences: Sequence[str], of: int) -> Iterable[str]:
-    """What differs in the machine first, since a speedup may be another for it."""
+    """Lines of the report: first how the machine differs, since that may explain other speedups."""
     yield "machine: " + ("; ".join(differences) or "device, driver and versions are those of the run")
     yield f"judged again: {len(found)} of {of} candidates"
     changed = [each for each in found if each.changed]

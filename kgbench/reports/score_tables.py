@@ -32,7 +32,7 @@ def score_table(rows: Sequence[Row]) -> Table:
 
 
 def _counted(score: Score, row: Row) -> list[str]:
-    """How many problems a share is, of those that are counted."""
+    """A share as a number of problems, of those that count."""
     return [count_text(getattr(row, score.name))] if score.counted else []
 
 
@@ -82,7 +82,7 @@ def ranking_heads() -> list[str]:
 
 
 def ranking_cells(row: Row) -> Iterable[str]:
-    """Value above, interval below, of each of them."""
+    """For each of these scores the value, and its interval in the line below."""
     return (_two_lines(column, row) for column in columns_in(Place.RANKING, [row]))
 
 

@@ -76,8 +76,7 @@ class CaseFacts:
         return spec.draw.name not in _CONSTANT or self.overload.prepare is not None
 
     def rounds(self, dtypes: tuple[str, ...]) -> bool:
-        """Whether an input of these dtypes would lose bits, and no output has a narrower floating dtype that hides it.
-        """
+        """Whether an input of these dtypes loses bits, and no output has a narrower floating dtype that hides it."""
         narrower = set(_FLOATING) - set(dtypes)
         if self.is_view or any(output.dtype in narrower for output in self.outputs):
             return False

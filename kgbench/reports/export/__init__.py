@@ -1,5 +1,5 @@
-"""A run in other shapes: tidy data, other benchmarks' result files, continuous integration, a citation. Torch-free.
+"""Exports of a run: tidy data, other benchmarks' result files, continuous integration, a citation. Torch-free.
 
-One file per format, each a function of a report and a stream; which name of ``--format`` stands for which is the table
-in ``kgbench/cli/report.py``. What is in the files, and what is not, says ``docs/data.md``.
+One file per format, each a function of a report and a stream; the table in ``kgbench/cli/report_output.py`` has the
+names of ``--format``. ``docs/data.md`` says what is in the files.
 """

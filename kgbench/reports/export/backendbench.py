@@ -62,7 +62,7 @@ def _name(problem: str, overload: str) -> str:
 
 
 def _args(case: CaseResult) -> str:
-    """In BackendBench's own notation where the case is a call of an operator, else the case's variables."""
+    """The arguments in BackendBench's notation where the case is a call of an operator, else the case's variables."""
     return str(case.variables.get("call") or json_text(case.variables))
 
 
@@ -82,7 +82,7 @@ def _correctness(result: Result, case: CaseResult) -> dict[str, Any]:
 
 
 def _nothing_ran(problem: Selected, overload: str, result: Result | None) -> dict[str, Any]:
-    """A candidate that came to no case has one test per overload: it must not vanish."""
+    """One test per overload for a candidate that reached no case, so that it does not vanish."""
     outcome = result.outcome if result else Outcome.NO_CANDIDATE
     case = CaseResult("", overload, Phase.CHECK, "", {}, outcome, first_words(result) if result else "not evaluated")
     return {**_correctness(Result(problem.id, "", 0, outcome), case), "args": ""}

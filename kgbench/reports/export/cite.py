@@ -70,7 +70,7 @@ def _device(report: Report) -> str:
 
 
 def _driver(device: Mapping[str, Any]) -> str:
-    """A CPU has none."""
+    """The driver's version; a CPU has none."""
     return "" if device.get("kind") == "cpu" else f" with driver {_words(device.get('driver'), 'unknown')}"
 
 

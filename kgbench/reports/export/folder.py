@@ -1,4 +1,4 @@
-"""Results of other benchmarks are several files in a folder: which, and how they come to lie there."""
+"""Writes result files of other benchmarks into a folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _finite(value: Any) -> Any:
 
 
 def write(files: Files, folder: Path) -> None:
-    """Makes the folder where it is not there. Raises UsageError."""
+    """Write files, and make the folder if needed. Raises UsageError."""
     for name, text in files.items():
         path = folder / name
         with writable(path):
@@ -59,7 +59,7 @@ def print_first(files: Files, stream: TextIO) -> None:
 
 
 def attempts_by_problem(report: Report) -> dict[str, list[Result]]:
-    """Of every selected problem, in its order; by sample, then by round."""
+    """Attempts of every selected problem, in its order; by sample, then by round."""
     found: dict[str, list[Result]] = {problem.id: [] for problem in report.selected}
     for result in report.attempts:
         if result.problem in found:
@@ -68,7 +68,7 @@ def attempts_by_problem(report: Report) -> dict[str, list[Result]]:
 
 
 def speed(result: Result) -> Estimate | None:
-    """Against the library; None where speed means nothing."""
+    """Speedup against the library; None where speed means nothing."""
     return None if result.interpreted else speedup(result)
 
 

@@ -53,7 +53,7 @@ def files(report: Report) -> Files:
 
 
 def _best_rounds(problem: str, attempts: Sequence[Result], asked: int) -> list[Result]:
-    """One per sample; a sample that was asked for and has none counts as not correct."""
+    """The best round of each sample; a requested sample without one counts as not correct."""
     found = {result.sample: result for result in latest(attempts)}
     none = Result(problem, "", 0, Outcome.NO_CANDIDATE, reason="not evaluated")
     return [found.get(sample, replace(none, sample=sample)) for sample in sorted({*found, *range(asked)})]
@@ -85,7 +85,7 @@ def _entry(report: Report, result: Result, reference_ms: float | None) -> dict[s
 
 
 def _time(report: Report, reference_ms: float | None) -> dict[str, Any]:
-    """A problem that has no time keeps its place: KernelBench leaves out of a share what has no baseline."""
+    """The time, also for problems without one: KernelBench leaves out of a share what has no baseline."""
     return {
         "mean": 1.0 if reference_ms is None else reference_ms,
         "std": None, "min": None, "max": None, "num_trials": None,

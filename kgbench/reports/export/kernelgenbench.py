@@ -17,7 +17,7 @@ from kgbench.reports.model import Report
 from kgbench.store.layout import candidate_path
 
 _SOURCES: Final = {"vllm": "vllm13"}
-"""What is another name there."""
+"""Sources with another name there."""
 
 
 def print_results(report: Report, stream: TextIO) -> None:
@@ -124,7 +124,7 @@ def _at_k(attempts: dict[str, list[Result]], rounds: int) -> dict[str, Any]:
 
 
 def _antihack(attempts: dict[str, list[Result]]) -> dict[str, Any]:
-    """What the strict policy rejected is not correct here in the first place; there it would have passed."""
+    """Rejections by the strict policy: not correct here, while it would have passed there."""
     passed = sorted(_name(name) for name, results in attempts.items() if any(map(_right, results)))
     rejected = {name: [r for r in results if r.outcome is Outcome.REJECTED] for name, results in attempts.items()}
     hacked = {_name(name): why(each[-1]) for name, each in rejected.items() if each and _name(name) not in passed}

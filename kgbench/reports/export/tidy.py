@@ -25,7 +25,7 @@ NOT_EVALUATED: Final = "not evaluated"
 
 @dataclass(frozen=True)
 class Row:
-    """What a row is made of. ``result`` is None for a sample without one, ``case`` for a result without cases."""
+    """The data of a row. ``result`` is None for a sample without one, ``case`` for a result without cases."""
 
     report: Report
     problem: str
@@ -69,7 +69,7 @@ def _of_timing(name: str) -> Callable[[Row], Any]:
 
 
 def _ratio(name: str) -> Callable[[Row], Any]:
-    """Of a candidate in Triton's interpreter speed means nothing."""
+    """The ratio; None for a candidate in Triton's interpreter, whose speed means nothing."""
     of = _of_timing(name)
     return lambda row: None if row.result and row.result.interpreted else of(row)
 
@@ -147,7 +147,7 @@ _DTYPES: Final = {"text": "string", "integer": "Int64", "number": "Float64", "tr
 
 
 def rows(report: Report) -> Iterator[Row]:
-    """By problem as selected, then sample, round and case. Of every asked sample there is at least one."""
+    """Rows by problem as selected, then sample, round and case. Every requested sample has at least one."""
     scored = {each.key for each in report.results}
     by_problem: dict[str, list[Result]] = {}
     for result in report.attempts:

@@ -17,7 +17,7 @@ from kgbench.scores.samples import Selected
 from kgbench.scores.speedups import Estimate
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
-"""A name, not an address that anybody asks."""
+"""The schema's name; nothing is downloaded from this address."""
 SIDES: Final = ("library", "candidate", "roofline")
 CURVE: Final = tuple(sorted({round(2 ** (step / 8), 4) for step in range(-24, 25)}))
 """p from 1/8 to 8."""
@@ -170,7 +170,7 @@ def _by(field: str, domain: Sequence[str]) -> dict[str, Any]:
 
 
 def _sides() -> dict[str, Any]:
-    """The page takes those out that have no values."""
+    """Both sides; the page removes those without values."""
     return _by("what", SIDES)
 
 

@@ -181,14 +181,14 @@ def _points(timing: Timing, side: str) -> list[float | None]:
 
 
 def _digits(value: float | None) -> float | None:
-    """Five of them; None for what is no number, which JSON has not."""
+    """The number with five digits; None for NaN and infinity, which JSON does not have."""
     if value is None or value != value or value in (float("inf"), float("-inf")):
         return None
     return float(f"{value:.5g}")
 
 
 def _seen(each: Any, texts: Texts) -> list[Any]:
-    """Allowed, in words."""
+    """Whether the evidence is allowed, in words."""
     return [each.allowed, texts.number(shown(evidence_words(each)))]
 
 

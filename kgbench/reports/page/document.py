@@ -33,15 +33,15 @@ _INDEX: Final = b'<script type="text/plain" id="index">'
 
 @dataclass(frozen=True)
 class Written:
-    """What was written where."""
+    """The files that were written."""
 
     path: Path
-    """What to open."""
+    """The file to open."""
     bytes: int
     """Size of all files together."""
     is_folder: bool
     charts: bool
-    """Without the charting library the figures stand in tables alone."""
+    """False where the charting library is missing, so that the page has tables only."""
 
 
 def write_page(source: PageSource, path: Path, *, most_bytes: int = MOST_BYTES) -> Written:

@@ -1,4 +1,4 @@
-"""What a page is made from: a scored run with its raw samples, and the files of its problems as they are now."""
+"""The data of a page: a scored run with its raw samples, and the current files of its problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has to be before it is published. Each check says what is wrong and what to do next; none is left out."""
+"""Checks before a run is published. Each says what is wrong and what to do next; all are run."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _NAMED: Final = 3
 class Check:
     name: str
     wrong: str
-    """What does not hold, in words; empty where it holds."""
+    """What is wrong, in words; empty where the check holds."""
     step: str
-    """What to do then."""
+    """What to do about it."""
 
     @property
     def holds(self) -> bool:
@@ -43,7 +43,7 @@ class Check:
 
 
 def checks(run: StoredRun, evidence: Sequence[Evidence]) -> tuple[Check, ...]:
-    """All of them, in a fixed order."""
+    """All checks, in a fixed order."""
     results = newest(run.results)
     info, path = run.info, run.path
     return (

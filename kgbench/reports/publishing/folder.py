@@ -114,7 +114,7 @@ def _packed(content: bytes) -> bytes:
 
 
 class _Private:
-    """What of a machine is not published: its name, the home folder and the folder that the command ran in."""
+    """What is not published about a machine: its name, the home folder and the folder that the command ran in."""
 
     def __init__(self, info: Mapping[str, Any]) -> None:
         machines = [info.get("machine") or {}, *(part.get("machine") or {} for part in info.get("parts", ()))]
@@ -131,7 +131,7 @@ class _Private:
 
 
 def write_folder(files: Files, path: Path) -> bool:
-    """Writes all at once; False where the same lies there already. Raises StoreError, WriteError."""
+    """Write all files at once. Returns False where the same is there already. Raises StoreError, WriteError."""
     if path.exists():
         there = {each.relative_to(path).as_posix(): each for each in path.rglob("*") if each.is_file()}
         alike = files.keys() <= there.keys() and all(there[name].read_bytes() == files[name] for name in files)

@@ -70,7 +70,7 @@ def _versions(info: dict[str, Any]) -> str:
 
 
 def _shut_off(report: Report) -> str:
-    """Levels of the sandbox and policies that results have; a library beside itself needs neither."""
+    """Sandbox levels and policies of the results; the library timed against itself needs neither."""
     judged = [result for result in report.results if result.candidate_sha256]
     levels = sorted({result.sandbox.get("level", "unknown") for result in judged if result.cases})
     policies = sorted({result.policy for result in judged if result.policy})
@@ -94,7 +94,7 @@ def _cell(words: object) -> str:
 
 
 def write(checkout: Path) -> None:
-    """Writes both into a checkout. Raises StoreError, OSError."""
+    """Write both files into a checkout. Raises StoreError, OSError."""
     for name, text in rendered(checkout / "results").items():
         (checkout / name).parent.mkdir(exist_ok=True)
         (checkout / name).write_text(text, encoding="utf-8", newline="")

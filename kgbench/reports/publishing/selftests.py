@@ -17,7 +17,7 @@ EXPLOITS: Final = "exploits"
 FILES: Final = {NULL: "selftest-null.json", EXPLOITS: "selftest-exploits.json"}
 """Name of each part's file beside the run."""
 _OF_THE_MACHINE: Final = ("kept",)
-"""Keys that name files of the machine and say nothing of the test."""
+"""Keys that name files of the machine and are not published."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Evidence:
     """Why, in words."""
 
     def published(self) -> dict[str, Any]:
-        """What is published of it."""
+        """The part of the data that is published."""
         return {key: value for key, value in (self.data or {}).items() if key not in _OF_THE_MACHINE}
 
 
 def read_evidence(part: str, path: Path) -> Evidence:
-    """Never raises: what is missing is what a check is about."""
+    """Read a part's file. Never raises: a check reports what is missing."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -50,7 +50,7 @@ def read_evidence(part: str, path: Path) -> Evidence:
 
 
 def wrong_with(evidence: Evidence, days: Sequence[str], device: str) -> Iterator[str]:
-    """Why it does not stand for a run on ``device`` that went on during ``days`` (``2026-01-02``, UTC)."""
+    """Why the self-test is not valid for a run on ``device`` during ``days`` (``2026-01-02``, UTC)."""
     data = evidence.data
     if data is None:
         yield evidence.unread
