@@ -32,7 +32,7 @@ GENERATES_ONLY: Final = (
 
 
 class CheckServer:
-    """Asks the run's referee for an agent, as often as the question allows, and keeps account of it."""
+    """Asks the run's referee for an agent, as often as the question allows, and counts the checks."""
 
     def __init__(self, path: Path, question: Question, words: Callable[[Result, str], str]) -> None:
         """``words``: what an agent is told of a result and its text. ``path``: of the socket."""
@@ -54,7 +54,7 @@ class CheckServer:
         return {"checks": [dict(each) for each in self._checks], "checks_refused": self._refused}
 
     def close(self) -> None:
-        """No further question; one that is being judged goes on without anybody to tell."""
+        """Accept no further question; one that is being judged goes on without an answer."""
         self._closed = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -116,7 +116,7 @@ class CheckServer:
 
 
 def _message(channel: socket.socket) -> bytes:
-    """All that is sent, but no more than tells that it is too much. Raises OSError when that takes too long."""
+    """Read the whole message, up to just above the limit. Raises OSError when that takes too long."""
     deadline = time.monotonic() + SEND_S
     parts: list[bytes] = []
     size = 0

@@ -1,8 +1,8 @@
-"""What an agent is shut off from: kgbench's files, the home, what the run hides; and a true account of it.
+"""Confines an agent: hides kgbench's files, the home and what the run hides, and says what could not be hidden.
 
 Runs in the launcher, never in the coordinator. The network stays open, since agents talk to their models. Each way of
-``_WAYS`` is rehearsed in a throw-away child, with a file of every secret place that must not open afterwards; the
-first that works is taken.
+``_WAYS`` is tried in a throw-away child, with a file of every secret place that must not open afterwards; the first
+that works is taken.
 """
 
 from __future__ import annotations
@@ -26,23 +26,27 @@ from kgbench.harness.sandbox.namespaces import below, unshare
 
 _SCRATCH: Final = ("/tmp", "/var/tmp")
 _RUN: Final = "/run"
-"""Sockets of services that would do for an agent what it must not do itself: Docker's, the user's systemd."""
+"""Folder of sockets of services, such as Docker's or the user's systemd, which could act for an agent without its
+limits.
+"""
 _RESOLVER: Final = "/etc/resolv.conf"
 _FROZEN: Final = ("/proc/sys", "/proc/sysrq-trigger")
 _PR_CAPBSET_DROP, _CAPABILITY_VERSION = 24, 0x20080522
 _CAPABILITIES: Final = (0, 1, 3)
-"""What root keeps: CHOWN, DAC_OVERRIDE and FOWNER, for files of others in a container."""
+"""Capabilities that root keeps: CHOWN, DAC_OVERRIDE and FOWNER, for files of others in a container."""
 
 
 _CALLS: Final = (
     "pidfd_open", "pidfd_send_signal", "memfd_create", "memfd_secret", "shmget", "mincore", "cachestat", "fadvise64",
 )  # fmt: skip
-"""Runtimes wait for their children and manage memory with these. They reach nobody that a signal does not reach."""
+"""System calls that stay allowed: runtimes wait for their children and manage memory with them. They reach only
+processes that signals reach.
+"""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way of shutting an agent off."""
+    """One way of confining an agent."""
 
     namespaces: tuple[str, ...]
     features: tuple[str, ...]
@@ -62,7 +66,7 @@ _WAYS: Final = (
 
 @dataclass(frozen=True)
 class Places:
-    """What of the file system an agent gets."""
+    """The parts of the file system that an agent gets."""
 
     folder: str
     """Folder that the agent works in."""
@@ -71,7 +75,7 @@ class Places:
     secret: tuple[str, ...]
     """Folders of which nothing may be read but ``kept``."""
     covered: tuple[str, ...]
-    """``secret``, and what is nobody's business: outer ones first."""
+    """``secret``, and other private folders, outer ones first."""
     kept: tuple[str, ...]
     own: tuple[str, ...]
     """Folders of ``kept`` and ``covered`` that it may write to."""
@@ -104,11 +108,11 @@ class Places:
 
 @dataclass(frozen=True)
 class Confinement:
-    """What an agent on this machine gets."""
+    """The confinement of an agent on this machine."""
 
     places: Places
     way: Way | None
-    """None: it is not confined."""
+    """The way of confining; None where it is not confined."""
     user_namespace: bool = False
     landlock_abi: int = 0
     filtered: bool = False
@@ -140,14 +144,14 @@ class Confinement:
         return {"HOME": f"{self.places.spare}/home", "TMPDIR": f"{self.places.spare}/tmp"}
 
     def enter_launcher(self) -> None:
-        """In the process that will fork the agent's first process. Raises OSError."""
+        """Called in the process that will fork the agent's first process. Raises OSError."""
         linux.become_subreaper()
         if self.way is not None:
             # Mounts are made by the first process of the agent's own PID namespace, whose /proc it needs.
             unshare(tuple(name for name in self.way.namespaces if name != "mount"), self.user_namespace)
 
     def enter_files(self) -> None:
-        """In the agent's first process, which stays above the agent. Raises OSError."""
+        """Called in the agent's first process, which stays above the agent. Raises OSError."""
         places, way = self.places, self.way
         if way is None or not self.mounted:
             return
@@ -166,7 +170,7 @@ class Confinement:
         os.chdir(places.folder)
 
     def enter_agent(self) -> None:
-        """In the agent itself, right before its program. Raises OSError."""
+        """Called in the agent itself, right before its program. Raises OSError."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if self.way is None:
             return
@@ -197,7 +201,7 @@ class Confinement:
         return rules
 
     def _make_home(self) -> None:
-        """A home in which only what is to be seen stands, by links and copies."""
+        """Make a home that contains only what the agent may see, by links and copies."""
         home = Path(self.places.spare, "home")
         for name in ("home", "tmp"):
             Path(self.places.spare, name).mkdir(exist_ok=True)
@@ -245,7 +249,7 @@ def plan(places: Places, visible: Sequence[str], confine: str) -> Confinement:
 
 
 def _rehearse(attempt: Confinement) -> None:
-    """All of it, with a file written and a program started at the end. Raises OSError."""
+    """Try the whole confinement, with a file written and a program started at the end. Raises OSError."""
 
     def enter() -> None:
         attempt.enter_files()
@@ -267,7 +271,7 @@ def _package() -> Iterator[str]:
 
 
 def _in_answers(path: str, secret: Sequence[str]) -> bool:
-    """Below a secret place only Python itself stays: an environment that stands in the checkout."""
+    """Below a secret place only Python itself stays visible, where its environment lies in the checkout."""
     prefixes = [form for each in (sys.prefix, sys.base_prefix) for form in _forms(each)]
     return _below(path, secret) and not _below(path, prefixes)
 
@@ -313,7 +317,7 @@ def _opens(path: str) -> bool:
 
 
 def _block_devices() -> list[str]:
-    """Disks that this process may read as they are, below any file system."""
+    """Block devices that this process may read directly, below any file system."""
     found = []
     for folder, _, names in os.walk("/dev"):
         for path in (os.path.join(folder, name) for name in names):
@@ -326,7 +330,7 @@ def _block_devices() -> list[str]:
 
 
 def _drop_capabilities() -> None:
-    """Root stays root by name alone: it owns its files, and can undo nothing."""
+    """Drop root's capabilities: it owns its files and can undo nothing."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     had, most = int(status["CapPrm"], 16), int(status["CapBnd"], 16)
     for capability in range(most.bit_length()):
@@ -345,7 +349,7 @@ def _reduced(places: Iterable[str]) -> tuple[str, ...]:
 
 
 def _forms(path: str) -> tuple[str, str]:
-    """As it is called and as it is with links resolved."""
+    """The path as written and with links resolved."""
     return os.path.abspath(path), os.path.realpath(path)
 
 

@@ -1,4 +1,5 @@
-"""What an agent finds in its folder. Everything comes from what ``kgbench show`` prints anyway; nothing is secret."""
+"""Writes the files that an agent finds in its folder; all is also in what ``kgbench show`` prints, nothing is secret.
+"""
 
 from __future__ import annotations
 
@@ -141,8 +142,8 @@ def _check(socket: Path) -> str:
 
 
 def _first_lines(python: str) -> str:
-    """What starts a program in this Python. The kernel splits a line that begins with ``#!`` at spaces, so a shell that
-    reads the next two lines starts one whose path has any; Python reads them as a text.
+    """The first lines of a script for this Python. The kernel splits a ``#!`` line at spaces, so for a path with spaces
+    a shell reads the next two lines and starts Python, which reads them as a string.
     """
     if " " not in python:
         return f"#!{python} -I\n"

@@ -27,7 +27,7 @@ KILL_DEADLINE_S: Final = 10.0
 
 
 def main(fd: int) -> None:
-    """Until the agent has ended or standard input has; then nothing that it started is left."""
+    """Run until the agent or standard input has ended; then nothing that it started is left."""
     with open(0, "rb", buffering=0, closefd=False) as control:
         # Unbuffered: what comes behind the line is for ``_wait``.
         spec: dict[str, Any] = json.loads(control.readline())
@@ -48,14 +48,14 @@ def main(fd: int) -> None:
 
 
 def _wait(first: int) -> bool:
-    """Until the agent has ended or is to be ended; whether nobody is there any more to say so."""
+    """Wait until the agent has ended or is to be ended. Returns whether the coordinator is gone."""
     ended = os.pidfd_open(first)
     readable, _, _ = select.select([ended, 0], [], [])
     return 0 in readable and not os.read(0, 1)
 
 
 def _kill_all() -> None:
-    """Children come here when their parents die, so that in the end all have been seen."""
+    """Kill all descendants. Orphans become children of this process, so that in the end all have been seen."""
     deadline = time.monotonic() + KILL_DEADLINE_S
     while time.monotonic() < deadline:
         processes.signal_tree(os.getpid(), signal.SIGKILL)
@@ -68,7 +68,7 @@ def _kill_all() -> None:
 
 
 def _become_first(chosen: Confinement, spec: dict[str, Any], fd: int) -> NoReturn:
-    """The first process of the agent's PID namespace: takes in orphans, and with it all of them end."""
+    """Become the first process of the agent's PID namespace: it adopts orphans, and when it ends, all end."""
     try:
         linux.die_with_parent()
         null = os.open(os.devnull, os.O_RDONLY)
@@ -98,7 +98,7 @@ def _reap_until(agent: int) -> int:
 
 
 def _become_agent(chosen: Confinement, spec: dict[str, Any], fd: int) -> NoReturn:
-    """Raises nothing: what went wrong is said on ``fd``, which a started program does not have any more."""
+    """Become the agent. Raises nothing: an error is written to ``fd``, which is closed when a program starts."""
     try:
         os.setsid()
         signal.pthread_sigmask(signal.SIG_SETMASK, ())

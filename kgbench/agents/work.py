@@ -1,6 +1,6 @@
-"""One agent's work on one problem, seen from the coordinator: started, listened to, ended, and what it leaves taken.
+"""One agent's work on one problem, for the coordinator: starts it, reads its output, ends it, and collects its kernel.
 
-What an agent leaves is hostile: its kernel is read only where it is an ordinary file of its own folder.
+What an agent leaves is hostile: its kernel is read only where it is a regular file of its own folder.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from kgbench.harness.machine import visible
 from kgbench.llm.conversation import MAX_SOURCE_BYTES, Question
 
 OUTPUT_BYTES: Final = 10 << 20
-"""Kept of each of an agent's two outputs, the end of it."""
+"""Bytes kept from the end of each of an agent's two outputs."""
 FLOOD_BYTES: Final = 200 << 20
-"""An agent that writes more than this is ended."""
+"""Most bytes of output; an agent that writes more is ended."""
 KILL_S: Final = 15.0
-"""How long the launcher may take to end a tree."""
+"""Seconds in which the launcher must end a process tree."""
 Confine = Literal["best", "by landlock", "not"]
 _PART: Final = 1 << 16
 """Bytes read from a pipe at once."""
 _OURS: Final = ("KGBENCH_",)
-"""How variables begin that no agent sees."""
+"""Prefixes of environment variables that no agent sees."""
 _NO_GPU: Final = visible.NONE
-"""An agent that tries its kernel on a GPU would disturb what the clock sees there; ``./check`` runs on it."""
+"""Variables that hide all GPUs: an agent that tried its kernel on one would disturb timings; ``./check`` runs there."""
 
 
 class CouldNotStart(Exception):
@@ -54,7 +54,7 @@ class Closed(Exception):
 
 @dataclass(eq=False)
 class Agent:
-    """One agent's life. ``work`` may be called once."""
+    """One agent. ``work`` may be called once."""
 
     argv: Sequence[str]
     question: Question
@@ -89,7 +89,7 @@ class Agent:
         self._stop.set()
 
     def work(self) -> None:
-        """From making its folder to taking what it leaves. Raises CouldNotStart, Closed."""
+        """Make the folder, run the agent and collect its kernel. Raises CouldNotStart, Closed."""
         base = Path(os.path.realpath(tempfile.mkdtemp(prefix="kgbench-agent-")))
         try:
             for name in ("work", "socket", "spare"):
@@ -144,7 +144,7 @@ class Agent:
         }
 
     def _attend(self, launched: _Launched, deadline: float) -> None:
-        """Listen until it and everything that it started is gone."""
+        """Read output until the agent and everything that it started is gone."""
         with launched, selectors.DefaultSelector() as selector:
             for name, fd in launched.outputs.items():
                 selector.register(fd, selectors.EVENT_READ, name)
@@ -185,7 +185,7 @@ class Agent:
         return ""
 
     def _keep(self) -> None:
-        """What a person wants to look at afterwards."""
+        """Store logs for people."""
         if self.question.folder is None:
             return
         self.question.folder.mkdir(parents=True, exist_ok=True)

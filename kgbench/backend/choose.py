@@ -28,7 +28,7 @@ from kgbench.store.reader import StoredRun
 from kgbench.store.repeat import candidate_file
 
 _PACKAGES: Final = frozenset({"torch", "triton", *sys.stdlib_module_names})
-"""What a kernel may import: the written package needs nothing else."""
+"""Packages that a kernel may import: the written package needs nothing else."""
 
 _RETURN_ARGUMENTS: Final = frozenset({"contiguous", "to"})
 """Problems of kind compute whose result is their argument where there is nothing to do."""
@@ -58,7 +58,7 @@ class Chosen:
     table: Mapping[str, Any]
     """The calls that it was judged in; ``runtime/guard.py``."""
     calls: int
-    """How many there are."""
+    """Number of judged calls."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class LeftOut:
 
 
 def choose(runs: Sequence[StoredRun], *, all_correct: bool) -> tuple[list[Chosen], list[LeftOut]]:
-    """Of each overload the fastest kernel that is correct. Raises UsageError where runs do not go together.
+    """The fastest correct kernel of each overload. Raises UsageError where runs do not go together.
 
-    Judged calls of all runs count that judged the same text.
+    Judged calls of all runs that judged the same text are added up.
     """
     _check_devices(runs)
     left: list[LeftOut] = []
@@ -230,7 +230,7 @@ def entries_of(chosen: Chosen) -> list[str]:
 
 
 def parameters_of(overload: Overload) -> list[dict[str, Any]]:
-    """As ``runtime/table.py`` reads them."""
+    """Parameters in the form that ``runtime/table.py`` reads."""
     pairs = zip(overload.signature.parameters, overload.arguments, strict=True)
     return [
         {
@@ -242,7 +242,7 @@ def parameters_of(overload: Overload) -> list[dict[str, Any]]:
 
 
 def left_out_lines(left: Iterable[LeftOut]) -> Iterator[str]:
-    """By reason, with the names."""
+    """Lines about what was left out, by reason, with the names."""
     by_reason: dict[str, list[str]] = {}
     for each in left:
         by_reason.setdefault(each.why, []).append(each.what)

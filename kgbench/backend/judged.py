@@ -45,7 +45,7 @@ def _drawn(overload: Overload, stored: CaseResult) -> Case:
 
 
 def _as_drawn(rule: Any, stored: Any) -> Any:
-    """What the file has for what JSON has kept of it: a list, a number that is not finite."""
+    """A value as the problem file has it, from its JSON form: a list, a number that is not finite."""
     choices = rule["choice"] if isinstance(rule, Mapping) and "choice" in rule else [rule]
     text = json_text(stored)
     return next((each for each in choices if not isinstance(each, Mapping) and json_text(each) == text), stored)

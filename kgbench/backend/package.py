@@ -40,7 +40,7 @@ packages = ["{package}", "{package}.kernels"]
 
 
 def package_name(folder: Path) -> str:
-    """What is imported: the folder's own name. Raises UsageError where that is none of Python's."""
+    """The package's import name: the folder's name. Raises UsageError where that is no Python name."""
     name = folder.resolve().name.replace("-", "_")
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         words = f"--backend {folder}: '{name}' cannot be imported; name a folder such as my_backend"
@@ -112,7 +112,7 @@ def _row(chosen: Chosen) -> dict[str, Any]:
 
 
 def _module(chosen: Chosen) -> str:
-    """By the text's hash where a problem has two texts, as two overloads may."""
+    """The module's name; with the text's hash where a problem has two texts, as two overloads may."""
     result = chosen.judgement.result
     return f"{result.problem.replace('/', '_')}_{result.candidate_sha256[:8]}"
 

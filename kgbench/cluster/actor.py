@@ -31,7 +31,7 @@ RAY_FOLDER: Final = Path("/tmp/ray")
 
 @dataclass(frozen=True)
 class Hello:
-    """What a node is, before anything was started on it."""
+    """Facts about a node, before anything was started on it."""
 
     kgbench: str
     code: str
@@ -71,7 +71,7 @@ class DeviceActor:
         self._said: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._session: Session | None = None
         self._logs = tempfile.TemporaryDirectory(prefix="kgbench-logs-")
-        """What its processes print, of which errors quote the end."""
+        """Folder for the output of its processes, whose end errors quote."""
 
     def hello(self, folders: Sequence[str]) -> Hello:
         """``folders``: of the user's own problems."""
@@ -79,7 +79,7 @@ class DeviceActor:
         return Hello(version(), code_sha256(), platform.node(), lacks)
 
     def open(self, settings: Settings, folders: Sequence[str]) -> Opened | Refusal:
-        """Takes the device, which another kgbench may have for long, and starts the session."""
+        """Take the device, for which it may have to wait long, and start the session."""
         user_modules.offer(folders)
         logs = Path(self._logs.name)
         hidden = {*hidden_dirs(*folders), *(folder for folder in (*settings.hidden, RAY_FOLDER) if folder.exists())}
@@ -114,13 +114,13 @@ class DeviceActor:
 
 
 def version() -> str:
-    """kgbench's. The package's own module names what stands above this one, so that it is not imported from here."""
+    """kgbench's version. The package's top module is not imported for it."""
     return str(sys.modules["kgbench"].__version__)
 
 
 @functools.cache
 def code_sha256() -> str:
-    """Over the modules of the kgbench that this process imports, the first twelve digits."""
+    """SHA-256 over the modules of the kgbench that this process imports, the first twelve digits."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")

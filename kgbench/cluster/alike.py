@@ -9,7 +9,7 @@ from kgbench.cluster.actor import Hello, code_sha256, version
 
 
 def kgbench_difference(node: Hello) -> str:
-    """What of kgbench is another there than here, in words; empty where nothing is."""
+    """Differences of kgbench there and here, in words; empty where there are none."""
     if node.kgbench != version():
         return f"kgbench is {version()} here and {node.kgbench} there"
     if node.code != code_sha256():
@@ -18,7 +18,7 @@ def kgbench_difference(node: Hello) -> str:
 
 
 def device_differences(first: Mapping[str, Any], other: Mapping[str, Any], *, mixed: bool) -> Iterator[str]:
-    """Of the facts of two sessions, in words such as ``torch 2.12 and 2.11``.
+    """Differences between the facts of two sessions, in words such as ``torch 2.12 and 2.11``.
 
     ``mixed``: devices of one kind may be of several models.
     """

@@ -25,7 +25,7 @@ ADDRESS: Final = "RAY_ADDRESS"
 _SETTINGS: Final = b"\x04"
 """Type of the frame that every HTTP/2 server sends first, its fourth byte; a head node speaks gRPC, which is HTTP/2."""
 _HELLO: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + _SETTINGS + bytes(5)
-"""What a client of HTTP/2 sends first."""
+"""The first bytes that an HTTP/2 client sends."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Cluster:
             ) from None
 
     def nodes(self) -> dict[str, Node]:
-        """Those that are alive, by id. Raises MachineError where the cluster does not answer."""
+        """Nodes that are alive, by id. Raises MachineError where the cluster does not answer."""
         try:
             listed = self.ray.nodes()
         except Exception as error:  # whatever Ray raises where its head node is gone
@@ -158,7 +158,7 @@ def _not_connected(address: str, error: Exception) -> str:
 
 @contextlib.contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Ray takes SIGTERM for itself."""
+    """Keep this process's handler of SIGTERM, which Ray would replace."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

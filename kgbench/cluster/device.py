@@ -1,4 +1,4 @@
-"""One device of a cluster as the driver sees it: its actor from the first word to the last."""
+"""One device of a cluster as the driver sees it: starts its actor, asks it and ends it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class Device:
-    """Used by one thread, but for ``judge``, ``end`` and what is read."""
+    """Used by one thread, except ``judge``, ``end`` and reading attributes."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Device:
         self.why = ""
         """Why the present actor gets no further work; empty while it does."""
         self.refused = False
-        """It says itself that it cannot judge."""
+        """True where the actor itself says that it cannot judge."""
         self._cluster, self._ray, self._say = cluster, cluster.ray, say
         self._folders = tuple(folders)
         cores = max(1, node.cpus // max(1, node.gpus)) if kind == DeviceKind.CUDA else node.cpus
@@ -65,10 +65,10 @@ class Device:
         self._gpus = int(kind == DeviceKind.CUDA)
         self._actor: Any = None
         self._told = False
-        """It was said that it has not started."""
+        """True once the user was told that it has not started."""
 
     def alive(self) -> bool:
-        """Whether its node is. Raises MachineError where the cluster does not answer."""
+        """Whether its node is alive. Raises MachineError where the cluster does not answer."""
         return self.node.id in self._cluster.nodes()
 
     @contextlib.contextmanager
@@ -113,7 +113,7 @@ class Device:
         self.refused = self.refused or refused
 
     def _answer(self, ref: Any, waiting: Callable[[float], None]) -> Any:
-        """What comes back; ``waiting`` is called with the seconds waited, now and then. Raises Lost, Refused."""
+        """The actor's answer; ``waiting`` is called now and then with the seconds waited. Raises Lost, Refused."""
         waited_s = 0.0
         try:
             while not self._ray.wait([ref], timeout=POLL_S)[0]:

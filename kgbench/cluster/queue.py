@@ -27,7 +27,7 @@ class Task:
     on_event: Callable[[str, str], None]
     future: Future[Result] = field(default_factory=Future)
     lost: int = 0
-    """How often what judged it was gone before it had a verdict."""
+    """How often its device was lost before it had a verdict."""
     overtaken: int = 0
     number: int = -1
 
@@ -84,7 +84,7 @@ class TaskQueue:
             return task
 
     def wake(self) -> None:
-        """Whoever waits asks ``ended()`` again."""
+        """Wake waiting threads, which ask ``ended()`` again."""
         with self._changed:
             self._changed.notify_all()
 
@@ -94,7 +94,7 @@ class TaskQueue:
             self._warm = {slot: problem for slot, problem in self._warm.items() if slot.device != device}
 
     def close(self, error: BaseException) -> None:
-        """What waits, and what is put from now on, raises ``error``."""
+        """Make all tasks, waiting and new ones, raise ``error``."""
         with self._changed:
             self._error = self._error or error
             left, self._tasks = list(self._tasks.values()), {}

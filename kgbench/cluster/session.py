@@ -68,13 +68,13 @@ class RaySession:
         self._queue = TaskQueue()
         self._like = like
         self._pattern = "what the run was started with"
-        """What devices are compared with, in words."""
+        """The session that devices are compared with, in words."""
         self._seen: set[str] = set()
         """Ids of nodes that were looked at."""
         self._devices: list[Device] = []
-        """Those that are being started or judge."""
+        """Devices that are starting or judging."""
         self._left_out: dict[str, str] = {}
-        """Why, by the device's name."""
+        """Why a device is left out, by its name."""
         self._timed_s = 0.0
         """Seconds of timing by actors that have ended."""
         self._closed = False
@@ -264,7 +264,7 @@ class RaySession:
             raise Refused(f"{difference}; install the same there")
 
     def _check_device(self, device: Device, hello: Hello, opened: Opened) -> None:
-        """Enters a device that may judge; the first one sets what the others are like. Raises Refused."""
+        """Accept a device; the first one sets what the others must be like. Raises Refused."""
         with self._changed:
             like = self._like or self.facts
             differences = "; ".join(device_differences(like, opened.facts, mixed=self._mixed)) if like else ""

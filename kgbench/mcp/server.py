@@ -37,7 +37,7 @@ _PHASES: Final = {
     "library": "waits for the library to load",
     "again": "is judged again alone",
 }
-"""What is told of a phase: its detail could name a hidden call."""
+"""Words about each phase; its detail could name a hidden call."""
 
 _T = TypeVar("_T")
 _Id = Annotated[str, Field(description="The problem's id, such as aten/softmax; other spellings are understood.")]
@@ -96,7 +96,7 @@ class _Calls:
         return await self._judged(ctx, problem, code, timing=False)
 
     async def time_kernel(self, ctx: Context[Any, Any], problem: _Id, code: _Code) -> CallToolResult:
-        """Judge a kernel, and where it is right time each bench call beside the library. Takes longer than a check."""
+        """Judge a kernel, and if it is correct time each bench call beside the library. Takes longer than a check."""
         return await self._judged(ctx, problem, code, timing=True)
 
     async def explain_failure(

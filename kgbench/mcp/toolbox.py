@@ -1,7 +1,7 @@
-"""What the tools do and say, without the protocol. One evaluator is kept open over calls.
+"""The tools without the protocol. One evaluator is kept open between calls.
 
-All that is told of a verdict comes from ``prompts/feedback.py``, as what a model is told between two rounds does: no
-input, no expected value, no size of a hidden call, no tolerance.
+Everything said about a verdict comes from ``prompts/feedback.py``, as between two rounds of a model: no input, no
+expected value, no size of a hidden call, no tolerance.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NEXT: Final = {
     Group.UNJUDGED: "Nothing is known about it here. Write it without what cannot run here, or judge it on a GPU.",
     Group.OURS: "This is no fault of the kernel. Try again; if it stays, tell the server's operator.",
 }
-"""What an author may do next, by the sort of outcome."""
+"""Advice for the author, by the sort of outcome."""
 
 Say = Callable[[str], None]
 """Called with a word for what is being done, from the thread that does it."""
@@ -211,7 +211,7 @@ def _explained(judged: Judged) -> Iterator[str]:
 
 
 def _counted(judged: Judged) -> Iterator[str]:
-    """How many calls of each dtype were judged and right: which dtypes come is no secret."""
+    """Judged and correct calls per dtype: dtypes are no secret."""
     cases = judged.result.cases
     if len({case.dtype for case in cases}) < 2:
         return

@@ -61,7 +61,7 @@ class Adapter:
         return f"{self.package} {self.version}"
 
     def call_of(self, problem: Problem, overload: Overload) -> Mapping[str, str] | str | None:
-        """What does an overload; None where the package has nothing."""
+        """The call that does an overload; None where the package has nothing."""
         key = f"{problem.id}.{overload.name}" if overload.name else problem.id
         found: Mapping[str, str] | str | None = self.calls.get(key)
         if found is None and self.aten and (target := _operator(overload)):
@@ -143,7 +143,7 @@ class AdaptedProvider:
     """Packages may leave work to PyTorch; rows say where they do."""
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
-        """Without ``--problems`` those that the package has something for."""
+        """Without ``--problems``, only problems that the package has something for."""
         if chosen:
             return ids
         of_aten = bool(self.adapter.aten)
@@ -166,7 +166,7 @@ class AdaptedProvider:
 
 
 def provider_for(name: str, argument: str | None, alias: str | None) -> AdaptedProvider:
-    """Whoever ``--model NAME`` or ``--model NAME:VERSION`` means. Raises ModelError for a version that is another."""
+    """The provider of ``--model NAME`` or ``--model NAME:VERSION``. Raises ModelError for another version."""
     found = adapter(name)
     if argument is not None and argument != found.version:
         words = f"--model {name}:{argument}: {found.words} is installed; write --model {name}"

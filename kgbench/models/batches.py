@@ -30,7 +30,7 @@ Answers = Iterator[tuple[Question, Result]]
 
 
 class BatchClient(Protocol):
-    """What is needed of the asker."""
+    """The interface of the model's client."""
 
     model_id: str
 
@@ -156,7 +156,7 @@ class MessageBatches:
 
 
 def _sampling(waiting: dict[str, Question]) -> Sampling:
-    """Of all of them: a run asks all questions alike."""
+    """The sampling of all questions: a run asks all of them alike."""
     return next(iter(waiting.values())).sampling
 
 

@@ -1,6 +1,6 @@
-"""What a run's candidates come out of while it goes on: a list that is there, or a model that is still writing.
+"""The queue of a run's candidates: a list, or a model that is still writing.
 
-The coordinator takes candidates from a ``Feed`` when somebody is free to judge them, and tells it of each verdict.
+The coordinator takes candidates from a ``Feed`` when one can be judged, and tells it each verdict.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Work:
 
 
 Judge = Callable[[Problem, str, str], Result]
-"""(problem, text, by whom) -> the referee's answer to somebody who practises; never the verdict of a run."""
+"""(problem, text, model) -> the referee's answer to an agent's trial; never a verdict of the run."""
 
 
 class Watcher(Protocol):
-    """Told, from any thread, what somebody who waits wants to see."""
+    """Receives progress, from any thread."""
 
     def note(self, text: str) -> None: ...
 
@@ -52,17 +52,17 @@ class Feed(Protocol):
 
     @property
     def finished(self) -> bool:
-        """``take`` will never give another one, whatever verdicts come."""
+        """Whether ``take`` will never return another candidate, whatever the verdicts."""
 
     @property
     def left(self) -> str:
-        """Candidates that were to come and did not, and why, in words; empty where none is missing."""
+        """Missing candidates and the reason, in words; empty where none is missing."""
 
     def judged(self, work: Work, result: Result) -> None:
         """The verdict on one that was taken; a further round may follow from it."""
 
     def close(self) -> None:
-        """Ends what is under way. Raises what ended it before its time, such as a key that is not valid."""
+        """End running work. Raises what ended it early, such as an invalid key."""
 
 
 class ListFeed:

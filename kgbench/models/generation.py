@@ -69,7 +69,7 @@ class GenerationConfig:
 
 @dataclass(frozen=True)
 class ModelProvider:
-    """A model and how it is asked; stands where a provider of finished candidates would."""
+    """A model and how it is asked, in place of a provider of finished candidates."""
 
     asker: ModelClient
     asking: GenerationConfig
@@ -206,7 +206,7 @@ class Conversations:
     # --- from one round to the next ---
 
     def _advance(self, chain: Chain, number: int, verdict: Result | None = None) -> Question | None:
-        """Goes on with a chain at a round, as far as replies and verdicts are there; the question that is to be asked.
+        """Continue a chain at a round, as far as replies and verdicts exist; returns the next question.
 
         A reply without a verdict is handed out. None where nothing is to be asked.
         """
@@ -263,7 +263,7 @@ class Conversations:
     # --- asking; in threads ---
 
     def _guarded(self, ask: Callable[[list[Question]], None], questions: list[Question]) -> None:
-        """What rises in a thread stops the asking and is raised by ``close``."""
+        """An exception in a thread stops the asking and is raised by ``close``."""
         try:
             ask(questions)
         except BaseException as error:
@@ -324,7 +324,7 @@ class Conversations:
 
     @contextlib.contextmanager
     def _paid_for(self, questions: Sequence[Question]) -> Iterator[list[Question]]:
-        """Sets aside what these can cost at most while they are under way. What is left in the list is unanswered."""
+        """Reserve the most that these questions can cost while they run. What is left in the list is unanswered."""
         unanswered = list(questions)
         most = self._reserve(questions)
         try:
@@ -339,9 +339,9 @@ class Conversations:
             self._wake()
 
     def _reserve(self, questions: Sequence[Question]) -> float | None:
-        """What is set aside; None where these may not be sent any more.
+        """The reserved amount; None where these may no longer be sent.
 
-        Waits while replies under way may yet cost less than they could, so that a budget is used up and never passed.
+        Waits while running replies may still cost less than reserved, so that a budget is used up and never exceeded.
         """
         provider, budget = self.provider, self.provider.asking.budget_usd
         most = 0.0

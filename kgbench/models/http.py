@@ -1,7 +1,7 @@
-"""What the providers have in common that ask over HTTP through an SDK.
+"""Shared by the providers that ask over HTTP through an SDK.
 
 Each call runs in a thread of its own: an SDK sleeps between its retries and blocks while it reads, and nothing else
-could end that in time. The thread that asked waits for it, for the end of its time, or for ``close``.
+could end that in time. The asking thread waits for the reply, for the deadline, or for ``close``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONNECT_TIMEOUT_S: Final = 15.0
 """Seconds to connect to a server; a reply has a limit of its own."""
 THINKING: Final = ("off", "low", "medium", "high")
 SHORTEST_KEY: Final = 8
-"""What is shorter is a word that stands for a key, as `none` or `EMPTY`."""
+"""Fewest characters of a key; a shorter text is a placeholder such as `none` or `EMPTY`."""
 WORDS: Final = 300
 """Characters of a server's message that are passed on."""
 
@@ -62,12 +62,12 @@ class TimedOut(Exception):
 
 
 class Over(Exception):
-    """Nobody waits for this call any more: no further request of it may be sent."""
+    """The call was abandoned: no further request of it may be sent."""
 
 
 @dataclass
 class Draft:
-    """What of one reply has come so far; written by the thread of its call."""
+    """The part of a reply received so far; written by the thread of its call."""
 
     model_id: str
     pieces: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Draft:
         return "".join(self.pieces)
 
     def drop(self) -> None:
-        """Nobody waits for it any more: the provider is to stop writing, and asking for payment."""
+        """Abandon the reply: close the connection, so that the provider stops writing and charging."""
         self.over = True
         with contextlib.suppress(Exception):  # whatever state the connection is in, it ends with its thread
             stream = self.response.extensions["network_stream"]
@@ -156,7 +156,7 @@ class HttpClient(ModelClient):
 
     @abstractmethod
     def secrets(self) -> Sequence[str]:
-        """What must be in no message."""
+        """Texts that no message may contain."""
 
     @abstractmethod
     def check_key(self) -> None:
@@ -301,7 +301,7 @@ def refused_option(words: str, sampling: Sampling) -> str | None:
 
 
 def endpoint_of(url: str, own_host: str, own_name: str) -> str:
-    """Whose prices count at ``url``: ``own_name`` at ``own_host``, nobody's on this machine, else the host's."""
+    """The price table's key for ``url``: ``own_name`` at ``own_host``, none on this machine, else the host's."""
     host = host_of(url)
     if is_this_machine(host):
         return ""

@@ -47,7 +47,7 @@ class Candidate:
     path: Path | None = None
     """File that the code was read from, or that was looked for."""
     outcome: Outcome | None = None
-    """Settled before anything runs: ``no candidate``, ``no code`` or ``not offered``."""
+    """The outcome where it is known before anything runs: ``no candidate``, ``no code`` or ``not offered``."""
     detail: NoCode | NoCandidate | NotOffered | None = None
     """Why there is nothing to judge, where ``outcome`` is settled."""
     round: int = 0
@@ -71,7 +71,7 @@ class Provider(Protocol):
 
     @property
     def timed(self) -> bool:
-        """Whether the clock runs: not where a speed would mean nothing."""
+        """Whether kernels are timed: not where a speed would mean nothing."""
 
     @property
     def notes(self) -> Sequence[str]:
@@ -99,7 +99,7 @@ class ProviderModule(Protocol):
     """What it is, in a line, shown where the choice is explained."""
 
     def provider(self, argument: str | None, alias: str | None = None) -> Provider | ModelClient:
-        """Whoever ``--model NAME:ARGUMENT`` means: kernels that are there, or a model that is asked.
+        """The provider of finished kernels, or the model client, that ``--model NAME:ARGUMENT`` means.
 
         ``argument`` is what follows the colon. ``alias``: the short name that was typed, under which results are
         stored. Raises ModelError, without a request to anybody, where the argument means nothing.

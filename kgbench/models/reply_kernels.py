@@ -1,4 +1,4 @@
-"""What becomes of a model's reply: its kernel, what a result keeps of it, and what the next round is asked with."""
+"""From a model's reply to its kernel, its record in a result, and the next round's question."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def kernel_of(problem: Problem, reply: Reply, sampling: Sampling) -> Extracted:
 
 
 def generation_of(reply: Reply, usd: float | None, prompt_sha256: str) -> Generation:
-    """What a result keeps of a reply."""
+    """The record of a reply in a result."""
     checks = reply.facts.get("checks")
     return Generation(
         model_id=reply.model_id,

@@ -1,4 +1,4 @@
-"""What ``baseline`` and ``reference`` share: the project's own code in the candidate's place, without a text."""
+"""Shared by ``baseline`` and ``reference``: the project's own code in the candidate's place, without a text."""
 
 from __future__ import annotations
 

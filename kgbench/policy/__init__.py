@@ -1,4 +1,4 @@
-"""Whose work counts: what a candidate may call, and what it was seen to call.
+"""The policy: what a candidate may call, and what it was seen to call.
 
 May import: `core`, `problem`.
 """

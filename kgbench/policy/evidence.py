@@ -1,4 +1,4 @@
-"""What candidates were seen to do, in words for the report and for ``kgbench show``. No torch."""
+"""Evidence of what candidates did, in words for the report and for ``kgbench show``. No torch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lines(result: Result) -> Iterator[str]:
 
 
 def notes(results: Sequence[Result]) -> tuple[str, ...]:
-    """Footnotes of a report: correct candidates that had others do their work, and what nobody was asked about."""
+    """Footnotes of a report: correct candidates whose work others did, and kernels that were not watched."""
     right = [result for result in results if result.outcome is Outcome.PASSED]
     helped = sorted({result.problem for result in right if any(not each.allowed for each in result.evidence)})
     found = []

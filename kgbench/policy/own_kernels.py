@@ -12,7 +12,7 @@ from typing import Final
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _DRIVERS = ("Memcpy", "Memset", "[CUDA ")
-"""How names of what the driver itself does begin."""
+"""Prefixes of the names of the driver's own operations."""
 _UNNAMED: Final = {"kernel": "ElementwiseKernel", "reduce_kernel": "ReductionKernel"}
 """Names that CuPy gives to kernels which a candidate writes and does not name, and what makes them."""
 

@@ -1,8 +1,7 @@
-"""Whose work counts: what a candidate may call of PyTorch and other libraries, by the kind of its problem. No torch.
+"""The rules: what a candidate may call of PyTorch and other libraries, by the kind of its problem. No torch.
 
-A kernel for a problem must do the problem's work itself. ``allowed`` judges one operator by name; who sees operators at
-run time asks it. What it looks up is in ``tables.py``; ``hints.py`` reads a candidate's text. docs/policy.md says the
-same in words.
+A kernel for a problem must do the problem's work itself. ``allowed`` judges one operator by name, when it is seen at
+run time. ``tables.py`` has the data; ``hints.py`` reads a candidate's text. docs/policy.md says the same in words.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def allowed(problem: Problem, operator: str) -> Verdict:
 
 
 def whose_kernel(name: str) -> str:
-    """Whose a device kernel is, by its name; empty for one that looks like nobody's but the candidate's."""
+    """The owner of a device kernel, by its name; empty for a name that no library has."""
     return next((whose for pattern, whose in KERNELS if re.search(pattern, name)), "")
 
 
@@ -67,7 +66,7 @@ def own_operators(problem: Problem) -> set[str]:
 
 
 def family(name: str) -> str:
-    """One name for an operator, what it is in place, its copying form and its second names."""
+    """One name for an operator, its in-place form, its copying form and its aliases."""
     name = ALIASES.get(name, name)
     bare = name.strip("_").removesuffix("_copy") or name
     return ALIASES.get(bare, bare)

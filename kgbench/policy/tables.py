@@ -1,4 +1,4 @@
-"""What the rules are read from: operators by what they do, libraries by how their names look. Data only."""
+"""The data of the rules: operators by what they do, libraries by the names of their kernels."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ KIND_WORDS: Final[dict[Kind, str]] = {
     Kind.VIEW: "other views, but no copy",
     Kind.SYNC: "copies to the host",
 }
-"""The same in words."""
+"""The allowed operators of each kind, in words."""
 
 WORK: Final = ("fills", "copies")
 """Groups whose operators do each other's work: a problem that is one of them may use none of its group."""
@@ -211,8 +211,9 @@ KERNELS: Final[tuple[tuple[str, str], ...]] = (
     (r"\btransformer_engine::", "Transformer Engine's"),
     (r"^cupy_(?!copy|fill|arange|RawKernel)\w+__", "CuPy's"),
 )
-"""How names of libraries' kernels look, first match first. A candidate's own kernel can be called anything: whoever
-gives one a library's name is taken for the library."""
+"""Patterns of the names of libraries' kernels, first match first. A candidate can give its kernel any name: one with a
+library's name counts as the library's.
+"""
 
 HARMLESS_KERNELS: Final = re.compile(
     r"FillFunctor|direct_copy_kernel|float(?:16|32|8)?_copy_kernel|bfloat16_copy|float8_copy|CatArrayBatchedCopy|\barange_cuda"
@@ -246,8 +247,9 @@ CODE: Final[tuple[tuple[str, str], ...]] = (
         "the system's",
     ),
 )
-"""How files with code look, by whose they are, first match first; the candidate's folder is its own, and so is code
-that no file has."""
+"""Owners of files with code by patterns of their paths, first match first; the candidate's folder is its own, and so is
+code without a file.
+"""
 
 LIBRARIES: Final = re.compile(
     r"^lib(?:cublas|cudnn|cusparse|cusolver|cufft|cutensor|nvpl|mkl|openblas|scipy_openblas|blas|cblas|lapack|flexiblas"
@@ -258,4 +260,4 @@ LIBRARIES: Final = re.compile(
 LIBRARY_MARKS: Final = re.compile(
     rb"openblas_get_co|MKL_Get_Version|mkl_serv_|cblas_[sdcz]gemm|bli_[sdcz]gemm|armpl_get"
 )
-"""What stands in the file of a library of the host's, whatever that is called."""
+"""Texts in the files of host libraries, whatever their names are."""

@@ -1,6 +1,6 @@
-"""What only torch knows of an ATen operator: its schema and its documentation, asked of a process of its own.
+"""Facts about ATen operators that only torch has: schema and documentation, asked in another process.
 
-Whoever makes prompts stays free of torch; where it is not installed, prompts go without.
+Code that makes prompts does not import torch; where it is not installed, prompts go without these facts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class OperatorFacts:
 
 @dataclass(frozen=True)
 class TorchFacts:
-    """Of every ATen operator asked for, by problem id; and why there are none."""
+    """Facts about the requested ATen operators, by problem id; and why there are none."""
 
     operators: Mapping[str, OperatorFacts]
     version: str = ""

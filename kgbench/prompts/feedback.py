@@ -1,9 +1,9 @@
 """What an author is told about its own kernel, between two rounds or by an agent's ``./check``.
 
-Enough to go on, and nothing that a hidden call could be read from: no input, no expected value, no case's sizes, not
-the tolerance's number. What the judge found is told by the allow-list of ``public.py``, from data. A text that the
-kernel itself had a hand in (what it printed, the words of an exception that it raised) could carry inputs out; so
-printed text is left out, and of exceptions only what compilers and libraries say.
+It is enough to go on, and reveals nothing of a hidden call: no input, no expected value, no case's sizes, no tolerance.
+What the judge found is told by the allow-list of ``public.py``, from data. Texts that the kernel can influence (its
+output, the message of an exception that it raised) could carry inputs out; so output is left out, and of exceptions
+only what compilers and libraries say is passed on.
 """
 
 from __future__ import annotations

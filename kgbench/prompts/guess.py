@@ -1,6 +1,6 @@
-"""Guesses what is wrong with a kernel from its first wrong element and from the cases that were right before.
+"""Guesses what is wrong with a kernel from its first wrong element and from the cases that were correct before.
 
-Pure. A guess is said only where the data fit it, and begins with "perhaps": one element and a share are all there is.
+Pure. A guess is made only where the data fit it, and begins with "perhaps": one element and a share are all there is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TOGETHER: Final = (
 )
 _NOT_TOLD: Final = ("dtype", "itemsize")
 _ENOUGH: Final = 5
-"""Right cases that it takes to say that something is new in the failing one."""
+"""Fewest correct cases before something is called new in the failing one."""
 _SMALL: Final = 0.005
 """Relative error of arithmetic in too few bits: bfloat16 keeps 2^-9 of a value."""
 

@@ -30,7 +30,7 @@ LANGUAGES: Final[dict[str, str]] = {
 
 @dataclass(frozen=True)
 class PromptOptions:
-    """What of a prompt is a matter of choice. The defaults are those of ``kgbench run``."""
+    """The options of a prompt. The defaults are those of ``kgbench run``."""
 
     language: str = "triton"
     """One of LANGUAGES."""

@@ -1,4 +1,4 @@
-"""Does the benchmark itself hold? Mutants, exploits, a judge without defences, the null test.
+"""Tests of the benchmark itself: mutants, exploits, a judge without defences, the null test.
 
 May import: `core`, `problem`, `baselines`, `harness`.
 """

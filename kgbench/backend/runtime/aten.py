@@ -72,7 +72,7 @@ class AtenOperator:
         return self._run(values, answer)
 
     def _library(self, keys: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """ATen's own kernel. A number that came as a tensor, as the 2 of ``x + 2``, is made one again."""
+        """Call ATen's own kernel. A number that came as a tensor, as the 2 of ``x + 2``, becomes a number again."""
         pairs = [*zip(self._names, args, strict=False), *kwargs.items()]
         if not any(name in self._for_tensors and isinstance(value, _NUMBERS) for name, value in pairs):
             return self._original.call_boxed(keys, *args, **kwargs)
@@ -114,7 +114,7 @@ class AtenOperator:
     # --- what ATen would give ---
 
     def _as_library(self, values: Sequence[Any]) -> Answer:
-        """What ATen makes of the shapes, found out without memory: its results, or why it refuses the call."""
+        """The results that ATen would give for these shapes, without memory, or why it refuses the call."""
         stand_ins = [_stand_in(value) for value in values]
         schema = self._op._schema.arguments
         positional = [value for each, value in zip(schema, stand_ins, strict=True) if not each.kwarg_only]

@@ -31,7 +31,7 @@ _inside = _Inside()
 
 
 def is_inside() -> bool:
-    """A kernel runs in this thread: what it calls itself goes to the library."""
+    """True while a kernel runs in this thread: operators that it calls go to the library."""
     return _inside.depth > 0
 
 
@@ -49,7 +49,7 @@ class Answer:
     """Whether a call may go to the kernel."""
 
     why: str
-    """Why not; empty where it may."""
+    """Why the call may not go to the kernel; empty where it may."""
     expected: tuple[torch.Tensor, ...] = ()
     """Results as the library would give them, without memory; empty where nobody knows."""
 
@@ -124,7 +124,7 @@ class Caller:
         return result
 
     def _not_plain(self, values: Sequence[Any]) -> str:
-        """What no kernel was judged with: subclasses of Tensor, other layouts, lazy bits, other devices."""
+        """Properties that no kernel was judged with: subclasses of Tensor, other layouts, lazy bits, other devices."""
         found = None
         for each in tensors_of(values):
             if type(each) not in _PLAIN:
@@ -167,7 +167,7 @@ def _is_aligned(tensor: torch.Tensor) -> bool:
 
 
 def _key(value: Any) -> Any:
-    """All of a value that an answer rests on."""
+    """Everything about a value that the answer depends on."""
     if isinstance(value, torch.Tensor):
         kind = type(value)
         if kind not in _PLAIN or value.layout is not torch.strided or value.is_quantized:
@@ -180,7 +180,7 @@ def _key(value: Any) -> Any:
 
 
 def _fact(value: Any, kind: str) -> Any:
-    """As the guard has it."""
+    """The value in the guard's form."""
     if isinstance(value, torch.Tensor):
         name = str(value.dtype).removeprefix("torch.")
         return Tensor(name, tuple(value.shape), value.stride(), _is_aligned(value), value.device.type != kind)

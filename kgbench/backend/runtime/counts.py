@@ -23,12 +23,12 @@ class Counts:
             self._kernel, self._otherwise, self._why = 0, 0, Counter[str]()
 
     def kernel(self) -> None:
-        """The kernel ran."""
+        """Count a call of the kernel."""
         with self._lock:
             self._kernel += 1
 
     def otherwise(self, why: str) -> None:
-        """The call was left to the library."""
+        """Count a call that was left to the library."""
         with self._lock:
             self._otherwise += 1
             self._why[why if why in self._why or len(self._why) < MOST_REASONS else _OTHER] += 1

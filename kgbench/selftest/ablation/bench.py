@@ -1,4 +1,4 @@
-"""A bench that believes what others believe: parts of ``BenchParts``."""
+"""Parts of a weaker bench, as other benchmarks have it: parts of ``BenchParts``."""
 
 from __future__ import annotations
 
