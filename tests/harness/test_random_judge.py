@@ -158,8 +158,8 @@ WRONG = {
     "repeating blocks": (DRAWN + "\nu = u[torch.arange(len(u)) % 1024]", "each start the same run"),
     "16 bits of resolution": (DRAWN + "\nu = (u * 65536).floor() / 65536 + 1e-5", "too few bits"),
     "correlated neighbours": (DRAWN + "\nu[1::2] = (u[::2][: len(u) // 2] + 0.1 * u[1::2]) % 1", "self: "),
-    "zeros": (DRAWN + "\nu[:] = 0", "which cannot come out"),
-    "infinity": (DRAWN + "\nu[-1:] = 1", "which cannot come out"),
+    "zeros": (DRAWN + "\nu[:] = 0", "which is impossible"),
+    "infinity": (DRAWN + "\nu[-1:] = 1", "which is impossible"),
 }
 
 
