@@ -48,22 +48,6 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """Operators of ATen that compute nothing, by what they do. Whatever stands in no group computes."""
 
-OUTSIDE: Final[dict[str, tuple[str, ...]]] = {
-    "autograd and autocast; candidates run without either": (
-        "_autocast_to_full_precision", "_autocast_to_reduced_precision", "_fw_primal", "_grad_sum_to_size",
-        "_make_dual", "_test_autograd_multiple_dispatch_view", "_unpack_dual",
-    ),
-    "sparse and nested tensors; no problem has one": (
-        "_indices", "_ncf_unsqueeze", "_ncf_view", "_nested_get_values", "_nested_view_from_buffer",
-        "_nested_view_from_jagged", "_sparse_broadcast_to", "_values", "ccol_indices", "coalesce", "col_indices",
-        "crow_indices", "indices", "row_indices", "values",
-    ),
-    "TorchScript's own lists, dictionaries and futures": (
-        "__getitem__", "_unwrap_optional", "get", "keys", "local_value", "pop", "setdefault", "to_here",
-    ),
-}  # fmt: skip
-"""Operators that return a view and are in no group, with the reason."""
-
 KIND_GROUPS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.COMPUTE: ("metadata", "allocation", "fills", "views", "copies", "host"),
     Kind.RANDOM: ("metadata", "allocation", "fills", "views", "copies", "host"),

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.policy.rules import family, group_of  # noqa: E402
-from kgbench.policy.tables import GROUPS, METHODS, NAMESPACES, OUTSIDE, PLAIN  # noqa: E402
+from kgbench.policy.tables import GROUPS, METHODS, NAMESPACES, PLAIN  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -18,6 +18,22 @@ SCHEMAS: dict[str, list] = {}
 for _schema in torch._C._jit_get_all_schemas():
     if _schema.name.startswith("aten::"):
         SCHEMAS.setdefault(_schema.name.removeprefix("aten::"), []).append(_schema)
+
+OUTSIDE = {
+    "autograd and autocast; candidates run without either": (
+        "_autocast_to_full_precision", "_autocast_to_reduced_precision", "_fw_primal", "_grad_sum_to_size",
+        "_make_dual", "_test_autograd_multiple_dispatch_view", "_unpack_dual",
+    ),
+    "sparse and nested tensors; no problem has one": (
+        "_indices", "_ncf_unsqueeze", "_ncf_view", "_nested_get_values", "_nested_view_from_buffer",
+        "_nested_view_from_jagged", "_sparse_broadcast_to", "_values", "ccol_indices", "coalesce", "col_indices",
+        "crow_indices", "indices", "row_indices", "values",
+    ),
+    "TorchScript's own lists, dictionaries and futures": (
+        "__getitem__", "_unwrap_optional", "get", "keys", "local_value", "pop", "setdefault", "to_here",
+    ),
+}  # fmt: skip
+"""Operators that return a view and are in no group, with the reason."""
 
 POINTWISE_IN_GROUPS = {"clone", "positive"}
 """Tagged pointwise by PyTorch, and yet they only move values."""
