@@ -1,4 +1,4 @@
-"""Writes the files that an agent finds in its folder; all is also in what ``kgbench show`` prints, nothing is secret."""
+"""Writes the files that an agent finds in its folder. All of it is also in what ``kgbench show`` prints."""
 
 from __future__ import annotations
 
