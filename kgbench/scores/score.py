@@ -167,6 +167,10 @@ class Score:
     footnote: str = ""
     """What a terminal says of it below the tables, where a row has it."""
 
+    def __post_init__(self) -> None:
+        if Place.COMPARED in self.places and self.resample is None:
+            raise ValueError(f"score '{self.name}': one that runs are compared by needs resample, for its interval")
+
     def over_the_sources(self, of_sources: Sequence[float | None], of_all: float | None) -> float | None:
         """Its value in the macro average, given those of the sources and that of all problems together."""
         known = [value for value in of_sources if value is not None]

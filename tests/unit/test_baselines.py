@@ -103,20 +103,23 @@ def test_the_header_is_read_right(symbol: str, letters: str) -> None:
 def test_a_problem_has_the_arguments_of_its_routine(path: Path) -> None:
     """Names, order and types are C's; what C may write, and nothing else, is written."""
     parameters, overload = header()[path.stem].split(", "), load_problem(path).overloads[0]
+    target = overload.baseline["cuda"].removeprefix("cublas:")
+    letters = routines.letters(target)
     names = [parameter.replace("[]", "").split()[-1] for parameter in parameters]
     names = [
         f"{name}array" if name in "AB" and "[]" in written else name
         for name, written in zip(names, parameters, strict=True)
     ]
     assert [(each.name, each.type) for each in overload.signature.parameters] == [
-        (name, blas.ENTRY_TYPES[letter][0]) for name, letter in zip(names, routines.letters(path.stem), strict=True)
+        (name, blas.ENTRY_TYPES[letter][0]) for name, letter in zip(names, letters, strict=True)
     ]
     written = {each.name for each in overload.arguments if getattr(each, "access", "read") != "read"}
-    pointers = zip(names, parameters, routines.letters(path.stem), strict=True)
+    pointers = zip(names, parameters, letters, strict=True)
     assert written == {
         name for name, declared, letter in pointers if letter in "par" and not declared.startswith("const ")
     }
-    assert overload.baseline == {"cuda": f"cublas:{path.stem}", "cpu": f"openblas:{path.stem}"}
+    assert blas.split(target)[0] == path.stem
+    assert overload.baseline == {"cuda": f"cublas:{target}", "cpu": f"openblas:{target}"}
 
 
 def test_a_routine_without_a_row_names_the_table() -> None:
