@@ -344,7 +344,7 @@ class TestCheck:
         reply = ask("is_hostile.py", what, str(answer), judge=stub(judged))
         assert reply.facts["exit_code"] == 0
         assert "The kernel is empty" in reply.text
-        assert "no UTF-8" in reply.text
+        assert "not UTF-8" in reply.text
         assert reply.code is None
         assert why in reply.facts["kernel"]
         assert not any("x" * 100 in text for text in judged)
