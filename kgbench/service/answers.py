@@ -29,6 +29,7 @@ def status_json(submission: Submission, *, new: bool = True) -> dict[str, Any]:
     verdict = json.loads(submission.verdict) if submission.verdict else None
     return {
         "id": submission.id,
+        "number": submission.number,
         "batch": submission.batch,
         "problem": submission.problem,
         "model": submission.model,

@@ -79,9 +79,12 @@ def _wanted(service: Service, each: models.Submit) -> Wanted:
 
 @router.get("/v1/submissions", response_model=list[models.Status])
 def submissions(
-    service: Here, who: Who, limit: Annotated[int, Query(ge=1, le=500)] = 50, before: int | None = None
+    service: Here,
+    who: Who,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    before: Annotated[int | None, Query(ge=0, le=models.MAX_NUMBER)] = None,
 ) -> list[dict[str, Any]]:
-    """Your submissions, the newest first."""
+    """Your submissions, the newest first; `before` a submission's `number` goes on further down."""
     return [status_json(each) for each in service.queue.newest(who.name, limit, before)]
 
 

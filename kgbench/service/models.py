@@ -8,14 +8,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from kgbench.llm.conversation import MAX_SOURCE_BYTES
 
+MAX_NUMBER: Final = (1 << 63) - 1
+"""Of a submission: what SQLite can count to."""
 MAX_BATCH: Final = 200
 """Submissions of one batch."""
 _KERNEL: Final = "def t(self):\n    return self.transpose(0, 1)\n"
 _ID: Final = "3f2a9c5e8b7d41f0a6c2e9d8b1f4a7c3"
 _SUBMISSION: Final[dict[str, Any]] = {"problem": "aten/t", "source": _KERNEL, "model": "mine", "key": "try-1"}
 _DONE: Final[dict[str, Any]] = {
-    "id": _ID, "batch": "c0ffee00c0ffee00c0ffee00c0ffee00", "problem": "aten/t", "model": "mine", "sample": 0,
-    "round": 0, "state": "done", "submitted": 1767225600.0, "finished": 1767225602.5, "new": False,
+    "id": _ID, "number": 17, "batch": "c0ffee00c0ffee00c0ffee00c0ffee00", "problem": "aten/t", "model": "mine",
+    "sample": 0, "round": 0, "state": "done", "submitted": 1767225600.0, "finished": 1767225602.5, "new": False,
     "outcome": "passed", "words": "Verdict: correct in all 19 calls.",
     "verdict": {"problem": "aten/t", "outcome": "passed", "device": "cuda", "cases": []},
 }  # fmt: skip
@@ -100,6 +102,7 @@ class Status(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [_DONE]})
 
     id: str
+    number: int = Field(description="Rises with every submission; GET /v1/submissions?before= goes on below it.")
     batch: str | None
     problem: str
     model: str

@@ -15,6 +15,7 @@ from kgbench import __version__
 from kgbench.core.outcomes import Outcome
 from kgbench.reports.page.document import asset, hash_of
 from kgbench.reports.page.source import shown
+from kgbench.service.models import MAX_NUMBER
 from kgbench.service.queue import Submission
 from kgbench.service.state import Service, caller_of, service_of
 from kgbench.service.tokens import Caller
@@ -57,7 +58,9 @@ def problem(service: Here, source: str, name: str) -> Response:
 
 
 @router.get("/submissions")
-def submissions(service: Here, who: Who, before: Annotated[int | None, Query(ge=0)] = None) -> Response:
+def submissions(
+    service: Here, who: Who, before: Annotated[int | None, Query(ge=0, le=MAX_NUMBER)] = None
+) -> Response:
     found = service.queue.newest(who.name, _ON_A_PAGE, before)
     further = found[-1].number if len(found) == _ON_A_PAGE else None
     return _page("submissions", "Your submissions", submissions=list(map(_line, found)), further=further)

@@ -160,6 +160,8 @@ def test_a_wrong_field_is_named(
         ("GET", "/v1/submissions/" + "x" * 5000, None, 404),
         ("GET", "/runs/..%2f..%2fetc", None, 404),
         ("GET", "/v1/runs/none", None, 404),
+        ("GET", f"/v1/submissions?before={10**30}", None, 422),
+        ("GET", f"/submissions?before={10**30}", None, 422),
     ],
 )
 def test_a_wrong_request_gets_an_error_with_a_number(
@@ -198,6 +200,16 @@ def test_nobody_holds_a_place_by_sending_slowly(server: Server, token: str) -> N
         channel.sendall(head.encode() + b"{")
         assert ask(server, "GET", "/health", token)[0] == 200
         assert b" 408 " in channel.recv(100)
+
+
+def test_submissions_are_paged_by_their_numbers(server: Server, client: Client, token: str) -> None:
+    ids = [client.ask("POST", "/v1/submissions", {"problem": "aten/t", "source": RIGHT})["id"] for _ in range(5)]
+    found: list[str] = []
+    path = "/v1/submissions?limit=2"
+    while page := client.ask("GET", path):
+        found += (each["id"] for each in page)
+        path = f"/v1/submissions?limit=2&before={page[-1]['number']}"
+    assert found == ids[::-1]
 
 
 def test_quotas_say_when_to_come_again(server: Server) -> None:
