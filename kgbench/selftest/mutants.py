@@ -99,13 +99,13 @@ def _state(result: Result, overload: Overload, mutant: str) -> tuple[str, str, s
 
 
 def _lacks_device(result: Result, overload: Overload) -> bool:
-    """The device has not what the overload needs, rather than the overload not what the mutant needs."""
+    """Whether the device lacks what the overload needs, rather than the overload what the mutant needs."""
     detail, needs = result.detail, overload.needs
     return isinstance(detail, Capability) and needs is not None and needs.lacking(detail.had) == detail
 
 
 def counts(found: Sequence[Row]) -> dict[str, int]:
-    """How many rows are in each state, in the order of this list of states."""
+    """Number of rows in each state, in the order of this list of states."""
     states = (CAUGHT, EQUIVALENT, NOT_APPLICABLE, *BAD)
     return {state: sum(row.state == state for row in found) for state in states}
 

@@ -40,7 +40,7 @@ def correct(entry: Any, library: Any, arguments: list[Any], reference_first: boo
 
 
 def elapsed_us(call: Any, arguments: list[Any], device_kind: DeviceKind) -> float:
-    """The least of several, by this process's own clock."""
+    """The shortest of several times, by this process's own clock, in µs."""
     times = []
     for _ in range(REPETITIONS):
         if device_kind == DeviceKind.CUDA:

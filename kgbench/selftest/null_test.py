@@ -1,7 +1,7 @@
-"""The null test: each library against itself. What is left is the harness's own noise. No torch.
+"""The null test: each library against itself, which leaves the harness's own noise. No torch.
 
-``kgbench selftest null`` runs it; what it shows of a device is kept for later sessions
-(``core/device_facts.py``), whose intervals are at least as wide.
+``kgbench selftest null`` runs it; the noise of a device is stored for later sessions (``core/device_facts.py``), whose
+intervals are at least as wide.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kgbench.problem.model import Problem
 from kgbench.scores.speedups import speedup, timed_cases
 
 MOST_KEPT: Final = 0.5
-"""A range noisier than that was measured beside other work. Kept, it would say of every kernel that it is no faster."""
+"""Largest noise that is stored. A noisier range was measured beside other work, and would call no kernel faster."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ProblemRow:
 
 @dataclass(frozen=True)
 class NullTest:
-    """What all runs showed."""
+    """The results of all runs."""
 
     cases: tuple[CaseRow, ...]
     problems: tuple[ProblemRow, ...]
@@ -73,7 +73,9 @@ class NullTest:
         return [row for row in self.problems if (row.ratio if by_point else row.low) > 1]
 
     def holds(self) -> bool:
-        """At most one in three runs of everything, and as few in fewer."""
+        """Whether noise called at most one library faster in three runs of everything, and proportionally fewer in
+        fewer runs.
+        """
         runs = len({row.run for row in self.problems})
         return len(self.faster()) <= allowed_faster(runs)
 
@@ -110,7 +112,7 @@ class NullTest:
 
 
 def allowed_faster(runs: int) -> int:
-    """How often in so many runs of everything noise alone may say faster."""
+    """How often noise alone may call a library faster in so many runs of everything."""
     return max(1, runs // 3)
 
 
@@ -162,8 +164,9 @@ def range_words(key: str) -> str:
 
 
 def keep_noise(device: Device, found: NullTest) -> Path | None:
-    """Where it is kept now; ranges of which this test says nothing, or too much, stay as they are. None where it cannot
-    be kept, or nothing is to be."""
+    """Store the noise. Returns the file. Ranges about which this test says nothing, or too much, stay as they are. None
+    where nothing can be or is to be stored.
+    """
     measured = {key: width for key, width in found.noise().items() if width <= MOST_KEPT}
     if not measured:
         return None

@@ -1,4 +1,4 @@
-"""Judging for others over HTTP: queue, tokens, verdicts, pages; and ``RemoteEvaluator``, which asks such a service.
+"""A service that judges over HTTP: queue, tokens, verdicts, pages; and ``RemoteEvaluator``, its client.
 
-May import: everything but ``cli``. The server's modules need the extra ``serve``; what asks one needs nothing.
+May import: everything but ``cli``. The server's modules need the extra ``serve``; the client needs nothing.
 """

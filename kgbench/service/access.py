@@ -1,4 +1,6 @@
-"""Who asks: a bearer token, or the password of a browser. Decided by the head of a request, before its body is read."""
+"""Authentication: a bearer token, or the password of a browser. Decided by the head of a request, before its body is
+read.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ class Access:
     """Lets a request in, or refuses it."""
 
     def __init__(self, tokens: Tokens, *, without_token: bool) -> None:
-        """``without_token``: the server listens on loopback only, and may be asked without one until one is made.
+        """``without_token``: the server listens on loopback only, and may be asked without a token until one is made.
 
-        A proxy on the same machine asks from loopback for anybody, so who puts one in front makes tokens first.
+        A proxy on the same machine asks from loopback for everybody, so its operator must make tokens first.
         """
         self._tokens = tokens
         self._without_token = without_token
@@ -51,7 +53,7 @@ def _password(value: str) -> str:
 
 
 def _check_browser(headers: Mapping[str, str]) -> None:
-    """Where no token is asked for, no page of somebody else may ask through the user's browser.
+    """Without tokens, refuse requests that a foreign page sends through the user's browser.
 
     A name that was made to lead to this machine stands in Host, another page's address in Origin.
     """

@@ -13,7 +13,7 @@ from kgbench.service.queue import Submission
 
 
 def refused(error: KgbenchError) -> JSONResponse:
-    """Any error of ours; what is not the service's own is a request that cannot be done."""
+    """The answer for any error of kgbench; one that is not a ServiceError gets the status of a bad request."""
     if not isinstance(error, ServiceError):
         error = ServiceError(error.number, error.text, 400)
     answer = JSONResponse(error.to_json(), error.status, {**error.headers, "X-Kgbench-Error": error.number})
@@ -25,7 +25,7 @@ def refused(error: KgbenchError) -> JSONResponse:
 
 
 def status_json(submission: Submission, *, new: bool = True) -> dict[str, Any]:
-    """In the form of ``models.Status``."""
+    """A submission in the form of ``models.Status``."""
     verdict = json.loads(submission.verdict) if submission.verdict else None
     return {
         "id": submission.id,

@@ -37,7 +37,7 @@ _REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def _answers(example: Any, kind: str = "application/json") -> dict[int | str, dict[str, Any]]:
-    """For the OpenAPI document, of an answer without a model."""
+    """The OpenAPI entry of an answer without a model."""
     return {200: {"content": {kind: {"example": example}}}}
 
 
@@ -49,7 +49,7 @@ router = APIRouter(responses=_REFUSALS)
 
 @router.post("/v1/submissions", status_code=202, response_model=models.Status)
 def submit(service: Here, who: Who, wanted: models.Submit) -> dict[str, Any]:
-    """Hand in a kernel. Once this is answered, the submission survives whatever happens to the server."""
+    """Submit a kernel. Once this is answered, the submission survives a crash of the server."""
     ((name, new),) = service.queue.submit(who, [_wanted(service, wanted)])
     service.judging.wake()
     return status_json(service.queue.get(name, who.name), new=new)
@@ -57,7 +57,7 @@ def submit(service: Here, who: Who, wanted: models.Submit) -> dict[str, Any]:
 
 @router.post("/v1/batches", status_code=202, response_model=models.Batch)
 def submit_batch(service: Here, who: Who, wanted: models.SubmitBatch) -> dict[str, Any]:
-    """Hand in several kernels, all of them or none."""
+    """Submit several kernels, all of them or none."""
     batch = secrets.token_hex(16)
     taken = service.queue.submit(who, [_wanted(service, each) for each in wanted.submissions], batch)
     service.judging.wake()
@@ -99,7 +99,7 @@ async def submission(
 
 
 async def _wait_for(service: Service, who: Caller, name: str, seconds: float) -> None:
-    """Until it is done. Raises ServiceError, also where the token is withdrawn meanwhile."""
+    """Wait until the submission is done. Raises ServiceError, also where the token is withdrawn meanwhile."""
     until = asyncio.get_running_loop().time() + seconds
     with service.changes.listen(name, who.name) as listener:
         found: Submission = await run_in_threadpool(service.queue.get, name, who.name)
@@ -133,7 +133,7 @@ def batch(service: Here, who: Who, name: str) -> dict[str, Any]:
 async def batch_events(
     service: Here, who: Who, name: str, last_event_id: Annotated[str, Header()] = ""
 ) -> StreamingResponse:
-    """A `verdict` for each submission as it gets one, then `end`. Last-Event-ID goes on behind that verdict."""
+    """A `verdict` for each submission as it gets one, then `end`. Last-Event-ID continues after that verdict."""
     await run_in_threadpool(service.queue.batch, name, who.name)
     after = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 19 else 0
     return streams.answer(streams.of_batch(service, who, name, after))
@@ -184,7 +184,7 @@ def leaderboard(service: Here) -> Response:
 
 @router.get("/v1/service", response_model=models.Service)
 def about(service: Here, who: Who) -> dict[str, Any]:
-    """What judges here, and what you may ask of it."""
+    """The judging device, and your quotas."""
     judging = service.judging
     return {
         "kgbench": __version__,
@@ -200,7 +200,7 @@ def about(service: Here, who: Who) -> dict[str, Any]:
 
 @router.get("/health", response_model=models.Health)
 def health(service: Here) -> JSONResponse:
-    """200 while submissions are taken; `starting` until they are judged, too. 503 once that has failed."""
+    """200 while submissions are taken; with state `starting` until they are judged too. 503 once judging has failed."""
     states = {"starting": "starting", "ready": "ok"}
     status = states.get(service.judging.state, "failed")
     return JSONResponse({"status": status}, 503 if status == "failed" else 200)
@@ -213,5 +213,5 @@ def metrics(service: Here) -> Response:
 
 
 def _json(value: Any) -> Response:
-    """Numbers that are not finite as text, as in results.jsonl."""
+    """JSON with numbers that are not finite as text, as in results.jsonl."""
     return Response(json_text(value), media_type="application/json")

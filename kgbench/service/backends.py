@@ -1,4 +1,4 @@
-"""What judges for a service: a session of this machine, or the devices of a Ray cluster."""
+"""Judging for a service: a session of this machine, or the devices of a Ray cluster."""
 
 from __future__ import annotations
 

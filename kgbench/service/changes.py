@@ -1,4 +1,4 @@
-"""Who waits for a submission hears of it: from threads that judge to coroutines that answer."""
+"""Passes events of submissions from the threads that judge to the coroutines that answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Changes:
         self._loop = loop
 
     def tell(self, submission: str, batch: str | None, what: str) -> None:
-        """From any thread."""
+        """Send an event, from any thread."""
         if self._loop is not None:
             # The loop may be closed by now, and with it everybody who waited.
             with contextlib.suppress(RuntimeError):
@@ -45,7 +45,7 @@ class Changes:
                     listener.put_nowait((submission, what))
 
     def close(self) -> None:
-        """Ends all waiting; on the loop's thread."""
+        """End all waiting; called on the loop's thread."""
         self.closing.set()
         for listeners in self._listeners.values():
             for listener in listeners:
@@ -75,7 +75,7 @@ class Changes:
 
 
 async def next_event(listener: asyncio.Queue[Event], seconds: float) -> Event | None:
-    """None where nothing happens for so long."""
+    """The next event; None where none comes in this time."""
     try:
         return await asyncio.wait_for(listener.get(), seconds)
     except TimeoutError:

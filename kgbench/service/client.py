@@ -1,6 +1,6 @@
-"""Requests to a service, with patience: a server that is restarted, or says when to come again, costs time only.
+"""Requests to a service that repeat while it is restarted or busy.
 
-Standard library alone, so that a plain install of kgbench can ask.
+Standard library alone, so that a plain install of kgbench has them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ PATIENCE_S: Final = 120.0
 _TIMEOUT_S: Final = 60.0
 """Seconds without a byte of an answer; longer than any poll waits."""
 _GONE_STATUS: Final = frozenset({502, 503, 504})
-"""What a proxy answers for a server that is gone, and a server for a disk that is full."""
+"""Statuses of a proxy whose server is gone, and of a server whose disk is full."""
 _LATER: Final = _GONE_STATUS | {429}
 _LONGEST_PAUSE_S: Final = 60.0
 """Longest pause before another attempt, in seconds, whatever the server asks for."""
 _MOST_BYTES: Final = 256 << 20
-"""Bytes of an answer: more is none of kgbench's."""
+"""Most bytes of an answer; a longer one is not from kgbench."""
 _GONE = (OSError, http.client.HTTPException)
 
 
@@ -106,7 +106,7 @@ class Client:
             raise kind(str(said["number"]), str(said["message"]), status)
 
     def _still_patient(self, gone_since: float | None, words: str) -> float:
-        """Since when nothing is done. Raises MachineError where that is too long."""
+        """Check how long there was no answer. Raises MachineError where that is too long."""
         now = time.monotonic()
         gone_since = now if gone_since is None else gone_since
         if now - gone_since > self._patience_s:
@@ -178,7 +178,7 @@ class Client:
 
 
 def _said(status: int, answer: Any) -> str:
-    """In words; the answer of a proxy is none of kgbench's."""
+    """The error in words; the answer of a proxy is not in kgbench's form."""
     try:
         return f"{status}, {told(answer['error']['message'])}"
     except (TypeError, KeyError):
@@ -190,5 +190,5 @@ def _pause_of(retry_after: str) -> float:
 
 
 def _without_secret(url: str) -> str:
-    """A password in an address is not printed."""
+    """The address without its password, for messages."""
     return "***@" + url.rpartition("@")[2] if "@" in url else url

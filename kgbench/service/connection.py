@@ -1,4 +1,4 @@
-"""A connection of uvicorn that ends where a request's head does not come: uvicorn itself waits for ever."""
+"""A connection of uvicorn with a time limit for a request's head: uvicorn itself waits for ever."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class Connection(H11Protocol):
-    """Holds nobody's place for longer than ``headers_s`` without a whole head of a request."""
+    """Closes after ``headers_s`` without the whole head of a request."""
 
     headers_s: ClassVar[float] = 10.0
 
@@ -31,7 +31,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def _expect_head(self) -> None:
-        """From the first byte, or from connecting; further bytes win no time."""
+        """Start the limit at the first byte or at connecting; further bytes do not extend it."""
         if self._too_slow is None:
             self._too_slow = self.loop.call_later(self.headers_s, self._end)
 

@@ -79,10 +79,11 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self, *, synced: bool = True) -> Iterator[sqlite3.Cursor]:
-        """All of it is on disk when the block has ended, or nothing. Raises ServiceError where it cannot be written.
+        """A transaction: all of it is on disk when the block has ended, or nothing. Raises ServiceError where it cannot
+        be written.
 
-        ``synced``: False does not wait for the disk, for what nobody is told of. It survives the process's end, and may
-        be undone, never in part, by the machine's.
+        ``synced``: False does not wait for the disk, for changes that are not acknowledged. They survive the process's
+        end; a crash of the machine may undo them, never in part.
         """
         with self._lock:
             cursor = self._connection.cursor()

@@ -1,4 +1,4 @@
-"""What goes wrong between a service and whoever asks it: a KgbenchError with the status of HTTP."""
+"""Errors between a service and its clients: a KgbenchError with a status of HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In front of all routes: who asks, how much is sent, how long that takes. ASGI, so no body is read before that."""
+"""Checks before all routes: authentication, size and duration of a request. ASGI, so no body is read before that."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OnAnswer = Callable[[str, int, str], None]
 
 
 class Guard:
-    """Refuses what must not get further. What gets further has ``scope["state"]["caller"]``."""
+    """Refuses forbidden requests. The others have ``scope["state"]["caller"]``."""
 
     def __init__(
         self, app: ASGIApp, *, access: Access, max_body_bytes: int, body_s: float, on_answer: OnAnswer
@@ -66,7 +66,7 @@ class Guard:
         await self._app(scope, _replayed(body, receive), answer)
 
     async def _body(self, headers: dict[str, str], receive: Receive) -> bytes:
-        """All of it. Raises ServiceError where it is too large or too slow."""
+        """Read the whole body. Raises ServiceError where it is too large or too slow."""
         self._check_size(int(headers["content-length"]) if headers.get("content-length", "").isdigit() else 0)
         parts: list[bytes] = []
         size = 0

@@ -35,7 +35,7 @@ _AGAIN_S: Final = 5.0
 
 
 class Backend(Protocol):
-    """What judges: a session of this machine, or anything that has this much of one."""
+    """The interface of a judging session, of this machine or elsewhere."""
 
     @property
     def facts(self) -> Mapping[str, Any]: ...
@@ -69,7 +69,7 @@ class Judging:
         self.facts: Mapping[str, Any] = {}
         self.jobs = 0
         self.error: BaseException | None = None
-        """What ended it before its time."""
+        """The error that ended judging early."""
         self.on_failure: Callable[[], None] = lambda: None
         self.on_verdict: Callable[[float], None] = lambda seconds: None
         """Told how long a submission waited for its verdict."""
@@ -78,7 +78,7 @@ class Judging:
         self._main.start()
 
     def wake(self) -> None:
-        """There is work; from any thread."""
+        """Wake a thread for new work; from any thread."""
         with self._work:
             self._work.notify_all()
 
@@ -159,7 +159,7 @@ class Judging:
             self._changes.tell(submission.id, submission.batch, "done")
 
     def _result(self, backend: Backend, submission: Submission) -> Result:
-        """What its author may have. Raises SessionClosed, MachineError."""
+        """The result as its author may see it. Raises SessionClosed, MachineError."""
 
         def on_event(phase: str, detail: str) -> None:
             if phase in PHASES:

@@ -1,4 +1,4 @@
-"""What Prometheus scrapes: counted from the database, so a restart loses nothing; and what this process answered."""
+"""Metrics for Prometheus: counts from the database, which survive a restart, and this process's answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Stored(Collector):
         self._judging = judging
 
     def describe(self) -> list[Metric]:
-        """Nothing, so that registering asks no database."""
+        """Nothing, so that registration does not query the database."""
         return []
 
     def collect(self) -> Iterator[Metric]:

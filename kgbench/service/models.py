@@ -1,4 +1,4 @@
-"""What is sent and answered, as the OpenAPI document has it, with examples."""
+"""Requests and answers, as the OpenAPI document has them, with examples."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _text(value: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_text)]
-"""What can be stored."""
+"""Text that can be stored as UTF-8."""
 
 
 class Submit(BaseModel):

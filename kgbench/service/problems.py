@@ -1,4 +1,4 @@
-"""The problems that a service judges, each read once, and what may be told of them."""
+"""The problems that a service judges, each read once, and the public facts about them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Problems:
             return list(self._summaries)
 
     def one(self, name: str) -> dict[str, Any]:
-        """What a submitter has to know of one: above all the functions to define. Raises ServiceError."""
+        """The public facts about a problem, above all the functions to define. Raises ServiceError."""
         problem = self.load(self.resolve(name))
         entries = sorted({each.signature.text for each in problem.overloads if each.required})
         return {

@@ -1,7 +1,7 @@
-"""Submissions, from being taken to having a verdict. What is said to be taken is on disk.
+"""The queue of submissions. An acknowledged submission is on disk.
 
-A submission is queued, then judging, then done; it becomes done once, with the verdict in the same write. A server that
-was killed left some judging: they are queued again when the next one begins.
+A submission is queued, then judging, then done; it becomes done once, with the verdict in the same write. Those that a
+killed server left judging are queued again when the next one starts.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ FROM submissions AS waiting
 WHERE state = 'queued' AND (owner = '{LOCAL}' OR owner IN (SELECT name FROM tokens WHERE revoked IS NULL))
 GROUP BY owner ORDER BY busy, number LIMIT 1
 """
-"""The oldest of whoever has the fewest at work, so that a long batch holds nobody up. A withdrawn token's wait."""
+"""The oldest submission of the owner with the fewest being judged, so that a long batch delays nobody. Those of a
+withdrawn token wait.
+"""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What somebody hands in."""
+    """A submission as it was sent."""
 
     problem: str
     problem_sha256: str
@@ -52,7 +54,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Submission:
-    """What is stored of one."""
+    """A stored submission."""
 
     number: int
     id: str
@@ -89,7 +91,7 @@ class Queue:
         self._most = most
 
     def recover(self) -> int:
-        """Queues again what a server was judging when it ended; how many."""
+        """Queue again what a server was judging when it ended. Returns their number."""
         with self._database.transaction() as cursor:
             cursor.execute("UPDATE submissions SET state = 'queued' WHERE state = 'judging'")
             return cursor.rowcount
@@ -140,7 +142,7 @@ class Queue:
             _check_rate(cursor, caller, count, now)
 
     def _seconds_for(self, cursor: sqlite3.Cursor, verdicts: int) -> int:
-        """About how long so many verdicts take, by the last ones."""
+        """Estimated seconds for so many verdicts, from the last ones."""
         statement = "SELECT finished FROM submissions WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 50"
         last = [row["finished"] for row in cursor.execute(statement)]
         each_s = (last[0] - last[-1]) / (len(last) - 1) if len(last) > 1 else _RETRY_S
@@ -159,7 +161,9 @@ class Queue:
         return _submission(found)
 
     def finish(self, submission: Submission, outcome: str, verdict: str) -> bool:
-        """Keeps a verdict, once. False where the submission has one or was started again: this one is thrown away."""
+        """Store a verdict, once. Returns False where the submission has one or was started again: this one is
+        discarded.
+        """
         with self._database.transaction() as cursor:
             cursor.execute(
                 "UPDATE submissions SET state = 'done', finished = ?, outcome = ?, verdict = ?, "
@@ -170,7 +174,7 @@ class Queue:
             return cursor.rowcount == 1
 
     def put_back(self, submission: Submission) -> None:
-        """It was not judged after all, which is nobody's fault: the server ends in order."""
+        """Queue a submission again that was not judged, because the server ends in order."""
         with self._database.transaction() as cursor:
             cursor.execute(
                 "UPDATE submissions SET state = 'queued', attempts = attempts - 1 "
@@ -219,7 +223,7 @@ class Queue:
         return 0.0 if row["first"] is None else max(0.0, time.time() - row["first"])
 
     def forget(self, days: float) -> int:
-        """Drops what has had its verdict for longer; how many."""
+        """Delete submissions whose verdict is older. Returns their number."""
         with self._database.transaction() as cursor:
             bound = time.time() - days * 86400
             cursor.execute("DELETE FROM submissions WHERE state = 'done' AND finished < ?", (bound,))

@@ -1,4 +1,4 @@
-"""A service in a session's place: for ``kgbench run --server`` and for Python."""
+"""Judges on a service instead of in a session: for ``kgbench run --server`` and for Python."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class RemoteSession:
 
     @property
     def timed_s(self) -> float:
-        """Not known here."""
+        """0: the service does not say."""
         return 0.0
 
     def evaluate(self, job: Job, on_event: Callable[[str, str], None]) -> Result:
@@ -119,7 +119,7 @@ class RemoteSession:
         return _result(status["verdict"])
 
     def _submitted(self, wanted: Mapping[str, Any]) -> Any:
-        """What this run has submitted before is not judged again, unless the service itself failed on it."""
+        """Submit; the same submission of this run is not judged twice, unless the service itself failed on it."""
         base = sha256("\n".join([self._run_id, *(f"{name}={wanted[name]}" for name in sorted(wanted))]))
         attempt = 0
         while True:

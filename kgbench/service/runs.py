@@ -1,4 +1,4 @@
-"""Stored runs that a service shows, cut down to what an author may know: hidden calls stay hidden here, too."""
+"""Stored runs that a service shows, without what an author may not know: hidden calls stay hidden here, too."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INFO: Final = (
     "format", "id", "status", "started", "finished", "kgbench", "model", "samples", "rounds", "timed", "packages",
     "declared", "problem_set_sha256", "problems", "timed_s", "wall_s",
 )  # fmt: skip
-"""What is told of run.json: no seed, no machine, no folder, no command line."""
+"""Keys of run.json that are shown: no seed, no machine, no folder, no command line."""
 _KEPT: Final = 8
 """Pages that are kept in memory."""
 _WHOLE_BYTES: Final = 1 << 40
@@ -112,7 +112,7 @@ class Runs:
         return kept[1]
 
     def _state(self, name: str) -> _State:
-        """What tells a run that has gone on from the one that was read. Raises ServiceError."""
+        """A value that changes when a run has changed since it was read. Raises ServiceError."""
         if name not in self.ids() or self._folder is None:
             raise ServiceError("KGB716", f"there is no run {name!r} here; GET /v1/runs lists those that there are", 404)
         files = (self._folder / name / RUN_FILE, self._folder / name / RESULTS_FILE)
@@ -141,7 +141,7 @@ class Runs:
 
 
 def _report(run: StoredRun) -> Report:
-    """Named by its folder's name: where it lies is nobody's business."""
+    """The report, named by its folder's name; the folder's place is not shown."""
     return replace(report_of(run), where=run.path.name)
 
 
@@ -149,10 +149,10 @@ def _on(run: StoredRun, model: str) -> StoredRun:
     """What a model of device judged; empty where all are alike. Raises ServiceError, which names no folder."""
     try:
         return on_device(run, model)
-    except UsageError as error:
+    except UsageError:
         models = " and ".join(models_in(run.results)) or (run.info.get("device") or {}).get("name")
         words = f"{run.path.name} was judged on {models}: ask for one model of device with ?on=MODEL"
-        raise ServiceError(error.number, words, 404) from None
+        raise ServiceError("KGB156", words, 404) from None
 
 
 def _line(run: StoredRun, *, several: bool = False) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _END_S: Final = 5
 
 @dataclass(frozen=True)
 class Shows:
-    """What a server has to show."""
+    """Problems and runs that a server shows."""
 
     problems: Problems
     runs: Path | None = None

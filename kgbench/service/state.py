@@ -1,4 +1,4 @@
-"""Everything that a server's routes share."""
+"""The objects that a server's routes share."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def service_of(request: Request) -> Service:
 
 
 def caller_of(request: Request) -> Caller:
-    """Whom the guard has let in."""
+    """The caller that the guard accepted."""
     found: Caller = request.state.caller
     return found

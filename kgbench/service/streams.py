@@ -1,4 +1,4 @@
-"""Server-sent events: what becomes of a submission or a batch, as it happens. What is sent comes from the database."""
+"""Server-sent events of submissions and batches. Their content comes from the database."""
 
 from __future__ import annotations
 
@@ -74,6 +74,6 @@ async def _something_is_done(service: Service, who: Caller, listener: Any) -> bo
 
 
 def _event(kind: str, data: Any, number: int | None = None) -> str:
-    """JSON has no line break, so nothing that a candidate wrote can begin an event of its own."""
+    """One event. JSON has no line break, so a candidate's text cannot start another event."""
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {kind}\ndata: {json.dumps(data)}\n\n"

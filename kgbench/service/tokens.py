@@ -1,4 +1,4 @@
-"""Bearer tokens: made, listed, withdrawn, recognised. Kept is a hash; the token itself is printed once."""
+"""Bearer tokens: made, listed, withdrawn, checked. Only a hash is stored; the token itself is printed once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kgbench.service.errors import TokenRefused
 from kgbench.store.encoding import sha256
 
 PREFIX: Final = "kgb_"
-"""How every token begins, so that scanners for secrets find one."""
+"""Prefix of every token, by which scanners for secrets find one."""
 _BYTES: Final = 32
 """Random bytes of a token: nobody guesses it, so its plain SHA-256 may be kept."""
 LOCAL: Final = "local"
-"""Who asks without a token, where the service listens on loopback only."""
+"""Owner of requests without a token, where the service listens on loopback only."""
 DEFAULT_RATE: Final = "600/min"
 DEFAULT_QUEUE: Final = 1000
 """Most waiting submissions of a token unless it says otherwise."""
@@ -98,7 +98,7 @@ class Tokens:
         return text
 
     def revoke(self, name: str) -> None:
-        """From now on it opens nothing. Raises UsageError where there is no such token."""
+        """Withdraw a token at once. Raises UsageError where there is no such token."""
         with self._database.transaction() as cursor:
             cursor.execute("UPDATE tokens SET revoked = ? WHERE name = ? AND revoked IS NULL", (time.time(), name))
             if not cursor.rowcount:
@@ -112,7 +112,7 @@ class Tokens:
         return bool(self._database.read("SELECT 1 FROM tokens WHERE revoked IS NULL LIMIT 1"))
 
     def caller(self, text: str) -> Caller:
-        """Whose token it is. Raises TokenRefused."""
+        """The owner of a token. Raises TokenRefused."""
         return self._by_hash(sha256(text))
 
     def check(self, caller: Caller) -> None:

@@ -1,7 +1,7 @@
-"""What a submitter gets back: a result cut down to what ``prompts/public.py`` lets an author know.
+"""Verdicts for submitters: results reduced to what ``prompts/public.py`` lets an author know.
 
-Hidden calls, their sizes and values, tolerances and references stay here. Built up from an allow-list: a field that
-nobody named below is not passed on.
+Hidden calls, their sizes and values, tolerances and references stay here. It is an allow-list: a field that is not
+named below is not passed on.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def public_result(problem: Problem, code: str, result: Result, *, peaks: Mapping
 
 
 def _reason(problem: Problem, code: str, result: Result) -> str:
-    """In one line; empty where nothing may be told but the outcome."""
+    """The reason in one line; empty where nothing but the outcome may be told."""
     if result.outcome is Outcome.PASSED:
         return ""
     failed: Result | CaseResult = first_failure(result) or result
@@ -112,6 +112,6 @@ def _sandbox(states: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def device_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What may be told of the device that judges."""
+    """The public facts about the judging device."""
     found = {name: facts[name] for name in _DEVICE if name in facts}
     return found | ({"sandbox": _sandbox(facts["sandbox"])} if "sandbox" in facts else {})

@@ -1,4 +1,4 @@
-"""Programs of their own that ask the installed torch: sample inputs, schemas, drafts, checks.
+"""Programs that ask the installed torch, run as processes: sample inputs, schemas, drafts, checks.
 
 May import: everything but `cli`.
 """

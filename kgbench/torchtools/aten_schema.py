@@ -1,4 +1,4 @@
-"""What torch says of an ATen operator: its overloads' signatures, its tags, its function and its documentation."""
+"""Facts from torch about an ATen operator: its overloads' signatures, its tags, its function, its documentation."""
 
 from __future__ import annotations
 

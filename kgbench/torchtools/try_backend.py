@@ -144,7 +144,7 @@ def _plain(result: Any) -> Any:
 
 
 def _in_float64(built: Built, request: Request) -> tuple[Values, str]:
-    """What is correct; nothing and why where the model cannot be run so."""
+    """The reference in float64; nothing, with the reason, where the model cannot be run so."""
     model, arguments, keywords = built
     device = torch.device(request.device)
     try:
@@ -206,7 +206,7 @@ def _milliseconds(call: Callable[[], Any], device: str) -> float:
 
 
 def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """What was counted in between."""
+    """The counts between two moments."""
     found = {}
     for name, row in after.items():
         library = next(key for key in row if key not in ("kernel", "why"))

@@ -1,4 +1,4 @@
-"""Referees without some defences. They show that a defence is what catches an exploit.
+"""Referees without some defences, which show that a defence is what catches an exploit.
 
-May import: everything of the harness. Nothing of the harness imports it; a benchmark runs with this package removed.
+May import: everything of the harness. The harness does not import it and runs with this package removed.
 """

@@ -64,7 +64,7 @@ class NoFreezer(Freezer):
 
 
 class SelfTimedWindows(WindowRunner):
-    """The candidate's worker says itself what its windows took. No launch can be left out of that."""
+    """Windows timed by the candidate's worker itself; launches are always in those times."""
 
     @property
     def queues(self) -> bool:

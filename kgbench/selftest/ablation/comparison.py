@@ -17,7 +17,7 @@ SHARE: Final = 0.99
 
 
 def compare_as_others(name: str, got: torch.Tensor, wanted: Expected, limits: Limits) -> Mismatch | None:
-    """None where 99 % of the elements are within 1e-2, absolute and relative; NaN is as good as anything."""
+    """None where 99 % of the elements are within 1e-2, absolute and relative; NaN equals anything."""
     if got.numel() == 0:
         return None
     right = wanted.value

@@ -1,4 +1,4 @@
-"""The defences, named once. ``weakened.py`` makes a referee without some; its results say so. No torch."""
+"""The names of the defences. ``weakened.py`` makes a referee without some of them; its results say so. No torch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFENCES: Final[dict[str, str]] = {
     SANDBOX: "no network, no answers, no other processes, no files but its own, limits",
     PHYSICAL_BOUND: "no time below what the device's measured peaks allow",
 }
-"""Each defence's name, with what it does."""
+"""What each defence does, by its name."""
 
 WITHOUT: Final = {
     TRUST_SPLIT: "a judge as others have it: candidate, reference, comparison and timer in one process",
@@ -41,4 +41,4 @@ WITHOUT: Final = {
     SANDBOX: "level none, no folder hidden, no limits",
     PHYSICAL_BOUND: "any time is believed",
 }
-"""Each defence's name, with what takes its place when it is left out."""
+"""What replaces each defence when it is disabled, by its name."""

@@ -18,11 +18,11 @@ class AblatedJob(Job):
     """A job for an ablating referee."""
 
     without: tuple[str, ...] = ()
-    """Layers of ``DEFENCES`` that are left out; none are judged like any other job."""
+    """Names of ``DEFENCES`` that are disabled; empty for a job like any other."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """As ``Job.from_json``. Raises ValueError where a defence is unknown, too."""
+        """See ``Job.from_json``; also raises ValueError where a defence is unknown."""
         without = tuple(data.get("without", ()))
         if unknown := set(without) - set(DEFENCES):
             raise ValueError(f"there are no such defences: {sorted(unknown)}")

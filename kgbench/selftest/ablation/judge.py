@@ -1,4 +1,4 @@
-"""A judge that overlooks what others overlook: parts of ``JudgeParts``, and fewer cases."""
+"""A judge that checks as little as other benchmarks: parts of ``JudgeParts``, and fewer cases."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kgbench.selftest.ablation.requests import LenientCall
 
 
 class NoContract(OutputContract):
-    """Whatever is returned will do."""
+    """No contract: accepts whatever is returned."""
 
     def check(self, call: PlacedCall, reply: dict[str, Any]) -> Verdict:
         return PASSED
 
 
 def nothing_is_forbidden(name: str, chunk: Chunk, after: torch.Tensor, variables: dict[str, Any]) -> None:
-    """Nobody looks at what was written elsewhere."""
+    """Accepts every change of memory."""
 
 
 class WeakRequests(CallRequests):
@@ -52,7 +52,7 @@ class WeakRequests(CallRequests):
 
 
 class BelievingCollector(Collector):
-    """Believes what a worker copies: inputs stay while it does, and it shows views itself."""
+    """Trusts the worker's copies: inputs stay in place meanwhile, and the worker itself shows views."""
 
     def claims(self, reply: dict[str, Any]) -> list[Any]:
         return []

@@ -8,7 +8,7 @@ from kgbench.harness.wire.device import GPU
 
 
 class OwnClock:
-    """A timer as others have it: in the candidate's process, found by name when it is needed."""
+    """A timer as in other benchmarks: in the candidate's process, looked up by name when it is needed."""
 
     def __init__(self, device_kind: str) -> None:
         self.cuda = device_kind == "cuda"

@@ -1,4 +1,4 @@
-"""A referee whose jobs say which defences are left out, and its process."""
+"""A referee whose jobs name disabled defences, and its process."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kgbench.selftest.ablation.weakened import weakened
 
 
 class AblatingReferee(Referee):
-    """Judges each job with the defences that it leaves in; device, library and workers' starter are shared."""
+    """Judges each job with its remaining defences; device, library and workers' starter are shared."""
 
     def job(self, data: Mapping[str, Any]) -> AblatedJob:
         return AblatedJob.from_json(data)
 
     def evaluate(self, job: Job, report: Report) -> Result:
-        """As ``Referee.evaluate``; what was left out is in the result, which nobody can take for a verdict then."""
+        """See ``Referee.evaluate``. The result names the disabled defences, so that it cannot pass as a verdict."""
         without = job.without if isinstance(job, AblatedJob) else ()
         if not without:
             return super().evaluate(job, report)
@@ -33,7 +33,7 @@ class AblatingReferee(Referee):
         return replace(result, reason=f"WITHOUT {', '.join(without)}: {result.reason}", without=tuple(without))
 
     def library_times(self, result: Result) -> dict[str, Any]:
-        """None where something was left out: they were measured otherwise."""
+        """None where a defence was disabled: the times were measured otherwise."""
         return {} if result.without else super().library_times(result)
 
 

@@ -1,4 +1,4 @@
-"""The defences of a referee, less some defences."""
+"""Makes the defences of a referee without some of them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from kgbench.selftest.ablation.judge import (
 )
 
 WEAK_STUB: Final = "kgbench.selftest.ablation.worker:WeakStub"
-"""Dotted path of what answers requests in a worker whose word is believed, or whose outputs may be anything."""
+"""Dotted path of the stub of a worker that is trusted, or whose outputs may be anything."""
 NO_LIMIT: Final = 1 << 62
 """Value of each of a worker's limits without the sandbox."""
 
 
 def weakened(without: frozenset[str], seeds: Seeds) -> Defences:
-    """All defences but these defences. ``seeds``: of the job that is judged."""
+    """All defences except these. ``seeds``: of the job that is judged."""
     defences = Defences(
         cases=WeakCases(timed_only=VALUES in without, once=FRESH in without),
         judge=_judge(without),

@@ -1,4 +1,4 @@
-"""What answers requests in a candidate's worker that is believed. It runs beside the candidate and knows no answer."""
+"""The stub of a candidate's worker that is trusted. It runs beside the candidate and knows no answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgbench.selftest.ablation.requests import LenientCall, LenientPrepare
 
 
 class WeakStub(Stub):
-    """Says itself what a window took; where it is asked to, it makes tensors of whatever is returned."""
+    """Times windows itself; where asked to, it makes tensors of whatever is returned."""
 
     lenient: Sequence[str] = ()
     """Dtypes as which the outputs are taken; empty where only tensors are."""
@@ -46,7 +46,7 @@ class WeakStub(Stub):
         return outputs
 
     def returned(self, outputs: Any) -> Sequence[Any]:
-        """What a judge sees who only compares values."""
+        """The outputs as a judge sees them that only compares values."""
         if not self.lenient:
             return super().returned(outputs)
         values = []
