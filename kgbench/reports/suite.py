@@ -63,7 +63,7 @@ def _row(share: Share, result: Result | None) -> SuiteRow:
     for case in cases:
         # One call may be checked and timed as well.
         judged[_key(case)] = case.outcome is Outcome.PASSED and judged.get(_key(case), True)
-    keys = [key for key, is_right in judged.items() if is_right]
+    keys = [key for key, is_correct in judged.items() if is_correct]
     return SuiteRow(
         problem=share.problem,
         sample=result.sample if result is not None else 0,
@@ -140,10 +140,10 @@ def suite_lines(suite: Suite, rows: Sequence[SuiteRow]) -> Iterable[str]:
     samples, used = sum(row.samples for row in first), sum(row.used for row in first)
     what = "samples in torch" if suite.name == "opinfo" else "lines"
     judged = [row for row in rows if row.calls]
-    all_right = sum(row.correct == row.calls for row in judged)
+    all_correct = sum(row.correct == row.calls for row in judged)
     yield f"suite {suite.name}: {samples} {what}, {used} used, {samples - used} refused"
     right, calls = sum(row.correct for row in rows), sum(row.calls for row in rows)
-    yield f"  every call correct: {all_right} of {len(judged)}; calls correct: {right} of {calls}"
+    yield f"  every call correct: {all_correct} of {len(judged)}; calls correct: {right} of {calls}"
     for row in first:
         for reason, count in row.why_refused.items():
             yield f"  {row.problem}: {count} refused: {reason}"

@@ -250,7 +250,7 @@ def _row(
         no_library=_no_library(samples),
         outcomes={str(outcome): counts[outcome] for outcome in Outcome if counts[outcome]},
         not_evaluated=sum(not of_problem for of_problem in samples),
-        overloads_correct=sum(map(_overloads_right, basis.problems, scored, samples)),
+        overloads_correct=sum(map(_overloads_correct, basis.problems, scored, samples)),
         overloads=sum(len(problem.overloads) for problem in basis.problems),
         interpreted=sum(result.interpreted for result in right),
         **_scores(basis, asked),
@@ -317,7 +317,7 @@ def _at_k(basis: Basis, k: int, thresholds: Sequence[float]) -> AtK:
     return AtK(k, best_of(k, CORRECT).value(basis) or 0.0, tuple(shares))
 
 
-def _overloads_right(problem: Selected, scored: OfProblem, of_problem: Sequence[Result]) -> float:
+def _overloads_correct(problem: Selected, scored: OfProblem, of_problem: Sequence[Result]) -> float:
     right = sum(r.overloads.get(name) == Outcome.PASSED for r in of_problem for name in problem.overloads)
     return right / scored.asked
 

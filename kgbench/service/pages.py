@@ -58,9 +58,7 @@ def problem(service: Here, source: str, name: str) -> Response:
 
 
 @router.get("/submissions")
-def submissions(
-    service: Here, who: Who, before: Annotated[int | None, Query(ge=0, le=MAX_NUMBER)] = None
-) -> Response:
+def submissions(service: Here, who: Who, before: Annotated[int | None, Query(ge=0, le=MAX_NUMBER)] = None) -> Response:
     found = service.queue.newest(who.name, _ON_A_PAGE, before)
     further = found[-1].number if len(found) == _ON_A_PAGE else None
     return _page("submissions", "Your submissions", submissions=list(map(_line, found)), further=further)

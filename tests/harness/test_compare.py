@@ -110,7 +110,7 @@ QUANTIZE = Limits("quantize", ulps=4, compute="float32")
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 
 
-def is_right(code: float, value: float, dtype: torch.dtype, magnitude: float | None = None) -> bool:
+def is_correct(code: float, value: float, dtype: torch.dtype, magnitude: float | None = None) -> bool:
     scale = None if magnitude is None else torch.tensor([magnitude], dtype=torch.float64)
     expected = Expected(torch.tensor([value], dtype=torch.float64), scale)
     return compare("q", torch.tensor([code]).to(dtype), expected, QUANTIZE) is None
@@ -171,12 +171,12 @@ def is_right(code: float, value: float, dtype: torch.dtype, magnitude: float | N
 def test_a_code_is_right_that_is_nearest_to_what_rounding_may_leave(
     code: float, value: float, dtype: torch.dtype, right: bool
 ) -> None:
-    assert is_right(code, value, dtype) is right
+    assert is_correct(code, value, dtype) is right
 
 
 def test_a_code_s_slack_is_a_multiple_of_the_magnitude() -> None:
-    assert not is_right(3, 2.499, torch.int8)
-    assert is_right(3, 2.499, torch.int8, magnitude=5000)
+    assert not is_correct(3, 2.499, torch.int8)
+    assert is_correct(3, 2.499, torch.int8, magnitude=5000)
 
 
 def test_every_fp8_code_is_its_own_nearest_and_its_neighbour_is_wrong() -> None:

@@ -97,13 +97,13 @@ class Evaluation:
         """The deadlines of the languages that the candidate is written in."""
 
     @property
-    def is_right(self) -> bool:
+    def is_correct(self) -> bool:
         """Whether every required overload passed all that was judged so far."""
         required = [overload.name for overload in self.problem.overloads if overload.required]
         return all(self.verdicts[name].outcome is Outcome.PASSED for name in required)
 
     @property
-    def has_right_calls(self) -> bool:
+    def has_correct_calls(self) -> bool:
         """Whether nothing is wrong and every required overload has a correct call; other calls may be not offered."""
         required = [overload for overload in self.problem.overloads if overload.required]
         verdicts = [self.verdicts[overload.name] for overload in required]

@@ -68,9 +68,9 @@ class Referee:
                     worker = resources.starter.start_candidate(evaluation, resources.library, report)
                 verdict = Checker(resources, evaluation, overload, worker, report).check()
                 evaluation.verdicts[overload.name] = verdict
-            if worker is not None and evaluation.has_right_calls and is_worth_timing(evaluation):
+            if worker is not None and evaluation.has_correct_calls and is_worth_timing(evaluation):
                 Stopwatch(resources, evaluation, worker).time(report)
-            if worker is not None and evaluation.is_right and evaluation.attribution is not None:
+            if worker is not None and evaluation.is_correct and evaluation.attribution is not None:
                 Watcher(resources, evaluation, evaluation.attribution, worker).attribute(report)
         except WorkerFailed as failure:
             evaluation.keep_log(failure)
@@ -86,7 +86,7 @@ class Referee:
                 evaluation.peak_mb = worker.handle.peak_mb
                 evaluation.log = evaluation.log or worker.handle.log_tail
         # One that ends meanwhile runs for a moment, too; what failed anyway keeps its own words.
-        if self.defences.was_restless(self.turns) and job.trusted is None and evaluation.is_right:
+        if self.defences.was_restless(self.turns) and job.trusted is None and evaluation.is_correct:
             restless = Verdict(Outcome.REJECTED, RuleBroken(Breach.RESTLESS))
             evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, restless)
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s

@@ -30,12 +30,12 @@ def in_one_form(
     """
     given = {name: upcast(value) for name, value in arguments.items()}
     right = {name: _own(each.value, outputs[name].dtype) for name, each in expected.items()}
-    right_form = function(dict(right), given)
+    correct_form = function(dict(right), given)
     form = function(dict(outputs), given)
     wanted = {
         # A scale of honest errors belongs to elements that stand where they stood.
         name: Expected(value, expected[name].magnitude if value is right.get(name) else None)
-        for name, value in right_form.items()
+        for name, value in correct_form.items()
     }
     return {name: _typed(value, outputs.get(name)) for name, value in form.items()}, wanted
 

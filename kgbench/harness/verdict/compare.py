@@ -63,7 +63,7 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
     """
     if got.numel() == 0:
         return None
-    expected = nearest_right(got, expected, limits)
+    expected = nearest_correct(got, expected, limits)
     value = expected.value
     if _is_quantized(got, value, limits):
         codes = _codes(got, expected, limits)
@@ -81,7 +81,7 @@ def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
         return math.inf
     if got.numel() == 0:
         return 0.0
-    expected = nearest_right(got, expected, limits)
+    expected = nearest_correct(got, expected, limits)
     if _is_quantized(got, expected.value, limits):
         return _codes(got, expected, limits).share
     if _is_exact(got, limits):
@@ -93,12 +93,12 @@ def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
     return max(share, rms / allowed if allowed else 0.0)
 
 
-def nearest_right(got: torch.Tensor, expected: Expected, limits: Limits) -> Expected:
+def nearest_correct(got: torch.Tensor, expected: Expected, limits: Limits) -> Expected:
     """What is correct, where two outputs are: the other one's elements where an element is not the first one's."""
     other = expected.also
     if other is None:
         return expected
-    other = nearest_right(got, other, limits)
+    other = nearest_correct(got, other, limits)
     takes = _wrong(got, expected, limits) & ~_wrong(got, other, limits)
     value = torch.where(takes, other.value.to(expected.value.dtype), expected.value)
     if expected.magnitude is None and other.magnitude is None:

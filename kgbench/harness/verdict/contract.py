@@ -27,7 +27,7 @@ from kgbench.harness.verdict.inputs import GUARD_BYTES, Chunk, itemsize, writabl
 from kgbench.harness.verdict.output_specs import OutputSpec
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.reference import ReferenceFunction
-from kgbench.harness.verdict.views import right_place
+from kgbench.harness.verdict.views import correct_place
 from kgbench.harness.wire.protocol import decode_scalar
 from kgbench.problem.model import Access, Overload
 
@@ -139,7 +139,7 @@ class OutputContract:
 
 def _is_view(claim: dict[str, Any], spec: OutputSpec, call: PlacedCall, output: str) -> Verdict:
     """Whether an output lies where it must, by the worker's claim; its values are read without the worker."""
-    at, right, size = claim.get("at"), right_place(call, spec), itemsize(spec.dtype)
+    at, right, size = claim.get("at"), correct_place(call, spec), itemsize(spec.dtype)
     chunk = call.inputs.chunks[spec.base]
     first = chunk.offset + GUARD_BYTES
     if type(at) is not int or not 0 <= at - first < chunk.storage_bytes:

@@ -162,7 +162,7 @@ class OverloadJudge:
             return verdict
         claims = self.collector.claims(reply)
         verdict = self.judge(call, self.collector.collect(side, call, claims, timeout_s))
-        if verdict.outcome is Outcome.WRONG_VALUE and self._is_right_with_inputs(side, call, timeout_s):
+        if verdict.outcome is Outcome.WRONG_VALUE and self._is_correct_with_inputs(side, call, timeout_s):
             wrong = verdict.detail if isinstance(verdict.detail, Mismatch) else None
             name = "return" if wrong is None else wrong.output
             return replace(verdict, detail=Alias(name, Aliasing.CHANGES_WITH_INPUTS, wrong))
@@ -170,7 +170,7 @@ class OverloadJudge:
             return prove_views(side, self.place(case, generator), claims, self.judge)
         return verdict
 
-    def _is_right_with_inputs(self, side: WorkerSide, call: PlacedCall, timeout_s: float) -> bool:
+    def _is_correct_with_inputs(self, side: WorkerSide, call: PlacedCall, timeout_s: float) -> bool:
         """Whether a wrong call's outputs are correct when they are copied again with the inputs in their place."""
         if not any(spec.nbytes and not spec.shares for spec in call.specs):
             return False

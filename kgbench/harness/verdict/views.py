@@ -26,7 +26,7 @@ Judge = Callable[[PlacedCall, torch.Tensor], Verdict]
 """Verdict on a call from a snapshot of its memory."""
 
 
-def right_place(call: PlacedCall, spec: OutputSpec) -> range:
+def correct_place(call: PlacedCall, spec: OutputSpec) -> range:
     """Bytes of the buffer at which a view may begin: one where its offset is promised, else its base's storage."""
     chunk = call.inputs.chunks[spec.base]
     begin = chunk.offset + GUARD_BYTES

@@ -113,11 +113,11 @@ def read_keys(path: Path, text: str) -> Written:
     if not isinstance(data, Keys):
         node = node_of(data)
         raise node.complaint("KGB230", f"expected keys with values, got {node.kind_and_text()}")
-    file = _right_keys(data, errors)
+    file = _valid_keys(data, errors)
     return Written(path, file, data, errors + list(_head_errors(data)))
 
 
-def _right_keys(data: Keys, errors: Errors) -> File:
+def _valid_keys(data: Keys, errors: Errors) -> File:
     """What is right is kept, so that all that is wrong between keys can be said as well."""
     try:
         return File.model_validate(data, context=errors)
@@ -125,7 +125,7 @@ def _right_keys(data: Keys, errors: Errors) -> File:
         errors += complaints(wrong)
         rest = _without(data, wrong)
     # Without a wrong key another one may be wrong: that follows from the first, and nothing is said of it.
-    return _right_keys(rest, [])
+    return _valid_keys(rest, [])
 
 
 def _head_errors(data: Keys) -> Iterator[ProblemFileError]:

@@ -25,7 +25,7 @@ def print_results(report: Report, stream: TextIO) -> None:
 
 
 def files(report: Report) -> Files:
-    attempts = {name: _until_right(each) for name, each in attempts_by_problem(report).items()}
+    attempts = {name: _until_correct(each) for name, each in attempts_by_problem(report).items()}
     rounds = max(1, *(len(each) for each in attempts.values()), 1)
     written = {}
     for number in range(rounds):
@@ -42,7 +42,7 @@ def files(report: Report) -> Files:
     return written
 
 
-def _until_right(results: list[Result]) -> list[Result]:
+def _until_correct(results: list[Result]) -> list[Result]:
     first = next((number for number, each in enumerate(results) if _right(each)), len(results))
     return results[: first + 1]
 
