@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from kgbench.problem.expressions import FUNCTIONS
 from kgbench.problem.format.file import key_line
 from kgbench.problem.format.keys import PLACES, Body
 from kgbench.problem.model import Problem, TensorArgument
+from kgbench.problem.problem_cache import ProblemCache
 from kgbench.problem.registry import Registry, load_problem, load_summary, problem_id
 from kgbench.problem.schema import PATH, schema_text
 from kgbench.problem.yamltree import read_tree, write_as_number
@@ -410,3 +412,20 @@ def test_loading_a_problem_imports_no_torch() -> None:
 def test_tree_keeps_lines_of_keys(tmp_path: Path) -> None:
     tree = read_tree(tmp_path / "x.yaml", "a:\n  - 1\n  - {b: 2}\n").mapping()
     assert (tree["a"].line, [each.line for each in tree["a"].sequence()]) == (1, [2, 3])
+
+
+def test_a_cache_reads_each_problem_once_whatever_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def counted(path: Path) -> Problem:
+        read.append(path)
+        return load_problem(path)
+
+    monkeypatch.setattr("kgbench.problem.problem_cache.load_problem", counted)
+    cache = ProblemCache()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(cache.load, ["aten/neg", "neg", "aten::neg", "aten/neg"] * 4))
+    assert all(each is found[0] for each in found)
+    assert [path.name for path in read] == ["neg.yaml"]
+    with pytest.raises(UsageError, match="there is no problem 'no_such'"):
+        cache.load("no_such")

@@ -24,7 +24,7 @@ from kgbench.reports.page.source import page_source
 from kgbench.scores.bootstrap import Sampled, Statistic, draws
 from kgbench.scores.rows import THRESHOLDS, rows
 from kgbench.scores.samples import Selected
-from kgbench.scores.score import Over, Place, Unit
+from kgbench.scores.score import Over, Place, Score, Unit
 from kgbench.scores.table import all_scores, scores_in
 from kgbench.store.reader import read_run
 from tests.unit.made_results import result, timing
@@ -120,3 +120,8 @@ def test_page_and_comparison_have_the_median(run: Path, tmp_path: Path) -> None:
     found = compare(Side.of(read_run(run)), Side.of(read_run(stored(tmp_path, "b", twice))))
     (change,) = (each for each in found.changes if each.score == f"{MEDIAN}{BOTH}")
     assert (change.problems, change.change, change.is_ratio) == (3, pytest.approx(2.0), True)
+
+
+def test_a_score_that_runs_are_compared_by_needs_an_interval() -> None:
+    with pytest.raises(ValueError, match=r"score 'least'.* needs resample"):
+        Score("least", "least", Unit.RATIO, lambda basis: None, places={Place.COMPARED: 1})
