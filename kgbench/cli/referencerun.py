@@ -32,6 +32,10 @@ class Checked:
     """What is wrong with it; empty where nothing is."""
     unseen: tuple[tuple[str, str], ...] = ()
     """Names in it that could not be checked on this machine, with the reason."""
+    left_out: float | None = None
+    """The chance that a kernel passes which leaves out one in twenty of its timed calls; None where nothing is timed or
+    references were not run.
+    """
 
 
 def run_references(files: Sequence[Path]) -> dict[Path, Checked]:
@@ -87,7 +91,7 @@ def _read(files: Sequence[Path], output: str, error: str, ending: str) -> dict[P
         begun.append(message["path"])
         if message["done"]:
             unseen = tuple((target, reason) for target, reason in message["unseen"])
-            checked[by_path[message["path"]]] = Checked(message["complaint"], unseen)
+            checked[by_path[message["path"]]] = Checked(message["complaint"], unseen, message["left_out"])
     if not begun:
         ending = ending or "said nothing"
         raise MachineError("KGB304", f"references were not run: the process {ending}: {error[-_TAIL:].strip()}")

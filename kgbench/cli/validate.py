@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kgbench.cli.completion import complete_problem
-from kgbench.cli.options import problem_dir_option
+from kgbench.cli.options import json_option, problem_dir_option
 from kgbench.cli.validate_checkout import validate_checkout
 from kgbench.core.errors import KgbenchError, MachineError, UsageError, shown_path
 from kgbench.core.names import resolve
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from kgbench.cli.referencerun import Checked
     from kgbench.problem.model import Overload
 
+_LEFT_OUT: Final = "who leaves out 1 in 20 timed calls"
 NEEDS_TORCH = "torch was not asked"
 
 
@@ -34,7 +37,16 @@ NEEDS_TORCH = "torch was not asked"
     metavar="kernelbench:PATH",
     help="The problems of a checkout of KernelBench: which can be judged, and which let wrong answers pass.",
 )
-def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: bool, suite: str | None) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Also the chance that who leaves out timed calls passes.")
+@json_option
+def validate(
+    paths: tuple[str, ...],
+    problem_dirs: tuple[Path, ...],
+    no_run: bool,
+    suite: str | None,
+    verbose: bool,
+    as_json: bool,
+) -> None:
     """Check problem files: keys, types, expressions, every case, and the reference on a small case on the CPU.
 
     Every function, BLAS routine and operator of vLLM and ATen that a file names is looked up and compared with the
@@ -55,12 +67,16 @@ def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: boo
             checked |= _by_torch(readable, checked)
         except MachineError as error:
             not_run = error
-    for file in files:
-        click.echo(_line(file, checked[file]))
+    if as_json:
+        click.echo(json.dumps([_as_json(file, checked[file]) for file in files], indent=2))
+    for file in () if as_json else files:
+        click.echo(_line(file, checked[file], verbose))
     wrong = sum(bool(each.complaint) for each in checked.values())
     partly = sum(bool(each.unseen) and not each.complaint for each in checked.values())
     said = [number_of(len(files), "problem file"), f"{wrong} wrong", *[f"{partly} not fully checked"] * bool(partly)]
     click.echo(", ".join([*said, "only read" if no_run or not_run else "references run"]), err=True)
+    if worst := _worst_left_out(checked):
+        click.echo(worst, err=True)
     if wrong:
         raise UsageError(
             "KGB126",
@@ -70,12 +86,32 @@ def validate(paths: tuple[str, ...], problem_dirs: tuple[Path, ...], no_run: boo
         raise not_run
 
 
-def _line(file: Path, checked: Checked) -> str:
+def _line(file: Path, checked: Checked, verbose: bool) -> str:
     """The line about a file: ``ok``, with what was not checked, or ``wrong``."""
     if checked.complaint:
         return f"wrong  {checked.complaint}".replace("\n", "\n       ")
     unseen = [f"{', '.join(targets)}: {reason}" for reason, targets in _by_reason(checked.unseen).items()]
-    return f"ok     {shown_path(file)}" + (f"; not checked: {'; '.join(unseen)}" if unseen else "")
+    chance = f"; {_LEFT_OUT} passes: {_chance(checked.left_out)}" if verbose and checked.left_out is not None else ""
+    return f"ok     {shown_path(file)}" + (f"; not checked: {'; '.join(unseen)}" if unseen else "") + chance
+
+
+def _as_json(file: Path, checked: Checked) -> dict[str, Any]:
+    found = {"path": str(file), "ok": not checked.complaint, "complaint": checked.complaint}
+    not_seen = [{"target": target, "reason": reason} for target, reason in checked.unseen]
+    return {**found, "not_checked": not_seen, "left_out_calls_pass": checked.left_out}
+
+
+def _worst_left_out(checked: Mapping[Path, Checked]) -> str:
+    """The largest chance of all files; empty where none is known."""
+    known = {file: each.left_out for file, each in checked.items() if each.left_out is not None}
+    if not known:
+        return ""
+    file = max(known, key=known.__getitem__)
+    return f"{_LEFT_OUT} passes with a chance of {_chance(known[file])} at most, of {shown_path(file)}"
+
+
+def _chance(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _by_reason(unseen: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
@@ -133,10 +169,10 @@ def _bind_all(overload: Overload) -> None:
 
 def _by_torch(files: Sequence[Path], read: dict[Path, Checked]) -> dict[Path, Checked]:
     """Findings with torch, by file. Raises MachineError when this machine cannot."""
-    from kgbench.cli.referencerun import Checked, run_references
+    from kgbench.cli.referencerun import run_references
 
     found = {}
     for file, told in run_references(files).items():
         kept = [each for each in read[file].unseen if each[1] != NEEDS_TORCH]
-        found[file] = Checked(told.complaint, tuple(dict.fromkeys([*kept, *told.unseen])))
+        found[file] = replace(told, unseen=tuple(dict.fromkeys([*kept, *told.unseen])))
     return found

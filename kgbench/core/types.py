@@ -63,6 +63,8 @@ class Timing:
     outputs_verified: int = 0
     """Number of outputs of timed calls that were judged; the others were not."""
     outputs_timed: int = 0
+    outputs_compared: int = 0
+    """How many of these were compared with the library's own, so that one which was left out would be judged."""
     note: str = ""
     windows: tuple[Window, ...] = ()
     library_shared: bool = False

@@ -104,6 +104,8 @@ _SEED_FAULTS: Final = {
     SeedFault.NOT_ADVANCED: "the next call gave the same numbers again: the generator is not advanced",
     SeedFault.SAME_NUMBERS: "the generator was seeded with another number and gave the same numbers",
     SeedFault.SEEN_BEFORE: "it gave the same numbers as an earlier call, with another seed or later in its sequence",
+    SeedFault.OVERLAP: "it gave stretches of numbers again that an earlier call gave: calls are not independent",
+    SeedFault.REORDERED: "it gave numbers again that earlier calls gave, in another order: calls are not independent",
 }
 _TESTS: Final = {
     StatisticalTest.REPEATS: "some run of values occurs twice, in the same order",

@@ -1,8 +1,8 @@
 """``python -m kgbench.torchtools.reference_check``: looks up operators and runs references on a small case, on the CPU.
 
 Standard input is a JSON list of problem files; standard output gets a JSON line ``{"path", "done": false}`` when a file
-is started and ``{"path", "done": true, "complaint", "unseen"}`` when it is done. ``kgbench validate`` starts it, so
-that a reference that crashes takes nobody with it.
+is started and ``{"path", "done": true, "complaint", "unseen", "left_out"}`` when it is done. ``kgbench validate`` starts
+it, so that a reference that crashes takes nobody with it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
 from kgbench.problem.format.file import key_line
 from kgbench.problem.model import Overload, TensorArgument
 from kgbench.problem.registry import load_problem
+from kgbench.torchtools.left_out import chance_left_out
 from kgbench.torchtools.library_names import looked_up_by_torch
 
 
@@ -37,16 +38,17 @@ def main() -> None:
     lines = own_lines()
     for path in json.loads(sys.stdin.read()):
         _say(lines, {"path": path, "done": False})
-        complaint, unseen = _check(Path(path))
-        _say(lines, {"path": path, "done": True, "complaint": complaint, "unseen": unseen})
+        complaint, unseen, left_out = _check(Path(path))
+        _say(lines, {"path": path, "done": True, "complaint": complaint, "unseen": unseen, "left_out": left_out})
 
 
 def _say(lines: TextIO, message: dict[str, Any]) -> None:
     print(json.dumps(message), file=lines, flush=True)
 
 
-def _check(path: Path) -> tuple[str, list[tuple[str, str]]]:
-    """(what is wrong, what could not be looked at): of what the file names, then of the first reference that fails."""
+def _check(path: Path) -> tuple[str, list[tuple[str, str]], float | None]:
+    """(what is wrong, what could not be looked at, the chance of ``left_out``): of what the file names, then of the
+    first reference that fails."""
     found: list[tuple[str, Named]] = []
     try:
         problem = load_problem(path)
@@ -57,9 +59,10 @@ def _check(path: Path) -> tuple[str, list[tuple[str, str]]]:
             raise error
         for overload in problem.judged:
             _run(path, overload)
+        left_out = chance_left_out(problem)
     except KgbenchError as error:
-        return error.printed, []
-    return "", list(dict.fromkeys((each.target, each.unseen) for _, each in found if each.unseen))
+        return error.printed, [], None
+    return "", list(dict.fromkeys((each.target, each.unseen) for _, each in found if each.unseen)), left_out
 
 
 def _run(path: Path, overload: Overload) -> None:

@@ -12,8 +12,9 @@ from benchmarks.false_alarms import OPERATORS, largest_shares  # noqa: E402
 from kgbench.baselines.expected import Expected, Follows, Sampled  # noqa: E402
 from kgbench.baselines.references import random as laws  # noqa: E402
 from kgbench.core.details.sentences import words_of  # noqa: E402
-from kgbench.core.details.values import StatisticalTest  # noqa: E402
+from kgbench.core.details.values import SeedFault, StatisticalTest  # noqa: E402
 from kgbench.harness.verdict.random.battery import Numbers, codes_of, first_failure, scores, surprise  # noqa: E402
+from kgbench.harness.verdict.random.dependence import Dependence  # noqa: E402
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -267,3 +268,91 @@ def test_outputs_are_joined_so_that_one_repeating_another_is_seen() -> None:
     found = first_failure("self", joined([part, other, part]))
     assert found is not None
     assert found.test is StatisticalTest.REPEATS
+
+
+# --- between calls ---
+
+BANK = units(5, 1 << 17)
+"""Uniform numbers of which calls take parts."""
+PART = 9000
+
+
+def part(call: int, step: int = 1) -> torch.Tensor:
+    """Numbers of the bank from an odd offset on."""
+    return BANK[1 + 2357 * call :: step][:PART]
+
+
+def order(call: int, count: int) -> torch.Tensor:
+    return torch.randperm(count, generator=torch.Generator().manual_seed(call))
+
+
+REUSED = {
+    "slices": (lambda call: part(call), SeedFault.OVERLAP),
+    "every third": (lambda call: part(3 * call, 3), SeedFault.OVERLAP),
+    "another step": (lambda call: part(call, 1 + call % 3), SeedFault.REORDERED),
+    "reversed": (lambda call: part(call).flip(0) if call % 2 else part(call), SeedFault.OVERLAP),
+    "one minus": (lambda call: 1 - part(call) if call % 2 else part(call), SeedFault.OVERLAP),
+    "one minus, reversed": (lambda call: 1 - part(call).flip(0) if call % 2 else part(call), SeedFault.OVERLAP),
+    "scaled": (lambda call: part(call) * (1 - call / 64), SeedFault.OVERLAP),
+    "moved round": (lambda call: (part(call) + call * 0.037) % 1, SeedFault.OVERLAP),
+    "blocks in another order": (
+        lambda call: part(call).view(-1, 20)[order(call, PART // 20)].view(-1),
+        SeedFault.OVERLAP,
+    ),
+    "numbers in another order": (lambda call: part(call)[order(call, PART)], SeedFault.REORDERED),
+    "one minus in another order": (lambda call: 1 - part(call)[order(call, PART)], SeedFault.REORDERED),
+}
+"""What each call makes of a bank that all calls share, and what is found."""
+
+
+def first_dependent(make: Callable[[int], torch.Tensor], calls: int) -> SeedFault | None:
+    dependence = Dependence()
+    return next(filter(None, (dependence.found("self", numbers(make(call))) for call in range(calls))), None)
+
+
+@pytest.mark.parametrize("how", REUSED)
+def test_calls_that_share_numbers_are_dependent(how: str) -> None:
+    make, fault = REUSED[how]
+    assert first_dependent(make, 12) is fault
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_honest_calls_are_independent(operator: str, dtype: str) -> None:
+    torch.manual_seed(11)
+    dependence, generator = Dependence(), referee()
+    for _ in range(12):
+        sampled, got = OPERATORS[operator](PART, getattr(torch, dtype))
+        assert dependence.found("self", numbers_of(sampled, got, generator)) is None
+
+
+def test_coins_of_a_bank_are_found_at_any_offset_and_turned_over() -> None:
+    coins = (BANK < 0.3).float()
+    law = laws.Bernoulli(torch.full((PART,), 0.3, dtype=torch.float64))
+    for turned in (False, True):
+        dependence = Dependence()
+        first = numbers_of(law, coins[:PART], referee())
+        again = coins[1001 : 1001 + PART]
+        assert dependence.found("self", first) is None
+        assert dependence.found("self", numbers_of(law, 1 - again if turned else again, referee()))
+
+
+def test_honest_coins_are_independent() -> None:
+    """Two values alone, of which one's bits are mostly zeros."""
+    for chance in (0.5, 0.2, 0.03):
+        law, dependence = laws.Bernoulli(torch.full((PART,), chance, dtype=torch.float64)), Dependence()
+        for call in range(40):
+            got = (units(100 + call, PART) < chance).float()
+            assert dependence.found("self", numbers_of(law, got, referee())) is None
+
+
+def test_a_share_of_a_call_is_enough() -> None:
+    """A twentieth of the numbers come again, in another order a fifth of them."""
+    dependence = Dependence()
+    assert dependence.found("self", numbers(units(1, PART))) is None
+    fresh = units(2, PART)
+    fresh[1700 : 1700 + PART // 20] = units(1, PART)[333 : 333 + PART // 20]
+    assert dependence.found("self", numbers(fresh)) is SeedFault.OVERLAP
+    mixed = units(3, PART)
+    mixed[: PART // 5] = units(1, PART)[order(0, PART)[: PART // 5]]
+    assert dependence.found("self", numbers(mixed)) is SeedFault.REORDERED

@@ -22,6 +22,8 @@ _SEED_FAULTS: Final = {
     SeedFault.NOT_ADVANCED: "the next call gave the same numbers again: {} is not advanced",
     SeedFault.SAME_NUMBERS: "{} was seeded with another number and gave the same numbers",
     SeedFault.SEEN_BEFORE: "gave the same numbers as an earlier call, with another seed or later in its sequence",
+    SeedFault.OVERLAP: "has stretches of numbers that an earlier call gave, at other places or as they are or mirrored",
+    SeedFault.REORDERED: "has numbers that earlier calls gave, in another order",
 }
 _TESTS: Final = {
     StatisticalTest.REPEATS: "elements {} and {} each start the same run of {} values",

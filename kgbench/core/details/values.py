@@ -76,6 +76,8 @@ class SeedFault(StrEnum):
     NOT_ADVANCED = "the same numbers in the next call"
     SAME_NUMBERS = "the same numbers after another seed"
     SEEN_BEFORE = "the numbers of an earlier call"
+    OVERLAP = "stretches of an earlier call"
+    REORDERED = "numbers of an earlier call in another order"
 
 
 @dataclass(frozen=True)

@@ -85,11 +85,11 @@ class Bench:
         self.noise = noise
         """Noise of a ratio that a null test on this device showed, by range of time as in NULL_NOISE."""
         self.device = QuietDevice(judge.device, turns, choose)
-        outputs = SecuredOutputs(judge.device, choose)
+        outputs = {name: SecuredOutputs(judge.device, choose) for name in sides}
         limit_s = budget.window_deadline_s
         freezer = parts.freezer(self.device)
         self.windows = parts.windows(sides, clocks, self.device, outputs, limit_s, freezer)
-        self.checks = parts.checks(judge, outputs, choose)
+        self.checks = parts.checks(judge, outputs["candidate"], choose)
         self.probing: Probing | None = None
         """Asks whose code runs while cases are timed; None where nobody does."""
         self.first: PlacedCall | None = None
@@ -118,10 +118,11 @@ class Bench:
                 self.windows.timing = False
                 self.windows.settle_library()
                 # Only here does one referee at a time need that much.
-                self.windows.outputs.release()
+                self.windows.release_outputs()
                 self._give_back_memory()
         self.windows.settle("candidate")
         run.verify_kept()
+        run.verify_suspect()
         run.kept.fail_unless_passed(self.judge.conclude())
         return self._timing(run, measured, against)
 
@@ -146,7 +147,7 @@ class Bench:
     def release(self) -> None:
         """Give back the memory that only timing needs."""
         self.device.release()
-        self.windows.outputs.release()
+        self.windows.release_outputs()
         self.windows.settle_library()
         library = self.windows.sides["library"]
         if library.handle.exit is None:
@@ -189,6 +190,7 @@ class Bench:
             library_call_us=measured.call_us["library"],
             outputs_verified=run.kept.verified,
             outputs_timed=run.timed,
+            outputs_compared=run.compared.compared,
             note=found.note,
             windows=tuple(window for window in run.ran if window.kind != "warm"),
             against=against,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +18,9 @@ from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
 from kgbench.core.verdicts import PASSED
+from kgbench.harness.clock.compared import COMPARED_CALLS, compared_calls
 from kgbench.harness.clock.estimate import (
+    MIN_PAIRS,
     Pair,
     enough,
     is_followed,
@@ -113,6 +116,7 @@ class CaseTiming:
         self.cuda = windows.device.cuda
         self.most = max(1, min(MAX_CALLS, budget.memory_bytes // layout.stride))
         """Calls of a window at most."""
+        self.compared = compared_calls(layout, checks.choose)
         self.ran: list[Window] = []
         """All windows so far, but for probes."""
         self.timed = 0
@@ -127,6 +131,8 @@ class CaseTiming:
         """The same case in other values, as check cases are drawn."""
         self.probing: Probing | None = None
         """Asks whose code probe windows run; None where nobody does."""
+        self._windows_compared: set[int] = set()
+        """Of each MIN_PAIRS windows beside known times, those that the library runs, too."""
         self._replayed: dict[str, int] = {}
         """Known windows used so far, by kind."""
         self._prepared: dict[str, int] = {}
@@ -175,6 +181,16 @@ class CaseTiming:
                 self.kept.fail_unless_passed(verdict)
             self.kept.verified += 1
 
+    @trace.span("judge a suspect")
+    def verify_suspect(self) -> None:
+        """Judge the timed call that stands out among those that were compared."""
+        suspect = self.compared.suspect()
+        if suspect is not None:
+            sample = suspect.sample
+            verdict = self.judge.judge_suspect(suspect.call, suspect.secured, sample.name, sample.logical)
+            self.kept.verified += 1
+            self.kept.fail_unless_passed(verdict)
+
     # --- windows ---
 
     def _draw(self, calls: int) -> WindowInputs:
@@ -187,7 +203,7 @@ class CaseTiming:
         self.windows.settle(name)
         side, stride = self.windows.sides[name], self.layout.stride
         side.ensure_buffer(stride * calls)
-        self.windows.outputs.make_room(stride * calls)
+        self.windows.outputs[name].make_room(stride * calls)
         request = self.judge.requests.prepare(self.layout.first, name in self.references, calls, stride)
         where = Where(Purpose.PREPARING, self.case.overload, self.case.id)
         side.handle.request(request, self.budget.window_deadline_s, where)
@@ -214,6 +230,8 @@ class CaseTiming:
             self.checks.choose_kept(self.kept, inputs, window.calls)
             if not self.windows.timing:
                 self.verify_kept()
+        if kind in ("window", "single"):
+            self.checks.compare(self.compared, name, inputs, self.windows.outputs)
         self.ran.append(window)
         return window
 
@@ -289,6 +307,8 @@ class CaseTiming:
             following = self.queued and is_followed(len(pairs) + 1)
             draw = (lambda: ahead.append(self._draw(calls))) if following else (lambda: None)
             got[second] = self._timed_window(second, inputs, "window", self.queued, draw)
+            if self.known is not None:
+                self._compare_with_library(inputs, len(pairs))
             pairs.append((got["library"], got["candidate"]))
             if self.choose.random() < PROBE_PROBABILITY:
                 self.probe(calls, pairs)
@@ -299,6 +319,16 @@ class CaseTiming:
                 break
             self.probe(calls, pairs)
         return pairs
+
+    def _compare_with_library(self, inputs: WindowInputs, pair: int) -> None:
+        """Beside known times the library runs some windows all the same, so that calls can be compared with its own."""
+        if pair % MIN_PAIRS == 0:
+            wanted = math.ceil(COMPARED_CALLS / len(inputs.rows))
+            self._windows_compared = {*self.choose.sample(range(MIN_PAIRS), min(wanted, MIN_PAIRS))}
+        if pair % MIN_PAIRS in self._windows_compared:
+            self._prepare("library", len(inputs.rows))
+            self._run(TimedWindow("library", inputs, False, "compared"))
+            self.checks.compare(self.compared, "library", inputs, self.windows.outputs)
 
     def _noise(self, pairs: list[Pair]) -> float:
         """Half-width of the null test's noise in the range of the library's time."""

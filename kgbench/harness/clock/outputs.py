@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 
@@ -17,6 +17,9 @@ from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case
+
+if TYPE_CHECKING:
+    from kgbench.harness.clock.compared import ComparedCalls
 
 VERIFY_S: Final = 0.01
 """Average seconds of judging outputs per window; where one output takes longer, only some windows have one judged."""
@@ -60,6 +63,17 @@ class SecuredOutputs:
             torch.index_select(rows, 0, order, out=self.memory[: calls * stride].view(torch.int64).view(calls, -1))
         if self.device.type == "cuda":
             GPU.wait()
+
+    @property
+    def rows(self) -> torch.Tensor:
+        """uint8 (calls, stride): the last window's calls in the order in which they lie."""
+        return self.memory[: len(self.order) * self.stride].view(len(self.order), -1)
+
+    def by_call(self, rows: torch.Tensor) -> torch.Tensor:
+        """What was taken of ``rows``, in the order of the calls."""
+        sorted_rows = torch.empty_like(rows)
+        sorted_rows[torch.tensor(self.order, device=rows.device)] = rows
+        return sorted_rows
 
     def call(self, i: int) -> torch.Tensor:
         """A copy of the outputs of call number ``i``."""
@@ -111,6 +125,12 @@ class OutputChecks:
                 kept.waiting[place] = self.secured_call(inputs, i)
             elif len(kept.waiting) < room:
                 kept.waiting.append(self.secured_call(inputs, i))
+
+    def compare(
+        self, compared: ComparedCalls, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]
+    ) -> None:
+        """Have a window of one side compared with the other's."""
+        compared.note(side, inputs, outputs)
 
     def secured_call(self, inputs: WindowInputs, i: int) -> tuple[PlacedCall, torch.Tensor]:
         """Call number ``i`` of the last window with its secured bytes."""

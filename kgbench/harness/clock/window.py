@@ -128,7 +128,7 @@ class WindowRunner:
         sides: dict[str, WorkerSide],
         clocks: dict[str, Clock],
         device: QuietDevice,
-        outputs: SecuredOutputs,
+        outputs: dict[str, SecuredOutputs],
         limit_s: float,
         freezer: Freezer,
     ) -> None:
@@ -136,6 +136,7 @@ class WindowRunner:
         self.clocks = clocks
         self.device = device
         self.outputs = outputs
+        """Copies of each side's last window, by side."""
         self.limit_s = limit_s
         """Seconds that a window may take."""
         self.freezer = freezer
@@ -186,9 +187,9 @@ class WindowRunner:
         # What runs until all stand still counts; waiting for a processor to stop on is the machine's.
         waited_us = self.freezer.freeze(side.handle)
         if plan.inputs is None:
-            self.outputs.secure(side, 0, 0)
+            self.outputs[plan.side].secure(side, 0, 0)
         else:
-            self.outputs.secure(side, plan.calls, plan.inputs.layout.stride)
+            self.outputs[plan.side].secure(side, plan.calls, plan.inputs.layout.stride)
         ended_ns = time.perf_counter_ns()
         secured_us = (ended_ns - released_ns) / 1e3 - waited_us
         trace.record("window", released_ns, ended_ns, side=plan.side, kind=plan.kind, calls=plan.calls)
@@ -220,6 +221,11 @@ class WindowRunner:
         if name in self.owed:
             epoch, where = self.owed.pop(name)
             side.handle.reply(epoch, self.limit_s, where)
+
+    def release_outputs(self) -> None:
+        """Give back the memory of both sides' copies."""
+        for outputs in self.outputs.values():
+            outputs.release()
 
     def settle_library(self) -> None:
         """Make the library ready for the next turn, however this one ended; if that fails, its next request raises."""

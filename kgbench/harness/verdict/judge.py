@@ -183,6 +183,10 @@ class OverloadJudge:
         outputs = self.outputs(call, snapshot)
         return outputs if isinstance(outputs, Verdict) else self.values(call, outputs)
 
+    def judge_suspect(self, call: PlacedCall, snapshot: torch.Tensor, name: str, sampled: torch.Tensor) -> Verdict:
+        """A timed call that some elements of one output speak against. ``sampled``: their places in row-major order."""
+        return self.judge(call, snapshot)
+
     def conclude(self) -> Verdict:
         """The verdict on all timed calls of a case together."""
         return PASSED

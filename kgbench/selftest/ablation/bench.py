@@ -11,8 +11,9 @@ import torch
 from kgbench.core.details.where import Where
 from kgbench.core.types import Window
 from kgbench.harness.clock.case import CaseTiming
+from kgbench.harness.clock.compared import ComparedCalls
 from kgbench.harness.clock.estimate import Pair
-from kgbench.harness.clock.outputs import KeptCalls, OutputChecks
+from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs
 from kgbench.harness.clock.quiet import Freezer
 from kgbench.harness.clock.window import OverheadWindow, TimedWindow, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
@@ -50,6 +51,11 @@ class NoOutputChecks(OutputChecks):
     """No timed output is judged."""
 
     def choose_kept(self, kept: KeptCalls, inputs: WindowInputs, calls: int) -> None:
+        pass
+
+    def compare(
+        self, compared: ComparedCalls, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]
+    ) -> None:
         pass
 
 

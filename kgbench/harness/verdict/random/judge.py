@@ -21,6 +21,7 @@ from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.verdict.judge import STRICT_JUDGE, JudgeParts, OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.random.battery import UNALIKE_BITS, Numbers, codes_of, first_failure
+from kgbench.harness.verdict.random.dependence import Dependence
 from kgbench.harness.verdict.random.samples import MOST_SAMPLES, joined, numbers_of, random_bits
 from kgbench.harness.verdict.secret_draws import SecretGenerator
 from kgbench.harness.wire.requests import CallOnce
@@ -61,6 +62,8 @@ class RandomJudge(OverloadJudge):
         """Generator of numbers that the candidate never sees."""
         self.seen: set[bytes] = set()
         """Digests of all outputs so far with enough random bits."""
+        self.dependence = Dependence()
+        """What every call's output has of earlier ones."""
         self.timed: dict[str, list[Numbers]] = {}
         """Numbers that the timed calls of a case gave, by the output's name."""
 
@@ -126,10 +129,24 @@ class RandomJudge(OverloadJudge):
         for name, answer in sampled.items():
             if seen := self._new(name, answer, outputs[name]):
                 return Verdict(Outcome.WRONG_VALUE, seen)
-            parts = self.timed.setdefault(name, [])
+            parts, numbers = self.timed.setdefault(name, []), numbers_of(answer, outputs[name], self.referee)
+            if fault := self.dependence.found(name, numbers):
+                return Verdict(Outcome.WRONG_VALUE, Seed(name, fault))
             if sum(map(len, parts)) < MOST_SAMPLES[self.device.type]:
-                parts.append(numbers_of(answer, outputs[name], self.referee))
+                parts.append(numbers)
         return PASSED
+
+    def judge_suspect(self, call: PlacedCall, snapshot: torch.Tensor, name: str, sampled: torch.Tensor) -> Verdict:
+        """A timed call of which these elements came before, or lay there when it began."""
+        outputs = self.outputs(call, snapshot)
+        if isinstance(outputs, Verdict):
+            return outputs
+        verdict, answer = self.values(call, outputs), self.answers(call).get(name)
+        if verdict is not PASSED or not isinstance(answer, Sampled):
+            return verdict
+        bits = torch.where(answer.free, answer.bits(outputs[name].dtype), 0.0).expand(answer.shape).reshape(-1)
+        alike = float(bits[sampled].sum()) >= UNALIKE_BITS
+        return Verdict(Outcome.WRONG_VALUE, Seed(name, SeedFault.SEEN_BEFORE)) if alike else PASSED
 
     def conclude(self) -> Verdict:
         timed, self.timed = self.timed, {}
@@ -162,9 +179,11 @@ class RandomJudge(OverloadJudge):
             for outputs in results:
                 if seen := self._new(name, sampled[name], outputs[name]):
                     return seen
-            numbers = joined([numbers_of(sampled[name], outputs[name], self.referee) for outputs in results])
-            if failed := first_failure(name, numbers):
+            parts = [numbers_of(sampled[name], outputs[name], self.referee) for outputs in results]
+            if failed := first_failure(name, joined(parts)):
                 return failed
+            if fault := next(filter(None, [self.dependence.found(name, part) for part in parts]), None):
+                return Seed(name, fault)
         return None
 
     def _new(self, name: str, answer: Sampled, got: torch.Tensor) -> Seed | None:

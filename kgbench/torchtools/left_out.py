@@ -1,0 +1,130 @@
+"""The chance that a kernel passes which leaves out a share of its timed calls, from what the clock compares.
+
+A call that was left out is judged, and so found, if it is among the calls that are compared and its sample stands out.
+How many are compared follows from the clock's constants: all that are scored, or where the library's times are known
+``COMPARED_CALLS`` or all. Whether a sample stands out is tried: right answers to some calls with fresh values, each
+held against the one before it, which is what a call that was left out gives.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from kgbench.baselines.expected import Answer, Expected, Sampled
+from kgbench.core.kinds import DeviceKind, Kind, Phase
+from kgbench.harness.clock.compared import COMPARED_CALLS, LEAST_DIFFERENCE, SAMPLED, STANDS_OUT, differences
+from kgbench.harness.verdict.canonical import in_one_form
+from kgbench.harness.verdict.inputs import CallInputs, make_inputs
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.narrow_dtypes import stored_as, widened
+from kgbench.harness.verdict.random.battery import UNALIKE_BITS
+from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
+from kgbench.problem.model import Overload, Problem
+
+SHARE: Final = 0.05
+"""Share of its timed calls that the kernel leaves out."""
+TRIALS: Final = 6
+"""Calls whose right answers are held against each other."""
+MOST_BYTES: Final = 256 << 10
+"""Bytes of the call that is tried, at most: the largest check case that has no more."""
+ROUNDING: Final = 4.0
+"""Difference of an honest call from the library's, in units of the output's resolution."""
+
+
+def chance_left_out(problem: Problem) -> float | None:
+    """That nothing is found in any timed case of a required overload; None where nothing is timed."""
+    chances = [_of_overload(each) for each in problem.overloads if each.required and each.bench]
+    return math.prod(chances) if chances and problem.kind in (Kind.COMPUTE, Kind.RANDOM) else None
+
+
+def _of_overload(overload: Overload) -> float:
+    cases = min(len(templates) for templates in overload.bench.values())
+    compared = (1 - SHARE) ** COMPARED_CALLS
+    missed = unnoticed(overload)
+    return (compared + (1 - compared) * missed) ** cases
+
+
+def unnoticed(overload: Overload) -> float:
+    """Share of the calls left out whose sample does not stand out, of those that leaving out makes wrong."""
+    judge = OverloadJudge(overload, torch.device("cpu"))
+    generator = torch.Generator().manual_seed(0)
+    bound = _tried(overload)
+    tried = [_right(judge, bound, generator) for _ in range(TRIALS)]
+    if any(isinstance(each, Sampled) for each in tried[0].answers.values()):
+        return float(not _is_random(tried[0]))
+    pairs = [(now.stored(), before.stored()) for now, before in zip(tried[1:], tried, strict=False)]
+    wrong = [pair for pair in pairs if any(not _same(pair[0][name], pair[1][name]) for name in pair[0])]
+    settled = tried[0].settled(judge)
+    missed = [pair for pair in wrong if not any(_stands_out(pair[0][name], pair[1][name]) for name in settled)]
+    return len(missed) / len(wrong) if wrong else 0.0
+
+
+@dataclass(frozen=True)
+class _Right:
+    """Right answers to one call."""
+
+    answers: dict[str, Answer]
+    dtypes: dict[str, str]
+    inputs: CallInputs
+
+    def stored(self) -> dict[str, torch.Tensor]:
+        """As an entry gives them, where chance does not decide."""
+        found = {name: each.value for name, each in self.answers.items() if isinstance(each, Expected)}
+        return {name: stored_as(value, getattr(torch, self.dtypes[name])) for name, value in found.items()}
+
+    def settled(self, judge: OverloadJudge) -> list[str]:
+        """The outputs of which one value alone is right."""
+        values = {name: each for name, each in self.answers.items() if isinstance(each, Expected)}
+        if judge.canonical is None:
+            return [*values]
+        plain = {name: each.value for name, each in values.items()}
+        forms, _ = in_one_form(judge.canonical, plain, values, self.inputs.arguments())
+        return [name for name in plain if name in forms and _same(forms[name], plain[name])]
+
+
+def _right(judge: OverloadJudge, bound: BoundCase, generator: torch.Generator) -> _Right:
+    call = judge.place_inputs(make_inputs(judge.overload, bound, generator, judge.prepare))
+    dtypes = {spec.name: spec.dtype for spec in bound.specs}
+    dtypes |= {name: promise.dtype for name, promise in zip(call.outputs, call.promises, strict=True)}
+    return _Right(dict(call.known) or judge.expected(call.inputs), dtypes, call.inputs)
+
+
+def _tried(overload: Overload) -> BoundCase:
+    """A call of ordinary values, in a dtype that is timed where a check case has one."""
+    timed = {case.dtype for case in expand_cases(overload, DeviceKind.CPU, None, "") if case.phase == Phase.BENCH}
+    check = [case for case in expand_cases(overload, DeviceKind.CPU, None, "") if case.phase == Phase.CHECK]
+    check = [case for case in check if not case.unjudged] or check
+    usual = [case for case in check if case.values == "default" and case.dtype in timed]
+    bound = [bind(overload, case) for case in usual or check]
+    return max(bound, key=lambda each: (case_bytes(each) <= MOST_BYTES, case_bytes(each)))
+
+
+def _is_random(right: _Right) -> bool:
+    """Whether a sample of what chance decides cannot come twice."""
+    for name, each in right.answers.items():
+        if isinstance(each, Sampled):
+            bits = torch.where(each.free, each.bits(getattr(torch, right.dtypes[name])), 0.0)
+            if float(bits.mean()) * SAMPLED >= UNALIKE_BITS:
+                return True
+    return False
+
+
+def _same(now: torch.Tensor, before: torch.Tensor) -> bool:
+    if now.shape != before.shape:
+        return False
+    a, b = widened(now), widened(before)
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+def _stands_out(now: torch.Tensor, before: torch.Tensor) -> bool:
+    if now.shape != before.shape:
+        return True
+    dtype = now.dtype
+    resolution = torch.finfo(dtype).eps if dtype.is_floating_point or dtype.is_complex else 0.0
+    usual = max(ROUNDING * resolution, LEAST_DIFFERENCE)
+    apart = differences([now.reshape(1, -1)], [before.reshape(1, -1)])
+    return bool(apart[0, 0] > STANDS_OUT * usual)
