@@ -1,0 +1,140 @@
+"""The kinds of cases, each with how it is recognised in a problem's file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kgbench.core.kinds import Phase
+from kgbench.problem.case_kinds.facts import FLAGS, Drawn, Facts, reach
+
+ONE_DIMENSION: Final = 65_535
+"""Blocks that a grid takes in its second and third dimension."""
+BEYOND_32_BITS: Final = 1 << 31
+"""Offset in elements that 32 bits with a sign do not hold."""
+LARGE: Final = 100.0
+"""Size from which on values count as large: their exponentials leave float32, their squares nearly float16."""
+SMALL: Final = 5e-3
+"""Size up to which values count as small: of their squares a sum with 1 keeps little in float32."""
+LEAST_NORMAL: Final = 2.0**-126
+"""Smallest normal number of float32."""
+LARGE_NUMBER: Final = 100.0
+"""A parameter's number from which on it counts as large."""
+SMALL_NUMBER: Final = 1e-3
+"""A parameter's number up to which it counts as small."""
+
+
+@dataclass(frozen=True)
+class CaseKind:
+    """One kind of case."""
+
+    name: str
+    """Head of its column."""
+    words: str
+    """What a case of it is."""
+    has: Callable[[Facts], bool]
+
+
+def _any(test: Callable[[Drawn], bool]) -> Callable[[Facts], bool]:
+    return lambda facts: any(map(test, facts.drawn))
+
+
+def _not_finite(drawn: Drawn) -> bool:
+    return drawn.is_floating and (drawn.is_special or any(not math.isfinite(each) for each in drawn.numbers))
+
+
+def _denormal(drawn: Drawn) -> bool:
+    return drawn.is_floating and (drawn.is_special or 0 < drawn.largest < LEAST_NORMAL * 4 or _holds_denormal(drawn))
+
+
+def _holds_denormal(drawn: Drawn) -> bool:
+    return any(0 < abs(each) < LEAST_NORMAL for each in drawn.numbers)
+
+
+def _ends(drawn: Drawn) -> bool:
+    bits = int(drawn.spec.dtype.lstrip("uint") or 0) if drawn.is_whole else 0
+    return drawn.is_whole and (drawn.is_special or drawn.largest >= 2.0 ** (bits - 2))
+
+
+def _close(drawn: Drawn) -> bool:
+    if drawn.name == "normal" and len(drawn.numbers) == 2:
+        return abs(drawn.numbers[0]) >= 10 * drawn.numbers[1]
+    narrow = drawn.name == "uniform" and len(drawn.numbers) == 2 and drawn.numbers[0] > 0
+    few = drawn.name in ("choice", "listed") and len(finite := [x for x in drawn.numbers if math.isfinite(x)]) > 1
+    if few:
+        return 0 < max(finite) - min(finite) <= 0.1 * max(map(abs, finite))
+    return narrow and drawn.numbers[1] <= 1.2 * drawn.numbers[0]
+
+
+def _alike(drawn: Drawn) -> bool:
+    few = drawn.name in ("choice", "listed", "full", "signs", "zeros")
+    return few or (drawn.name == "integers" and drawn.numbers[1] - drawn.numbers[0] < 32) or _ints(drawn)
+
+
+def _ints(drawn: Drawn) -> bool:
+    return drawn.name == "normal" and not drawn.is_floating
+
+
+def _numbers(test: Callable[[complex], bool]) -> Callable[[Facts], bool]:
+    return lambda facts: any(test(each) for each in facts.numbers if not isinstance(each, bool))
+
+
+def _both_ways(facts: Facts) -> bool:
+    return all(len(values) > 1 for values in facts.parameters(FLAGS).values()) and bool(facts.parameters(FLAGS))
+
+
+def _absent_and_there(facts: Facts) -> bool:
+    optional = [values for name, values in facts.values.items() if name.endswith("| None")]
+    return bool(optional) and all(None in values and len(values) > 1 for values in optional)
+
+
+def _several_types(facts: Facts) -> bool:
+    return any(len({spec.dtype for spec in bound.specs}) > 1 for _, bound in facts.calls)
+
+
+KINDS: Final = (
+    CaseKind("empty", "a tensor without elements", lambda facts: any(0 in spec.shape for spec in facts.specs)),
+    CaseKind("one", "a tensor of one element", lambda facts: any(spec.elements == 1 for spec in facts.specs)),
+    CaseKind(
+        "odd",
+        "a size above 32 that no power of two beyond 2 divides",
+        lambda facts: any(size > 32 and size % 4 for spec in facts.specs for size in spec.shape),
+    ),
+    CaseKind(
+        "gaps", "elements that do not lie row by row without gaps", lambda f: any(not s.contiguous for s in f.specs)
+    ),
+    CaseKind(
+        "expanded",
+        "a stride of 0",
+        lambda facts: any(
+            stride == 0 and size > 1 for s in facts.specs for size, stride in zip(s.shape, s.strides, strict=True)
+        ),
+    ),
+    CaseKind("offset", "a tensor that begins within its storage", lambda facts: any(s.offset for s in facts.specs)),
+    CaseKind(
+        "grid",
+        f"more than {ONE_DIMENSION:,} in a size that is not the last",
+        lambda facts: any(size > ONE_DIMENSION for s in facts.specs for size in s.shape[:-1]),
+    ),
+    CaseKind("2³¹", "offsets beyond 2³¹ elements", lambda f: any(reach(s) >= BEYOND_32_BITS for s in f.specs)),
+    CaseKind("nan", "NaN or infinity among the elements", _any(_not_finite)),
+    CaseKind("denormal", "subnormal numbers among the elements", _any(_denormal)),
+    CaseKind("large", "elements of 100 and more", _any(lambda d: d.is_floating and d.largest >= LARGE)),
+    CaseKind("small", "elements of 0.005 and less", _any(lambda d: d.is_floating and 0 < d.largest <= SMALL)),
+    CaseKind("close", "elements that differ little from each other", _any(lambda d: d.is_floating and _close(d))),
+    CaseKind("equal", "elements of few values, so that many are equal", _any(_alike)),
+    CaseKind("ends", "whole numbers near the ends of their type", _any(_ends)),
+    CaseKind("types", "tensors of different types in one call", _several_types),
+    CaseKind("number 0", "a number that is 0", _numbers(lambda x: x == 0)),
+    CaseKind("number < 0", "a number below 0", _numbers(lambda x: (x.real if isinstance(x, complex) else x) < 0)),
+    CaseKind(
+        "number large", "a number of 100 and more, infinity or NaN", _numbers(lambda x: not abs(x) < LARGE_NUMBER)
+    ),
+    CaseKind("number small", "a number of 0.001 and less, not 0", _numbers(lambda x: 0 < abs(x) <= SMALL_NUMBER)),
+    CaseKind("flags", "every flag both ways", _both_ways),
+    CaseKind("absent", "every argument that may be None, both ways", _absent_and_there),
+    CaseKind("fuzz", "sizes from the secret seed", lambda facts: facts.some_call(Phase.FUZZ)),
+)
+"""In the order of the table's columns."""

@@ -1,0 +1,163 @@
+"""Why a problem has no case of a kind: one table, each row for all problems of which it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kgbench.core.kinds import Kind
+from kgbench.problem.case_kinds.facts import FLAGS, NUMBERS, Facts
+
+VALUES: Final = ("nan", "denormal", "large", "small", "close")
+"""Kinds about what stands in a floating-point tensor."""
+LAYOUT: Final = ("gaps", "expanded", "offset", "2³¹")
+"""Kinds about how a tensor lies in memory."""
+SIZES: Final = ("grid", "2³¹")
+"""Kinds of which a family has one call."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why some kinds do not apply."""
+
+    kinds: tuple[str, ...]
+    words: str
+    holds: Callable[[Facts], bool]
+
+
+def _only(*ids: str) -> Callable[[Facts], bool]:
+    return lambda facts: facts.problem.id in ids
+
+
+def _aten(*names: str) -> Callable[[Facts], bool]:
+    return lambda facts: facts.problem.source == "aten" and facts.problem.name in names
+
+
+def _vllm(*names: str) -> Callable[[Facts], bool]:
+    return lambda facts: facts.problem.source == "vllm" and facts.problem.name in names
+
+
+def _doc_has(*words: str) -> Callable[[Facts], bool]:
+    return lambda facts: any(each in " ".join(facts.problem.doc.split()) for each in words)
+
+
+def _kind(*kinds: Kind) -> Callable[[Facts], bool]:
+    return lambda facts: facts.problem.kind in kinds
+
+
+def _category(*names: str) -> Callable[[Facts], bool]:
+    return lambda facts: facts.problem.category in names
+
+
+def _is_vllm(facts: Facts) -> bool:
+    return facts.problem.source == "vllm"
+
+
+def _optional(facts: Facts) -> Iterable[str]:
+    return (name for name in facts.values if name.endswith("| None"))
+
+
+def _zero_for_subnormals(facts: Facts) -> bool:
+    return all(overload.subnormals_may_be_zero for overload, _ in facts.calls)
+
+
+MOVED: Final = (
+    "_local_scalar_dense", "_to_copy", "cat", "clone", "contiguous", "copy_", "embedding", "gather", "im2col", "index",
+    "index_select", "item", "rot90", "stack", "to", "reflection_pad1d_backward", "select_backward", "scatter", "fill_",
+    "masked_fill_", "zero_", "index_put_", "_index_put_impl_",
+)  # fmt: skip
+"""Operators of ATen that put elements elsewhere; where some of them add, large numbers add no more than others."""
+MOVED_BY_VLLM: Final = (
+    "copy_blocks", "copy_blocks_mla", "cp_gather_cache", "permute_cols", "shuffle_rows", "swap_blocks",
+    "awq_marlin_moe_repack", "gptq_marlin_moe_repack", "gptq_shuffle", "marlin_int4_fp8_preprocess",
+    "cutlass_pack_scale_fp8",
+)  # fmt: skip
+"""Operators of vLLM that put bytes elsewhere."""
+SHAPED: Final = ("new_empty_strided", "new_ones", "ones_like", "zeros_like")
+"""Operators of which a tensor says shape and type alone."""
+FORMATS: Final = (
+    "allspark_w8a16_gemm", "awq_gemm", "awq_marlin_moe_repack", "gptq_gemm", "gptq_marlin_24_gemm", "gptq_marlin_gemm",
+    "gptq_marlin_moe_repack", "gptq_shuffle", "ggml_dequantize", "ggml_mul_mat_a8", "ggml_mul_mat_vec_a8",
+    "hadacore_transform", "convert_fp8", "copy_blocks", "copy_blocks_mla", "concat_and_cache_mla", "reshape_and_cache",
+    "reshape_and_cache_flash", "swap_blocks", "grouped_topk", "permute_cols",
+)  # fmt: skip
+"""Operators of vLLM whose sizes are multiples of a block."""
+INDICES: Final = (
+    "batched_moe_align_block_size", "concat_and_cache_mla", "convert_vertical_slash_indexes", "fused_qk_norm_rope",
+    "gather_and_maybe_dequant_cache", "moe_align_block_size", "moe_lora_align_block_size", "paged_attention_v1",
+    "paged_attention_v2", "permute_cols", "reshape_and_cache", "reshape_and_cache_flash", "rotary_embedding",
+    "selective_scan_fwd", "shuffle_rows",
+)  # fmt: skip
+"""Operators of vLLM whose whole numbers are places, lengths and experts."""
+NUMBERS_KINDS: Final = ("number 0", "number < 0", "number large", "number small")
+
+REASONS: Final = (
+    Reason(
+        ("empty", "one", "odd", "gaps", "expanded", "offset", *SIZES, "types"),
+        "no argument is a tensor",
+        lambda facts: not facts.specs,
+    ),
+    Reason((*VALUES, "equal", "ends", *LAYOUT), "no tensor is read", lambda facts: not facts.drawn),
+    Reason(VALUES, "no floating-point tensor is read", lambda facts: not facts.takes_floats),
+    Reason(("ends",), "no tensor of whole numbers is read", lambda facts: not facts.takes_whole),
+    Reason(
+        (*VALUES, "ends", "equal", "types", "odd", "one", "grid", "2³¹"),
+        "a view touches no element; that it is one is proven by other values in its base",
+        _kind(Kind.VIEW),
+    ),
+    Reason(
+        ("empty", "odd", "gaps", "expanded", *SIZES),
+        "the tensor holds one element",
+        _aten("item", "_local_scalar_dense"),
+    ),
+    Reason(
+        (*VALUES, "ends", "equal", "types", "expanded", "offset", *SIZES),
+        "the tensor says shape and type, no element of it is read",
+        _aten(*SHAPED),
+    ),
+    Reason(NUMBERS_KINDS, "no parameter is a number", lambda facts: not facts.parameters(NUMBERS)),
+    Reason(("flags",), "no parameter is a flag", lambda facts: not facts.parameters(FLAGS)),
+    Reason(("absent",), "no argument may be None", lambda facts: not any(True for _ in _optional(facts))),
+    Reason(("types",), "one tensor", lambda facts: all(len(bound.specs) < 2 for _, bound in facts.calls)),
+    Reason(("types",), "all matrices have the routine's type", lambda facts: facts.is_blas),
+    Reason(("types",), "vLLM's kernel has one type for its tensors", _is_vllm),
+    Reason(("expanded",), "cuBLAS takes no leading dimension below the number of rows", lambda facts: facts.is_blas),
+    Reason(("expanded",), "what is written may not lie on itself", _aten("exponential_", "fill_", "zero_")),
+    Reason(("empty",), "vLLM calls no operator with a size of 0, and the texts say so", _is_vllm),
+    Reason(LAYOUT, "the text asks for contiguous tensors", _doc_has("contiguous")),
+    Reason(("expanded",), "no call of vLLM's has a stride of 0", _is_vllm),
+    Reason(("one", "odd"), "sizes are multiples of the format's block", _vllm(*FORMATS)),
+    Reason(
+        ("grid",),
+        "elements one by one: one dimension of a grid, which takes 2³¹ − 1 blocks",
+        _category("elementwise", "elementwise-backward", "loss", "fill", "random", "creation", "level1"),
+    ),
+    Reason(
+        ("denormal",), "the text lets a kernel take subnormal numbers for zeros", _zero_for_subnormals
+    ),
+    Reason(("large", "small", "close", "equal"), "elements are moved, not computed with", _aten(*MOVED)),
+    Reason((*VALUES, "equal"), "bytes are moved, not computed with", _vllm(*MOVED_BY_VLLM)),
+    Reason(("ends",), "whole numbers are places, lengths or experts, which have ends of their own", _vllm(*INDICES)),
+    Reason(
+        ("close",),
+        "sums of products: the error's scale allows for what cancels, exact whole numbers show what is lost",
+        lambda facts: facts.is_blas or facts.problem.category in ("gemm", "quantized-gemm", "quantized-moe-gemm"),
+    ),
+    Reason(("small", "large", "equal"), "elements are moved, not computed with", _only(
+        "cublas/cublasCcopy_v2", "cublas/cublasDcopy_v2", "cublas/cublasZswap_v2")),
+    Reason(("large", "small", "close"), "chances lie between 0 and 1, and what is written over is not read", _aten(
+        "bernoulli", "exponential_")),
+    Reason(("nan", "denormal"), "a rate is finite; where it is not, torch refuses it", _aten("poisson")),
+    Reason(("number 0", "number < 0", "number large"), "a rate is positive and finite, a chance between 0 and 1", _aten(
+        "exponential_", "bernoulli")),
+    Reason(("number 0", "number < 0"), "an epsilon is positive", _vllm(
+        "rms_norm", "fused_add_rms_norm", "fused_qk_norm_rope", "rms_norm_dynamic_per_token_quant",
+        "rms_norm_per_block_quant")),
+)  # fmt: skip
+"""In order; the first that holds is told."""
+
+
+def reason(kind: str, facts: Facts) -> str:
+    """Why the kind does not apply to a problem; empty where nobody knows a reason."""
+    return next((each.words for each in REASONS if kind in each.kinds and each.holds(facts)), "")
