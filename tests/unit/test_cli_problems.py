@@ -259,7 +259,20 @@ def test_references_of_shipped_problems_run_through_the_command() -> None:
     done = kgbench("validate", "aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
     assert done.exit_code == 0, done.output
     partly = "" if importlib.util.find_spec("vllm") else ", 1 not fully checked"
-    assert done.stderr == f"3 problem files, 0 wrong{partly}, references run\n"
+    summary, left_out = done.stderr.splitlines()
+    assert summary == f"3 problem files, 0 wrong{partly}, references run"
+    assert left_out.startswith("who leaves out 1 in 20 timed calls passes with a chance of 0.99 % at most")
+
+
+@pytest.mark.torch
+def test_validate_tells_the_chance_of_leaving_out_calls() -> None:
+    """Two timed cases multiply; a view is not timed."""
+    wanted = {"aten/softmax": 0.95**180, "aten/t": None}
+    done = kgbench("validate", "--json", *wanted)
+    found = json.loads(done.stdout)
+    assert [each["ok"] for each in found] == [True, True]
+    assert [each["left_out_calls_pass"] for each in found] == [pytest.approx(wanted["aten/softmax"]), None]
+    assert "who leaves out 1 in 20 timed calls passes: " in kgbench("validate", "-v", "aten/softmax").stdout
 
 
 def test_process_that_says_nothing_is_the_machines_fault(tmp_path: Path) -> None:

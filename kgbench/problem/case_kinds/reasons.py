@@ -8,6 +8,7 @@ from typing import Final
 
 from kgbench.core.kinds import Kind
 from kgbench.problem.case_kinds.facts import FLAGS, NUMBERS, Facts
+from kgbench.problem.model import Access, PassedAs
 
 VALUES: Final = ("nan", "denormal", "large", "small", "close")
 """Kinds about what stands in a floating-point tensor."""
@@ -56,6 +57,11 @@ def _is_vllm(facts: Facts) -> bool:
 
 def _optional(facts: Facts) -> Iterable[str]:
     return (name for name in facts.values if name.endswith("| None"))
+
+
+def _most_read(facts: Facts) -> int:
+    """Tensors that one call reads, at most."""
+    return max(sum(spec.access != Access.WRITE for spec in bound.specs) for _, bound in facts.calls)
 
 
 def _zero_for_subnormals(facts: Facts) -> bool:
@@ -120,6 +126,8 @@ REASONS: Final = (
     Reason(("flags",), "no parameter is a flag", lambda facts: not facts.parameters(FLAGS)),
     Reason(("absent",), "no argument may be None", lambda facts: not any(True for _ in _optional(facts))),
     Reason(("types",), "one tensor", lambda facts: all(len(bound.specs) < 2 for _, bound in facts.calls)),
+    Reason(("types",), "one tensor is read", lambda facts: _most_read(facts) < 2),
+    Reason(("types",), "ATen refuses factors of different types", _aten("bmm", "mm", "matmul", "linear")),
     Reason(("types",), "all matrices have the routine's type", lambda facts: facts.is_blas),
     Reason(("types",), "vLLM's kernel has one type for its tensors", _is_vllm),
     Reason(("expanded",), "cuBLAS takes no leading dimension below the number of rows", lambda facts: facts.is_blas),
@@ -132,6 +140,11 @@ REASONS: Final = (
         ("grid",),
         "elements one by one: one dimension of a grid, which takes 2³¹ − 1 blocks",
         _category("elementwise", "elementwise-backward", "loss", "fill", "random", "creation", "level1"),
+    ),
+    Reason(
+        ("offset",),
+        "matrices lie behind pointers: gaps between them give each an address of its own",
+        lambda facts: any(spec.passed == PassedAs.POINTERS for spec in facts.specs),
     ),
     Reason(
         ("denormal",), "the text lets a kernel take subnormal numbers for zeros", _zero_for_subnormals
@@ -151,7 +164,7 @@ REASONS: Final = (
     Reason(("nan", "denormal"), "a rate is finite; where it is not, torch refuses it", _aten("poisson")),
     Reason(("number 0", "number < 0", "number large"), "a rate is positive and finite, a chance between 0 and 1", _aten(
         "exponential_", "bernoulli")),
-    Reason(("number 0", "number < 0"), "an epsilon is positive", _vllm(
+    Reason(("number 0", "number < 0", "number large"), "an epsilon is positive and small", _vllm(
         "rms_norm", "fused_add_rms_norm", "fused_qk_norm_rope", "rms_norm_dynamic_per_token_quant",
         "rms_norm_per_block_quant")),
 )  # fmt: skip
