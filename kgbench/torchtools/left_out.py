@@ -32,7 +32,7 @@ TRIALS: Final = 6
 MOST_BYTES: Final = 256 << 10
 """Bytes of the call that is tried, at most: the largest check case that has no more."""
 ROUNDING: Final = 4.0
-"""Difference of an honest call from the library's, in units of the output's resolution, where no rule asks for equality."""
+"""Difference of an honest call from the library's in units of the output's resolution; none where the rule is exact."""
 NARROW_ROUNDING: Final = 0.5
 """The same of outputs of 16 bits and fewer, which are rounded once: half of the elements are one unit off."""
 
@@ -91,7 +91,7 @@ class _Right:
 def _right(judge: OverloadJudge, bound: BoundCase, generator: torch.Generator) -> _Right:
     call = judge.place_inputs(make_inputs(judge.overload, bound, generator, judge.prepare))
     dtypes = {spec.name: spec.dtype for spec in bound.specs}
-    dtypes |= {name: promise.dtype for name, promise in zip(call.outputs, call.promises, strict=True)}
+    dtypes |= {name: spec.dtype for name, spec in zip(call.outputs, call.specs, strict=True)}
     return _Right(dict(call.known) or judge.expected(call.inputs), dtypes, call.inputs)
 
 

@@ -1,8 +1,8 @@
 """``python -m kgbench.torchtools.reference_check``: looks up operators and runs references on a small case, on the CPU.
 
 Standard input is a JSON list of problem files; standard output gets a JSON line ``{"path", "done": false}`` when a file
-is started and ``{"path", "done": true, "complaint", "unseen", "left_out"}`` when it is done. ``kgbench validate`` starts
-it, so that a reference that crashes takes nobody with it.
+is started and ``{"path", "done": true, "complaint", "unseen", "left_out"}`` when it is done. ``kgbench validate``
+starts it, so that a reference that crashes takes nobody with it.
 """
 
 from __future__ import annotations

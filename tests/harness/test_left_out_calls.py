@@ -91,11 +91,11 @@ class MadeWindow:
     def output(self, rows: torch.Tensor, i: int) -> torch.Tensor:
         """The output of a call, within the rows."""
         first = self.layout.first
-        if not first.promises:
+        if not first.specs:
             chunk = first.inputs.chunks["self"]
             return chunk.view(rows[i, chunk.offset : chunk.offset + chunk.image.numel()])
-        promise = first.promises[0]
-        return rows[i, first.out_offset :][: promise.nbytes].view(getattr(torch, promise.dtype)).view(promise.shape)
+        spec = first.specs[0]
+        return rows[i, first.out_offset :][: spec.nbytes].view(getattr(torch, spec.dtype)).view(spec.shape)
 
     def compared(self, rows: torch.Tensor, order: tuple[str, str] = ("library", "candidate")) -> ComparedCalls:
         """The library's rows beside a candidate's."""

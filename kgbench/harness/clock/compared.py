@@ -159,12 +159,12 @@ def samples_of(layout: WindowLayout, choose: random.Random) -> list[Sample]:
             start = (chunk.offset + GUARD_BYTES) // size + chunk.spec.offset
             found.append(_sample(name, chunk.spec.dtype, chunk.spec.shape, chunk.spec.strides, start, generator))
     start = first.out_offset
-    for name, promise in zip(first.outputs, first.promises, strict=True):
-        if not promise.shares:
-            strides = row_major(tuple(promise.shape))
-            place = start // itemsize(promise.dtype)
-            found.append(_sample(name, promise.dtype, promise.shape, strides, place, generator))
-        start += round_up(promise.nbytes, ALIGNMENT_BYTES)
+    for name, spec in zip(first.outputs, first.specs, strict=True):
+        if not spec.shares:
+            strides = row_major(tuple(spec.shape))
+            place = start // itemsize(spec.dtype)
+            found.append(_sample(name, spec.dtype, spec.shape, strides, place, generator))
+        start += round_up(spec.nbytes, ALIGNMENT_BYTES)
     device = layout.judge.device
     return [
         Sample(each.name, each.dtype, each.logical.to(device), each.stored.to(device))
