@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import torch
 
@@ -17,9 +17,6 @@ from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case
-
-if TYPE_CHECKING:
-    from kgbench.harness.clock.compared import ComparedCalls
 
 VERIFY_S: Final = 0.01
 """Average seconds of judging outputs per window; where one output takes longer, only some windows have one judged."""
@@ -85,6 +82,12 @@ class SecuredOutputs:
         self.memory = torch.empty(0, dtype=torch.uint8, device=self.device)
 
 
+class TakesSamples(Protocol):
+    """What compares both sides' calls, window by window."""
+
+    def note(self, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]) -> None: ...
+
+
 @dataclass
 class KeptCalls:
     """Timed calls of one case with their secured bytes, to be judged after the turn."""
@@ -127,7 +130,7 @@ class OutputChecks:
                 kept.waiting.append(self.secured_call(inputs, i))
 
     def compare(
-        self, compared: ComparedCalls, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]
+        self, compared: TakesSamples, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]
     ) -> None:
         """Have a window of one side compared with the other's."""
         compared.note(side, inputs, outputs)

@@ -11,9 +11,8 @@ import torch
 from kgbench.core.details.where import Where
 from kgbench.core.types import Window
 from kgbench.harness.clock.case import CaseTiming
-from kgbench.harness.clock.compared import ComparedCalls
 from kgbench.harness.clock.estimate import Pair
-from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs
+from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs, TakesSamples
 from kgbench.harness.clock.quiet import Freezer
 from kgbench.harness.clock.window import OverheadWindow, TimedWindow, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowInputs, WindowLayout
@@ -54,7 +53,7 @@ class NoOutputChecks(OutputChecks):
         pass
 
     def compare(
-        self, compared: ComparedCalls, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]
+        self, compared: TakesSamples, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]
     ) -> None:
         pass
 
