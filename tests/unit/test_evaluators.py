@@ -5,12 +5,17 @@ from __future__ import annotations
 import inspect
 import threading
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kgbench import Evaluator, RayEvaluator, RemoteEvaluator
+from kgbench.core.errors import MachineError
+from kgbench.core.outcomes import Outcome
+from kgbench.core.types import Result
 from kgbench.evaluation.evaluator import Checked
+from kgbench.harness.machine.settings import Job
 from kgbench.harness.session.cancellation import Cancellation, Cancelled
 
 
@@ -37,3 +42,32 @@ def test_a_check_on_a_cluster_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) 
     threading.Thread(target=lambda: handed_over.wait(10) and cancellation.cancel(), daemon=True).start()
     with pytest.raises(Cancelled):
         evaluator.check("aten/t", "", on_event=lambda phase, detail: handed_over.set(), cancellation=cancellation)
+
+
+def test_a_submission_waits_while_as_many_as_may_be_are_under_way() -> None:
+    under_way: list[Future[Any]] = []
+
+    def handed_over(job: Job) -> Any:
+        under_way.append(Future())
+        return SimpleNamespace(future=lambda: under_way[-1])
+
+    front = SimpleNamespace(check=SimpleNamespace(remote=handed_over))
+    evaluator = RayEvaluator.__new__(RayEvaluator)
+    evaluator._use(SimpleNamespace(exceptions=SimpleNamespace(RayError=OSError)), front, (), 2)
+    first, second = (evaluator.submit("aten/t", "") for _ in range(2))
+    third: Future[Future[Checked]] = Future()
+    waiting = threading.Thread(target=lambda: third.set_result(evaluator.submit("aten/t", "")))
+    waiting.start()
+    with pytest.raises(TimeoutError):
+        third.result(0.2)
+    assert len(under_way) == 2
+    under_way[0].set_result(Result("aten/t", "m", 0, Outcome.PASSED))
+    assert first.result(10).outcome is Outcome.PASSED
+    assert not third.result(10).done()
+    assert not second.done()
+    # What goes wrong makes room, too, and says so.
+    under_way[1].set_exception(OSError("it died"))
+    with pytest.raises(MachineError, match="the actor that holds the queue is gone: it died"):
+        second.result(10)
+    assert not evaluator.submit("aten/t", "").done()
+    waiting.join()
