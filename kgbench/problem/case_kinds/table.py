@@ -39,10 +39,10 @@ def document() -> str:
     return "".join([_HEAD, _kinds(facts, fields), _reasons(reasons), _table(facts, fields, numbers)])
 
 
-def open_fields() -> dict[str, list[str]]:
-    """By kind, the problems that have neither such a case nor a reason."""
+def open_fields(text: str) -> dict[str, list[str]]:
+    """By kind, the problems that have neither such a case nor a reason, from the document's text."""
     found: dict[str, list[str]] = defaultdict(list)
-    for line in document().splitlines():
+    for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == len(KINDS) + 1:
             for kind, cell in zip(KINDS, cells[1:], strict=True):
