@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import itertools
 import os
+import signal
+import threading
+import time
+import warnings
 from collections import Counter
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.core.paths import problems_dir  # noqa: E402
-from kgbench.harness.attribution import text_pages  # noqa: E402
+from kgbench.harness.attribution import samples, text_pages  # noqa: E402
+from kgbench.harness.attribution.account import Observation  # noqa: E402
 from kgbench.harness.attribution.code import Code  # noqa: E402
 from kgbench.harness.attribution.copies import library_of  # noqa: E402
 from kgbench.harness.attribution.observed import Attribution  # noqa: E402
 from kgbench.harness.attribution.samples import mappings  # noqa: E402
+from kgbench.harness.attribution.timed_code import TimedCode  # noqa: E402
 from kgbench.harness.attribution.whose_code import unwatched  # noqa: E402
+from kgbench.harness.clock.bench import Bench  # noqa: E402
+from kgbench.harness.workers.started import WorkerSide  # noqa: E402
+from kgbench.problem.cases import Case  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
 
 TORCH = "/env/torch/lib/libtorch_cpu.so"
@@ -67,3 +80,48 @@ def test_a_librarys_code_is_known_by_its_bytes() -> None:
     for step in range(3):
         ctypes.memset(at + 64 * step + 9, 0x5C, 3)
     assert library_of(spots, [(os.getpid(), path)]) == ""
+
+
+@pytest.mark.parametrize("could_before", [True, False])
+def test_who_cannot_be_sampled_any_more_is_refused(monkeypatch: pytest.MonkeyPatch, could_before: bool) -> None:
+    """More threads than are sampled; on a machine that gives no samples at all that says nothing."""
+    monkeypatch.setattr(samples, "MOST_TASKS", -1)
+    assert not samples.can_sample(os.getpid())
+    watch = Attribution(load_problem(problems_dir() / "aten/neg.yaml"), cuda=False, source="")
+    watch.can_sample = could_before
+    side = cast(WorkerSide, SimpleNamespace(handle=SimpleNamespace(supervisor_pid=os.getpid())))
+    case = cast(Case, SimpleNamespace(overload="", id="bench"))
+    with TimedCode(side, (), watch.timed_code).sampled(case) as sampler:
+        assert sampler is None
+    watch._sampled_windows(cast(Bench, None), side, case, 1, Observation(), Code())
+    assert (watch.refused is not None) is could_before
+    assert "threads are more than -1" in next(iter(watch.evidence.values())).why
+
+
+def test_samples_of_all_threads_lie_in_a_buffer_per_processor() -> None:
+    """Some of a process that computes, with more threads than it has processors."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        for _ in range(5):
+            threading.Thread(target=lambda: [None for _ in itertools.count()], daemon=True).start()
+        os.write(writer, b"1")
+        time.sleep(60)
+    try:
+        os.read(reader, 1)
+        try:
+            sampler = samples.Sampler(os.getpid())
+        except OSError as error:
+            pytest.skip(f"needs a kernel that gives samples: {error}")
+        with contextlib.closing(sampler):
+            assert len(sampler.buffers) == len(os.sched_getaffinity(0)) < len(sampler.fds)
+            sampler.start()
+            deadline = time.monotonic() + 20
+            while not sampler.found().files and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert sampler.found().files.total() > 0
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)

@@ -48,6 +48,9 @@ class Code:
     places: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Samples by file and place in it, in others' code."""
 
+    failure: str = ""
+    """Why a window could not be sampled; empty where all could."""
+
     def add(self, other: Code) -> None:
         """Count what another window showed as well."""
         self.files.update(other.files)

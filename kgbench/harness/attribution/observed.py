@@ -27,7 +27,7 @@ from kgbench.harness.attribution.code import Code, is_others
 from kgbench.harness.attribution.copies import library_of
 from kgbench.harness.attribution.findings import Findings
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host, window_calls
-from kgbench.harness.attribution.samples import CALL_RATE_HZ, RATE_HZ, Mappings, Sampler, mappings
+from kgbench.harness.attribution.samples import CALL_RATE_HZ, RATE_HZ, Mappings, Sampler, can_sample, mappings
 from kgbench.harness.attribution.timed_code import TimedCode
 from kgbench.harness.attribution.whose_code import STRANGE_SHARE, strangers, unwatched
 from kgbench.harness.clock.bench import Bench
@@ -89,6 +89,8 @@ class Attribution:
         """Samples of all calls that were watched one by one, by file."""
         self.timed_code: dict[str, Code] = {}
         """What ran in windows that nobody in the process can tell from timed ones, by case."""
+        self.can_sample = False
+        """Its threads could be sampled before the candidate was loaded: if they cannot be later, it is its doing."""
         self.mappings: Mappings = ()
         """What the worker had mapped to run before the candidate was loaded."""
 
@@ -97,6 +99,7 @@ class Attribution:
         self.mapped, self.known = libraries.mapped(supervisor), frozenset(processes.descendants(supervisor))
         self.programs = frozenset().union(*map(text_pages.programs, self.known))
         self.mappings = sorted(mapping for pid in self.known for mapping in mappings(pid))
+        self.can_sample = not self.cuda and can_sample(supervisor)
         self.own.is_built = functools.partial(built.is_built, supervisor)
 
     @contextlib.contextmanager
@@ -174,7 +177,11 @@ class Attribution:
         except BenchFailed as failure:
             self.add(refusal(failure.verdict.reason))
         except OSError as error:
-            self.add(Evidence("code", "not sampled", why=f"this machine gives no samples: {error}"))
+            code.failure = str(error)
+        if code.failure and self.can_sample:
+            self.add(refusal(f"its threads could not be sampled any more: {code.failure}"))
+        elif code.failure:
+            self.add(Evidence("code", "not sampled", why=f"this machine gives no samples: {code.failure}"))
 
     def _copied(self, side: WorkerSide, code: Code, where: str) -> None:
         """Whether what is taken for the candidate's own code is a library's under another name, or none."""

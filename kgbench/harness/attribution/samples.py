@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import mmap
 import os
 import re
+import resource
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -33,11 +35,15 @@ _IP, _TID = 1, 2
 _DISABLED, _INHERIT, _NO_KERNEL, _NO_HYPERVISOR, _BY_RATE = 1, 1 << 1, 1 << 5, 1 << 6, 1 << 10
 _CLOSE_ON_EXEC: Final = 8
 """Flag PERF_FLAG_FD_CLOEXEC of perf_event_open(2)."""
-_ENABLE, _DISABLE = 0x2400, 0x2401
+_ENABLE, _DISABLE, _SET_OUTPUT = 0x2400, 0x2401, 0x2405
 _ATTRIBUTES_BYTES: Final = 112
 """Size of struct perf_event_attr, version 5."""
-_BUFFER_PAGES: Final = 4
-"""Pages of a ring buffer, beside one with its head: some 680 samples."""
+_BUFFER_PAGES: Final = 16
+"""Pages of a processor's ring buffer, beside one with its head: some 2700 samples."""
+MOST_TASKS: Final = 1024
+"""Threads that are sampled at most; each takes a descriptor per processor."""
+SPARE_DESCRIPTORS: Final = 256
+"""Descriptors that a referee needs beside these."""
 _HEAD_AT: Final = 1024
 """Offset in the first page of the count of bytes written."""
 _SAMPLE: Final = 9
@@ -65,8 +71,14 @@ class Sampler:
         """By process; whose code ran is not for the process to change afterwards."""
         self.buffers: list[mmap.mmap] = []
         self.fds: list[int] = []
+        self.outputs: dict[int, int] = {}
+        """The event whose buffer takes all samples of a processor."""
+        tasks = processes.tasks_of(self.pids)
         try:
-            for _, tid in processes.tasks_of(self.pids):
+            if len(tasks) > MOST_TASKS:
+                raise OSError(errno.EMFILE, f"{len(tasks)} threads are more than {MOST_TASKS}")
+            _allow_descriptors(len(tasks) * (os.cpu_count() or 1))
+            for _, tid in tasks:
                 for processor in sorted(os.sched_getaffinity(0)):
                     self._open(tid, processor)
         except BaseException:
@@ -85,7 +97,11 @@ class Sampler:
         with contextlib.suppress(ProcessLookupError):  # a thread may have ended
             fd = linux.system_call("perf_event_open", number, passed, tid, processor, -1, _CLOSE_ON_EXEC)
             self.fds.append(fd)
-            self.buffers.append(mmap.mmap(fd, (1 + _BUFFER_PAGES) * mmap.PAGESIZE))
+            if processor in self.outputs:
+                fcntl.ioctl(fd, _SET_OUTPUT, self.outputs[processor])
+            else:
+                self.buffers.append(mmap.mmap(fd, (1 + _BUFFER_PAGES) * mmap.PAGESIZE))
+                self.outputs[processor] = fd
 
     def start(self) -> None:
         self.at_start = {pid: mappings(pid) for pid in self.pids}
@@ -128,11 +144,28 @@ class Sampler:
         self.buffers, self.fds = [], []
 
 
+def _allow_descriptors(count: int) -> None:
+    """Raise this process's own limit, as far as it may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(count + SPARE_DESCRIPTORS, hard) if hard != resource.RLIM_INFINITY else count + SPARE_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and wanted > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _most_hz() -> int:
     """The rate that the kernel allows."""
     with contextlib.suppress(OSError, ValueError):
         return max(int(Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text()), 1)
     return RATE_HZ
+
+
+def can_sample(supervisor: int) -> bool:
+    """Whether the kernel gives samples of a supervisor's processes."""
+    try:
+        Sampler(supervisor).close()
+    except OSError:
+        return False
+    return True
 
 
 def _samples(buffer: mmap.mmap) -> Iterator[tuple[int, int]]:

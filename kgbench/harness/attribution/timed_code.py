@@ -28,7 +28,8 @@ class TimedCode:
         """One window; None where the kernel gives no samples."""
         try:
             sampler = Sampler(self.side.handle.supervisor_pid, self.before)
-        except OSError:
+        except OSError as error:
+            self._code(case).failure = str(error)
             yield None
             return
         with contextlib.closing(sampler):
