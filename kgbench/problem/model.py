@@ -34,6 +34,8 @@ CASE_OPTIONS: Final = ("values", "exact", "unjudged")
 """Variables with a meaning of their own that every case has; ``cases.Case`` says what they mean."""
 CALL_OPTIONS: Final = ("offset", "lazy", "late")
 """The same of cases that are calls."""
+LARGE_OPTIONS: Final = ("samples",)
+"""The same of cases of phase large."""
 ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_OPTIONS})
 """Variables that every case has."""
 

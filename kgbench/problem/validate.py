@@ -22,6 +22,7 @@ from kgbench.problem.model import (
     ALWAYS,
     CALL_OPTIONS,
     GPU_PRESETS,
+    LARGE_OPTIONS,
     TIMED_KINDS,
     Access,
     Argument,
@@ -263,12 +264,12 @@ def _unused(judged: Sequence[tuple[Part, Overload]]) -> Errors:
         return
     read = {"call"}.union(*(_read_names(part, overload) for part, overload in judged))
     for part, overload in judged:
-        places = [*part.case_nodes()]
+        places, options = [*part.case_nodes()], set(LARGE_OPTIONS) if overload.large else set()
         if "defaults" in part.data:
             places.append((part.at("defaults"), overload.defaults))
         for node, values in places:
             for name in values:
-                if name not in read | ALWAYS:
+                if name not in read | ALWAYS | options:
                     step = did_you_mean(name, sorted(read))
                     yield node.mapping()[name].complaint("KGB256", "no expression reads this variable", step)
 

@@ -1,28 +1,167 @@
-"""Calls that need most of a device's memory: left out with the reason where it is too small."""
+"""Calls that need most of a device's memory: left out with the reason where it is too small, judged by some rows."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
+torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
-from kgbench.core.details.sentences import words_of
-from kgbench.harness.referee.checking import COPIES, LARGE_SHARE, lacks_memory
-from kgbench.problem.cases import bind, case_bytes, expand_cases
-from kgbench.problem.registry import load_problem
+from kgbench.core.details.outputs import InputChanged  # noqa: E402
+from kgbench.core.details.sentences import words_of  # noqa: E402
+from kgbench.core.kinds import Phase  # noqa: E402
+from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.core.verdicts import PASSED  # noqa: E402
+from kgbench.harness.referee.large_calls import LARGE_SHARE, call_bytes, lacks_memory, needed_gb  # noqa: E402
+from kgbench.harness.verdict import contract, inputs  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
+from kgbench.harness.verdict.placed_call import PlacedCall  # noqa: E402
+from kgbench.harness.verdict.samples import DRAWN, EDGE, edges  # noqa: E402
+from kgbench.problem.calls import parse  # noqa: E402
+from kgbench.problem.cases import bind, expand_cases, sampled_rows  # noqa: E402
+from kgbench.problem.cases.expand import phase_cases  # noqa: E402
+from kgbench.problem.model import CaseTemplate, Overload  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
+H200_GB = 150.1
+"""Memory of an NVIDIA H200 as PyTorch tells it, in 10^9 bytes."""
+HUGE = (
+    "aten/_softmax", "aten/amin", "aten/bmm", "aten/cumsum", "aten/embedding", "aten/fill_", "aten/huber_loss",
+    "aten/mean", "aten/mish_backward", "aten/mm", "aten/neg", "aten/renorm", "aten/stack", "cublas/cublasCcopy_v2",
+    "cublas/cublasCgemm_v2", "cublas/cublasCgemv_v2", "cublas/cublasCgeru_v2", "cublas/cublasCsymm_v2",
+    "cublas/cublasHgemmBatched", "cublas/cublasStrsm_v2", "vllm/convert_fp8", "vllm/moe_sum", "vllm/rms_norm",
+    "vllm/rotary_embedding", "vllm/scaled_int8_quant", "vllm/shuffle_rows", "vllm/topk_softmax",
+)  # fmt: skip
+"""A problem of each family that has a call of so many elements."""
+CPU = torch.device("cpu")
+
+
+def first(problem_path: Path, problem: str) -> Overload:
+    source, name = problem.split("/")
+    return load_problem(problem_path / source / f"{name}.yaml").overloads[0]
+
+
+def large(overload: Overload) -> list[Any]:
+    return [case for case in expand_cases(overload, "cuda", 80.0, "s") if case.phase == "large"]
+
+
+def placed(overload: Overload, call: str, samples: int | None = 0) -> tuple[OverloadJudge, PlacedCall]:
+    template = CaseTemplate({} if samples is None else {"samples": samples}, 0, parse(call))
+    (case,) = phase_cases(overload, Phase.LARGE, [template], overload.dtypes)
+    judge = OverloadJudge(overload, CPU)
+    return judge, judge.place(case, torch.Generator().manual_seed(3))
 
 
 def test_a_device_that_is_too_small_is_named(problem_path: Path) -> None:
-    (overload,) = load_problem(problem_path / "cublas" / "cublasSscal_v2.yaml").overloads
-    (case,) = [case for case in expand_cases(overload, "cuda", 80.0, "s") if case.phase == "large"]
+    overload = first(problem_path, "cublas/cublasSscal_v2")
+    case, judge = large(overload)[0], OverloadJudge(overload, CPU)
     bound = bind(overload, case)
-    least_gb = COPIES * case_bytes(bound) / 1e9 / LARGE_SHARE
-    assert case_bytes(bound) > 4 * 2**31, "its last offset fits in 32 bits"
-    assert lacks_memory(bound, least_gb * 1.001) is None
-    found = lacks_memory(bound, 24.0)
+    least_gb = needed_gb(judge, bound) / LARGE_SHARE
+    assert call_bytes(judge, bound) > 4 * 2**31, "its last offset fits in 32 bits"
+    assert lacks_memory(judge, bound, least_gb * 1.001) is None
+    found = lacks_memory(judge, bound, 24.0)
     assert found is not None
     assert words_of(found) == f"needs a GPU with {least_gb:.0f} GB, this one has 24 GB"
+
+
+@pytest.mark.parametrize("problem", HUGE)
+def test_each_family_has_a_call_of_2_31_elements_that_an_h200_holds(problem_path: Path, problem: str) -> None:
+    """Of complex numbers 2^30, whose parts are as many. What is returned counts before anything is drawn."""
+    overload = first(problem_path, problem)
+    judge, most = OverloadJudge(overload, CPU), 0
+    for case in large(overload):
+        bound = bind(overload, case)
+        specs = judge.known_specs(bound)
+        assert specs is not None, "its need for memory cannot be told"
+        if lacks_memory(judge, bound, H200_GB) is not None:
+            continue
+        sizes = [(spec.dtype, spec.elements) for spec in bound.specs]
+        sizes += [(spec.dtype, spec.elements) for spec in specs]
+        most = max([most, *[count * (2 if dtype.startswith("complex") else 1) for dtype, count in sizes]])
+        if case.samples is not None:
+            # Rows of an output are judged only where the reference is asked about the same rows.
+            rows = sampled_rows(bound)
+            outputs = [spec.shape for spec in bound.specs if spec.access != "read"]
+            outputs += [spec.shape for spec in specs]
+            assert rows <= EDGE or all(shape[case.samples] == rows for shape in outputs), case.id
+    assert most >= 2**31 - 1
+
+
+def test_memory_that_is_returned_and_that_the_answer_takes_counts(problem_path: Path) -> None:
+    overload = first(problem_path, "aten/mean")
+    judge = OverloadJudge(overload, CPU)
+    (whole,) = [case for case in large(overload) if "2147485381" in str(case.variables["call"])]
+    assert needed_gb(judge, bind(overload, whole)) == pytest.approx((5 * 2 + 24) * 2147485381 / 1e9, rel=1e-6)
+    overload = first(problem_path, "aten/neg")
+    judge = OverloadJudge(overload, CPU)
+    flat = next(case for case in large(overload) if case.samples == 0)
+    assert call_bytes(judge, bind(overload, flat)) == 2 * 2 * 2147485381
+    assert needed_gb(judge, bind(overload, flat)) == pytest.approx(3.5 * 4 * 2147485381 / 1e9)
+
+
+@pytest.mark.parametrize("wrong", [None, 0, 299_999])
+def test_some_rows_are_judged_and_the_last_is_one_of_them(problem_path: Path, wrong: int | None) -> None:
+    overload = first(problem_path, "aten/neg")
+    judge, call = placed(overload, "((T([300000], f16),), {})")
+    asked: list[int] = []
+    answers = judge.reference.answers
+
+    def counted(arguments: Any, written: Any) -> Any:
+        asked.append(arguments["self"].numel())
+        return answers(arguments, written)
+
+    judge.reference.answers = counted  # type: ignore[method-assign]
+    found = -call.inputs.arguments()["self"]
+    if wrong is not None:
+        found[wrong] += 1
+    verdict = judge.values(call, {"return": found})
+    assert verdict is PASSED if wrong is None else verdict.outcome is Outcome.WRONG_VALUE
+    assert max(asked) <= DRAWN + 2 * EDGE
+
+
+def test_rows_of_the_second_dimension_and_of_lists(problem_path: Path) -> None:
+    judge, call = placed(first(problem_path, "aten/add"), "((T([1, 90000], f16), T([2, 1], f16)), {})", 1)
+    given = call.inputs.arguments()
+    right = given["self"] + given["other"]
+    assert judge.values(call, {"return": right}) is PASSED
+    right[1, -1] += 1
+    assert judge.values(call, {"return": right}).outcome is Outcome.WRONG_VALUE
+    judge, call = placed(first(problem_path, "aten/stack"), "(([T([90000], f16), T([90000], f16)], 1), {})")
+    right = torch.stack(call.inputs.arguments()["tensors"], 1)
+    assert judge.values(call, {"return": right}) is PASSED
+    right[-1, 1] += 1
+    assert judge.values(call, {"return": right}).outcome is Outcome.WRONG_VALUE
+
+
+def test_rows_near_powers_of_two_are_judged() -> None:
+    rows = set(edges(2**31 + 1733))
+    assert {0, 2**30 - 1, 2**30, 2**31 - 1, 2**31, 2**31 + 1732} <= rows
+    assert max(rows) == 2**31 + 1732
+
+
+def test_parts_of_an_argument_are_drawn_and_compared_as_the_whole(
+    problem_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overload = first(problem_path, "aten/neg")
+    monkeypatch.setattr(inputs, "MOST_DRAWN", 1000)
+    _, call = placed(overload, "((T([3, 7001], f16, [7013, 1]),), {})", None)
+    chunk = call.inputs.chunks["self"]
+    drawn = chunk.view(chunk.image)
+    assert not drawn.isnan().any()
+    assert drawn.unique().numel() > 3000
+    after = chunk.image.clone()
+    read = chunk.view(after)
+    read[1, 5] += 1
+    read[2, 7000] += 1
+    written = replace(chunk, spec=replace(chunk.spec, access="readwrite"))
+    found = []
+    for size in (1 << 28, 4096):
+        monkeypatch.setattr(contract, "PIECE_BYTES", size)
+        found.append(contract.forbidden_change("self", chunk, after, {}))
+        assert contract.forbidden_change("self", written, after, {}) is None
+        assert contract.forbidden_change("self", chunk, chunk.image.clone(), {}) is None
+    assert found == [InputChanged("self", 7013 + 5, 2, chunk.spec.extent, writes_part=False)] * 2

@@ -8,7 +8,7 @@ from typing import Final
 
 import torch
 
-from kgbench.core.details.absence import DeviceMemory, NotApplicable
+from kgbench.core.details.absence import NotApplicable
 from kgbench.core.details.failures import Deadline, Limit
 from kgbench.core.details.values import Mismatch, RootMeanSquare
 from kgbench.core.details.where import Purpose, Where
@@ -17,21 +17,18 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
+from kgbench.harness.referee.large_calls import call_bytes, lacks_memory
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
-from kgbench.problem.cases import BoundCase, Case, bind, case_bytes, choose_preset
+from kgbench.problem.cases import Case, bind, choose_preset
 from kgbench.problem.model import Overload
 
-COPIES: Final = 5
-"""Copies of a call's tensors that judging it takes at most: drawn, handed over, secured, compared, and the answer."""
-LARGE_SHARE: Final = 0.5
-"""Share of a device's memory that a call of phase ``large`` may take with all copies."""
 ALONE_BYTES: Final = 1 << 30
-"""Bytes of a large call's tensors from which on nobody else may work on the device meanwhile."""
+"""Bytes that a large call takes and returns from which on nobody else may work on the device meanwhile."""
 CACHED_DEVICE_BYTES: Final = 1 << 30
 """Device memory, in bytes, that PyTorch may keep cached in a referee between two cases."""
 
@@ -123,9 +120,9 @@ class Checker:
     def _check_large(self, case: Case) -> Verdict:
         """One call that may need a good part of the device's memory; then nobody else works there."""
         bound, memory_gb = bind(self.overload, case), self.resources.memory_gb
-        if lacking := lacks_memory(bound, memory_gb):
+        if lacking := lacks_memory(self.judge, bound, memory_gb):
             return Verdict(Outcome.SKIPPED, lacking, Where(Purpose.CALL, case.overload, case.id))
-        if case_bytes(bound) < ALONE_BYTES:
+        if call_bytes(self.judge, bound) < ALONE_BYTES:
             return self._check_case(case)
         with self.resources.turns.alone():
             verdict = self._check_case(case)
@@ -207,9 +204,3 @@ def _at(verdict: Verdict, case: Case, again: int) -> Verdict:
 
 def _sizes(case: Case) -> dict[str, int | float | str | bool]:
     return {name: value for name, value in case.variables.items() if isinstance(value, (int, float, str, bool))}
-
-
-def lacks_memory(bound: BoundCase, memory_gb: float) -> DeviceMemory | None:
-    """The failure of a large call on a device with this much memory (10^9 bytes); None where the device can hold it."""
-    needed_gb = COPIES * case_bytes(bound) / 1e9
-    return None if needed_gb <= LARGE_SHARE * memory_gb else DeviceMemory(needed_gb / LARGE_SHARE, memory_gb)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import torch
@@ -35,6 +36,8 @@ MOST_DIMENSIONS: Final = 64
 """Dimensions of a claimed shape, or numbers of claimed strides, at most; PyTorch's own tensors have no more."""
 MOST_SIZE: Final = 1 << 63
 """What is below it fits the numbers that PyTorch counts elements with."""
+PIECE_BYTES: Final = 1 << 28
+"""Bytes of an argument that are compared at once; a multiple of every element's size."""
 MALFORMED: Final = Verdict(Outcome.REJECTED, RuleBroken(Breach.MALFORMED))
 
 
@@ -175,18 +178,30 @@ def forbidden_change(
     name: str, chunk: Chunk, after: torch.Tensor, variables: dict[str, Any]
 ) -> Guard | InputChanged | None:
     """The first byte that a call changed and may not, or None. ``after``: the chunk's bytes."""
-    changed = after != chunk.image
-    if not bool(changed.any()):
+    if not any(bool((one != other).any()) for one, other in _pieces(after, chunk.image)):
         return None
     end = chunk.image.numel() - GUARD_BYTES
-    if bool(changed[:GUARD_BYTES].any()):
+    changed = after[:GUARD_BYTES] != chunk.image[:GUARD_BYTES], after[end:] != chunk.image[end:]
+    if bool(changed[0].any()):
         return Guard(name, behind=False, distance=0)
-    if bool(changed[end:].any()):
-        return Guard(name, behind=True, distance=int(changed[end:].nonzero()[0]))
-    size = itemsize(chunk.spec.dtype)
-    elements = changed[GUARD_BYTES:end].reshape(-1, size).any(dim=1)
-    wrong = elements & ~writable(chunk, variables)
-    if not bool(wrong.any()):
+    if bool(changed[1].any()):
+        return Guard(name, behind=True, distance=int(changed[1].nonzero()[0]))
+    size, spec = itemsize(chunk.spec.dtype), chunk.spec
+    may_change = None if spec.access == Access.READ else writable(chunk, variables)
+    first, count, begin = -1, 0, 0
+    for one, other in _pieces(after[GUARD_BYTES:end], chunk.image[GUARD_BYTES:end]):
+        wrong = (one != other).reshape(-1, size).any(dim=1)
+        if may_change is not None:
+            wrong &= ~may_change[begin : begin + wrong.numel()]
+        if bool(wrong.any()):
+            first = begin + int(wrong.nonzero()[0]) if first < 0 else first
+            count += int(wrong.sum())
+        begin += wrong.numel()
+    if not count:
         return None
-    first = int(wrong.nonzero()[0])
-    return InputChanged(name, first, int(wrong.sum()), wrong.numel(), writes_part=chunk.spec.access != Access.READ)
+    return InputChanged(name, first, count, begin, writes_part=spec.access != Access.READ)
+
+
+def _pieces(after: torch.Tensor, before: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Bytes to compare, so many at once that what is made of them takes little memory."""
+    return zip(torch.split(after, PIECE_BYTES), torch.split(before, PIECE_BYTES), strict=True)

@@ -8,7 +8,7 @@ undefined (padding, the other triangle, outputs before they are written) is pois
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import torch
@@ -17,6 +17,7 @@ from kgbench.baselines.registry import load_function
 from kgbench.harness.verdict.draws import ONE_BY_ONE, draw
 from kgbench.harness.verdict.narrow_dtypes import either
 from kgbench.harness.verdict.reference import live_mask
+from kgbench.harness.verdict.samples import Samples
 from kgbench.harness.verdict.secret_draws import renewed
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, TensorPlace, round_up
 from kgbench.harness.wire.protocol import encode_scalar
@@ -25,6 +26,8 @@ from kgbench.problem.model import Access, Overload, PassedAs, plain_type
 
 GUARD_BYTES: Final = 4096
 """Bytes of each guard band, in front of a tensor's storage and after it."""
+MOST_DRAWN: Final = 1 << 28
+"""Elements of an argument that are drawn at once."""
 TORCH_NAMES: Final = ("dtype", "layout", "memory_format")
 """Argument types whose values travel to a worker as names within torch."""
 MADE_BY_WORKER: Final = ("device", "Generator")
@@ -136,6 +139,8 @@ class CallInputs:
     start: int
     pointers: dict[str, PointerArray] = field(default_factory=dict)
     """Arrays of pointers, by the names of the arguments that are passed so; their matrices are in ``chunks``."""
+    samples: Samples | None = None
+    """The rows that are judged; None where all are."""
 
     def images(self, base: int) -> Iterator[tuple[int, torch.Tensor]]:
         """Every run of bytes that a worker with the buffer at ``base`` is given, with its byte offset in the buffer."""
@@ -152,6 +157,14 @@ class CallInputs:
     def arguments(self) -> dict[str, Any]:
         """Arguments by name as the reference takes them: logical views of the images, and scalars."""
         return self._by_name(lambda chunk: chunk.view(chunk.image))
+
+    def judged_arguments(self) -> dict[str, Any]:
+        """The same, of the rows that are judged."""
+        return {name: self.judged(value) for name, value in self.arguments().items()}
+
+    def judged(self, value: Any) -> Any:
+        """The rows of an argument or output that are judged."""
+        return value if self.samples is None else self.samples.of(value)
 
     def stored_arguments(self) -> dict[str, Any]:
         """The same, each tensor in a storage of its own that is laid out as the candidate's."""
@@ -213,7 +226,7 @@ def make_inputs(
         prepare = load_function(overload.prepare)
     if prepare is not None:
         prepare(inputs.arguments(), bound.case.variables, generator)
-    return inputs
+    return replace(inputs, samples=Samples.drawn(bound, generator))
 
 
 def writable(chunk: Chunk, variables: dict[str, Any]) -> torch.Tensor:
@@ -266,6 +279,13 @@ def draw_into(views: torch.Tensor, spec: TensorSpec, variables: dict[str, Any], 
     """Draw one argument of several calls. ``views``: (calls, *drawn_shape(spec)), within their poisoned storage."""
     calls, *shape = views.shape
     name, arguments = spec.draw.name, spec.draw.arguments
+    if views.numel() > MOST_DRAWN and name not in ONE_BY_ONE and not (spec.live or spec.slots):
+        # Values are drawn in wider types.
+        longest = max(range(views.dim()), key=lambda at: views.shape[at])
+        rows = max(1, MOST_DRAWN * views.shape[longest] // views.numel())
+        for part in torch.split(views, rows, longest):
+            part.copy_(draw(name, arguments, tuple(part.shape), views.dtype, generator))
+        return
     if name in ONE_BY_ONE:
         values = torch.stack([draw(name, arguments, tuple(shape), views.dtype, generator) for _ in range(calls)])
     else:

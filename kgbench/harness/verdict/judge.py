@@ -23,7 +23,7 @@ from kgbench.harness.verdict.compare import Limits, compare
 from kgbench.harness.verdict.contract import OutputContract, forbidden_change
 from kgbench.harness.verdict.inputs import CallInputs, Chunk, make_inputs, writable
 from kgbench.harness.verdict.narrow_dtypes import either
-from kgbench.harness.verdict.output_specs import OutputSpec, aten_function, aten_specs
+from kgbench.harness.verdict.output_specs import OutputSpec, aten_function, aten_specs, specs_without_data
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.reference import ReferenceFunction, values_only
 from kgbench.harness.verdict.subnormals import with_zeros
@@ -31,7 +31,7 @@ from kgbench.harness.verdict.views import prove_views
 from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
 from kgbench.harness.wire.requests import PlaceOutputs
 from kgbench.harness.workers.started import WorkerSide
-from kgbench.problem.cases import Case, OtherValues, bind
+from kgbench.problem.cases import BoundCase, Case, OtherValues, bind
 from kgbench.problem.model import Access, Overload
 
 SPARE_OUTPUT_BYTES: Final = 4096
@@ -109,21 +109,36 @@ class OverloadJudge:
 
         ``known`` receives the reference's answers where it had to be called, so that it need not be called again.
         """
-        if not self.contract.returns_tensors:
-            return ()
+        specs = self.known_specs(inputs.bound)
+        if specs is not None:
+            return specs
         target = self.overload.baseline.get("cuda", "")
         if target.startswith("aten:") and aten_function(target.removeprefix("aten:")):
             return aten_specs(target.removeprefix("aten:"), inputs, self.keeps_strides)
-        variables = inputs.bound.case.variables
+        answers = self.expected(inputs)
+        if known is not None:
+            known.update(answers)
+        shapes = [tuple(item.shape) for name, item in answers.items() if name.startswith("return")]
+        return self._specs_of(inputs.bound, shapes)
+
+    def known_specs(self, bound: BoundCase) -> tuple[OutputSpec, ...] | None:
+        """Specs of what is to be returned, before anything is drawn; None where values decide it."""
+        if not self.contract.returns_tensors:
+            return ()
+        target = self.overload.baseline.get("cuda", "")
+        function = aten_function(target.removeprefix("aten:")) if target.startswith("aten:") else None
+        if function is not None:
+            return specs_without_data(function, bound, self.keeps_strides)
+        variables = bound.case.variables
         told = [item.shape.evaluate(variables) for item in self.overload.returns if item.shape is not None]
-        if told and len(told) == len(self.overload.returns):
-            shapes = [tuple(shape) for shape in told]
-        else:
-            answers = self.expected(inputs)
-            if known is not None:
-                known.update(answers)
-            shapes = [tuple(item.shape) for name, item in answers.items() if name.startswith("return")]
-        specs = [OutputSpec(str(inputs.bound.case.dtype), shape, base=self.overload.alias or "") for shape in shapes]
+        if not told or len(told) < len(self.overload.returns):
+            return None
+        return self._specs_of(bound, [tuple(shape) for shape in told])
+
+    def _specs_of(self, bound: BoundCase, shapes: list[tuple[int, ...]]) -> tuple[OutputSpec, ...]:
+        """Specs of outputs of these shapes, with all else that the problem file says of them."""
+        variables = bound.case.variables
+        specs = [OutputSpec(str(bound.case.dtype), shape, base=self.overload.alias or "") for shape in shapes]
         for index, item in enumerate(self.overload.returns[: len(specs)]):
             parts = {"dtype": item.dtype, "shape": item.shape, "strides": item.strides}
             said = {name: expr.evaluate(variables) for name, expr in parts.items() if expr is not None}
@@ -209,7 +224,8 @@ class OverloadJudge:
                 return Verdict(Outcome.INPUT_CHANGED, PointersChanged(name))
         position = call.out_offset - call.inputs.start
         for name, spec in zip(call.outputs, call.specs, strict=True):
-            flat = snapshot[position : position + spec.nbytes].clone()
+            flat = snapshot[position : position + spec.nbytes]
+            flat = flat.clone() if call.inputs.samples is None else flat
             outputs[name] = flat.view(getattr(torch, spec.dtype)).reshape(spec.shape)
             position += round_up(spec.nbytes, ALIGNMENT_BYTES)
         return outputs
@@ -247,22 +263,23 @@ class OverloadJudge:
         def answer(arguments: Mapping[str, Any]) -> dict[str, Expected]:
             with self.device:
                 found = values_only(self.reference.answers(arguments, written))
-            lives = {name: self.live(call, name) for name in found}
+            lives = {name: call.inputs.judged(self.live(call, name)) for name in found}
             return {name: each if (at := lives[name]) is None else each.masked(at) for name, each in found.items()}
 
-        return with_zeros(expected, outputs, call.inputs.arguments(), answer)
+        return with_zeros(expected, outputs, call.inputs.judged_arguments(), answer)
 
     def comparable(
         self, call: PlacedCall, outputs: dict[str, torch.Tensor]
     ) -> tuple[dict[str, torch.Tensor], dict[str, Expected]]:
         """Outputs and what is correct, by the same names, where they are live and in one form."""
-        outputs, expected = dict(outputs), values_only(self.answers(call))
+        inputs, expected = call.inputs, values_only(self.answers(call))
+        outputs = {name: inputs.judged(output) for name, output in outputs.items()}
         for name in expected:
-            if (live := self.live(call, name)) is not None:
+            if (live := inputs.judged(self.live(call, name))) is not None:
                 outputs[name] = either(live, outputs[name], torch.zeros_like(outputs[name]))
                 expected[name] = expected[name].masked(live)
         if self.canonical is not None:
-            return in_one_form(self.canonical, outputs, expected, call.inputs.arguments())
+            return in_one_form(self.canonical, outputs, expected, inputs.judged_arguments())
         return outputs, expected
 
     @trace.span("oracle")
@@ -273,7 +290,7 @@ class OverloadJudge:
             return {name: Expected(view) for name, view in self.reference.views(inputs.stored_arguments()).items()}
         # What a reference creates, it creates where the outputs are.
         with self.device:
-            return self.reference.answers(inputs.arguments(), written)
+            return self.reference.answers(inputs.judged_arguments(), written)
 
     def limits(self, case: Case) -> Limits:
         """The overload's tolerance with the case's values."""

@@ -41,8 +41,12 @@ class OutputSpec:
         return self.strides is not None and may_overlap(self.shape, self.strides)
 
     @property
+    def elements(self) -> int:
+        return torch.Size(self.shape).numel()
+
+    @property
     def nbytes(self) -> int:
-        return torch.Size(self.shape).numel() * itemsize(self.dtype)
+        return self.elements * itemsize(self.dtype)
 
     def has_strides(self, claimed: Any) -> bool:
         """Whether claimed strides are correct; those of sizes up to 1 lead to no element, of views neither."""
@@ -62,13 +66,23 @@ def aten_specs(overload: str, inputs: CallInputs, keep_strides: bool) -> tuple[O
     function = aten_function(overload)
     if function is None:
         raise ValueError(f"PyTorch {torch.__version__} has no operator aten:{overload}")
-    with contextlib.suppress(NotImplementedError, RuntimeError, ZeroDivisionError):
-        return _outputs(function, inputs.bound, _without_data, "meta", keep_strides)
+    specs = specs_without_data(function, inputs.bound, keep_strides)
+    if specs is not None:
+        return specs
 
     def copied(spec: TensorSpec) -> torch.Tensor:
         return inputs.chunks[spec.name].alone()
 
     return _outputs(function, inputs.bound, copied, inputs.device_type, keep_strides)
+
+
+def specs_without_data(
+    function: Callable[..., Any], bound: BoundCase, keep_strides: bool
+) -> tuple[OutputSpec, ...] | None:
+    """What ATen's function returns, by its rules alone; None where it does not run without data."""
+    with contextlib.suppress(NotImplementedError, RuntimeError, ZeroDivisionError):
+        return _outputs(function, bound, _without_data, "meta", keep_strides)
+    return None
 
 
 def aten_function(overload: str) -> Callable[..., Any] | None:

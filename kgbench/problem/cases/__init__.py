@@ -5,7 +5,15 @@ Pure: sizes, strides and Python values, no tensor. ``kgbench/harness/verdict/dra
 
 from kgbench.problem.cases.bind import bind
 from kgbench.problem.cases.calls import parsed_call
-from kgbench.problem.cases.concrete import BoundArgument, BoundCase, BoundDraw, Case, TensorSpec, case_bytes
+from kgbench.problem.cases.concrete import (
+    BoundArgument,
+    BoundCase,
+    BoundDraw,
+    Case,
+    TensorSpec,
+    case_bytes,
+    sampled_rows,
+)
 from kgbench.problem.cases.expand import (
     bench_cases,
     choose_preset,
@@ -19,5 +27,5 @@ from kgbench.problem.cases.other_values import OtherValues
 __all__ = (
     "BoundArgument", "BoundCase", "BoundDraw", "Case", "OtherValues", "TensorSpec", "bench_cases", "bind", "case_bytes",
     "choose_preset", "expand_cases", "expand_for_all_devices", "judged_dtypes", "may_overlap",
-    "parsed_call",
+    "parsed_call", "sampled_rows",
 )  # fmt: skip

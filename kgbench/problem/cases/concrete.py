@@ -37,6 +37,8 @@ class Case:
     """``conj`` or ``neg``, of a call: tensors are handed over with that bit set."""
     late: bool = False
     """Values are still being written on the current stream when the call is made."""
+    samples: int | None = None
+    """Of phase large: the dimension of which some rows alone are judged; None where all are."""
 
     @cached_property
     def variables(self) -> dict[str, Any]:
@@ -120,3 +122,9 @@ class BoundCase:
 def case_bytes(bound: BoundCase) -> int:
     """Bytes of all argument tensors' storages."""
     return sum(spec.extent * ITEMSIZE[spec.dtype] for spec in bound.specs)
+
+
+def sampled_rows(bound: BoundCase) -> int:
+    """How many rows the sampled dimension of a call has, in the tensor that has the most there; 0 where none has it."""
+    at = bound.case.samples
+    return 0 if at is None else max((spec.shape[at] for spec in bound.specs if len(spec.shape) > at), default=0)

@@ -12,7 +12,7 @@ from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.problem.calls import Call
 from kgbench.problem.cases.calls import call_variables, first_dtype, with_values
 from kgbench.problem.cases.concrete import Case
-from kgbench.problem.model import CALL_OPTIONS, CASE_OPTIONS, CaseTemplate, Fuzz, Overload
+from kgbench.problem.model import CALL_OPTIONS, CASE_OPTIONS, LARGE_OPTIONS, CaseTemplate, Fuzz, Overload
 
 _PRESET_SHARE: Final = 0.95
 """A device sold with 24 GB reports a little less; it still takes the preset for 24 GB."""
@@ -102,6 +102,7 @@ def _template_dtypes(overload: Overload, template: CaseTemplate, dtypes: tuple[s
 def _case(overload: Overload, template: CaseTemplate, name: str, phase: Phase, dtype: str) -> Case:
     given = {**overload.defaults, **template.variables}
     known = CASE_OPTIONS + (CALL_OPTIONS if template.call is not None else ())
+    known += LARGE_OPTIONS if phase is Phase.LARGE else ()
     sizes = {key: value for key, value in given.items() if key != "dtype" and key not in known}
     case = Case(name, overload.name, phase, dtype, sizes, **{key: given[key] for key in known if key in given})
     if template.call is not None:
