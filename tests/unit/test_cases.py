@@ -231,7 +231,9 @@ def test_shipped_problem_is_concrete_everywhere(path: Path, shipped: Callable[[P
         assert len({case.id for case in cases}) == len(cases)
         for each in made:
             if each.case.phase == "large":
-                assert case_bytes(each) < 14e9, f"{each.case.id}: with its copies it would not fit in half of 140 GB"
+                # Judging takes 5 copies, and 3.5 where some rows alone are compared.
+                most = 14e9 if each.case.samples is None else 21e9
+                assert case_bytes(each) < most, f"{each.case.id}: with its copies it would not fit in half of 150 GB"
                 continue
             preset = each.case.id.split("-")[1] if each.case.phase == "bench" else "cpu"
             memory_gb = 0.5 if preset == "cpu" else float(preset.removeprefix("gpu"))
