@@ -119,6 +119,15 @@ class TestAttempts:
         body = "thread = threading.Thread(target=lambda: None); thread.start(); return call(435, 0, 0, 0, 0, 0)"
         assert answer(session, body) == "ENOSYS"
 
+    def test_files_and_descriptors_are_limited(self, session: Session) -> None:
+        """A file without content takes memory of the kernel's, and so does what waits in a socket."""
+        need_state(session, "files", "home too")
+        places = "[os.statvfs(place).f_files for place in ('.', '/tmp', '/dev/shm')]"
+        descriptors = "resource.getrlimit(resource.RLIMIT_NOFILE)[1]"
+        files, most = eval(answer(session, f"return [{places}, {descriptors}]"))
+        assert files == [65536] * 3
+        assert most <= 4096
+
     @pytest.mark.parametrize("family", ["AF_VSOCK", "AF_PACKET", "AF_ALG"])
     def test_families_that_no_namespace_closes(self, session: Session, family: str) -> None:
         need(session, "process")

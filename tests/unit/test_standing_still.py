@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import itertools
+import mmap
 import os
 import signal
 import threading
@@ -199,3 +200,31 @@ def test_a_supervisors_first_worker_may_be_forked_in_anothers_turn(start: Start,
         os.kill(child, signal.SIGKILL)
     assert len(children) == 1 + earlier
     assert others.was_restless() == earlier
+
+
+def with_page_tables() -> None:
+    """A gigabyte of nothing, of which a byte in every page table is read."""
+    nothing = mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+    nothing.madvise(mmap.MADV_NOHUGEPAGE)
+    HELD.append(nothing)
+    for at in range(0, 1 << 30, 2 << 20):
+        nothing[at]
+
+
+HELD: list[mmap.mmap] = []
+
+
+def with_pipes() -> None:
+    for _ in range(200):
+        os.pipe()
+
+
+def test_memory_that_no_resident_size_counts(start: Start) -> None:
+    plain, tables, pipes = start(lambda: None), start(with_page_tables), start(with_pipes)
+    own, _ = processes.memory_bytes([plain])
+    assert processes.memory_bytes([tables])[0] >= own + (2 << 20) - (1 << 20), "512 tables of 4 KiB"
+    assert processes.unshared_bytes([tables]) >= 2 << 20
+    most = (400 - processes.USUAL_DESCRIPTORS) * processes.QUEUED_BYTES
+    assert processes.queued_bytes(plain) == 0
+    assert processes.queued_bytes(pipes) >= most > 0
+    assert processes.memory_bytes([pipes])[0] >= most
