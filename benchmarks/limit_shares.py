@@ -11,6 +11,7 @@ products of matrices too, one after the other, as a thread does that has a row t
 whose outputs are all exact; outputs in float64 are left to ``library``.
 
 ``share`` is the worst part of the limit that was used, inf where a call was beyond it, ``wrong`` the calls that were.
+With ``--itself`` an operand meets itself (``benchmarks/meeting.py``): B = Aᵀ, y = x, a distance of x from x.
 A row over ``--over`` (0.6) is marked and named with its case, to be looked at: is the scale too small near a
 singularity, or is the implementation the less accurate one?
 """
@@ -31,6 +32,7 @@ import click
 import torch
 from torch.overrides import TorchFunctionMode
 
+from benchmarks.meeting import meet
 from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
 from benchmarks.summing import ORDERS, Add, is_product, product, total
 from kgbench.baselines.registry import Unavailable, load_baseline
@@ -98,6 +100,7 @@ class Row:
     show_default=True,
     help="Implementations; may be repeated.",
 )
+@click.option("--itself", is_flag=True, help="Only calls of which one operand can be made another: B = Aᵀ, y = x.")
 @click.option("--first", default=0, show_default=True, help="The first seed.")
 @click.option("--over", default=0.6, show_default=True, help="Mark who uses more of the limit than this.")
 @json_option
@@ -107,6 +110,7 @@ def main(
     seeds: int,
     bench: int,
     kinds: tuple[str, ...],
+    itself: bool,
     first: int,
     over: float,
     json_path: Path | None,
@@ -120,7 +124,7 @@ def main(
     for problem in shown(chosen, len(chosen), "problems"):
         for overload in load_problem(registry.paths[problem]).overloads:
             if is_judged(overload):
-                for row in measure(problem, overload, range(first, first + seeds), bench, kinds):
+                for row in measure(problem, overload, range(first, first + seeds), bench, kinds, itself):
                     rows.append(row)
                     click.echo(words(row, over))
     if json_path is not None:
@@ -145,8 +149,10 @@ def words(row: Row, over: float) -> str:
     )
 
 
-def measure(problem: str, overload: Overload, seeds: range, bench: int, kinds: tuple[str, ...]) -> list[Row]:
-    """Every kind of implementation on the same calls."""
+def measure(
+    problem: str, overload: Overload, seeds: range, bench: int, kinds: tuple[str, ...], itself: bool = False
+) -> list[Row]:
+    """Every kind of implementation on the same calls. ``itself``: of those alone in which operands can meet."""
     rows = {kind: Row(problem, overload.name, kind) for kind in kinds}
     judge = OverloadJudge(overload, torch.device("cpu"))
     library, failure = _library(overload) if "library" in kinds else (None, "")
@@ -157,6 +163,8 @@ def measure(problem: str, overload: Overload, seeds: range, bench: int, kinds: t
             for case in _cases(overload, seed, with_bench=seed - seeds.start < bench):
                 generator = torch.Generator("cpu").manual_seed(zlib.crc32(f"{seed} {case.id}".encode()))
                 call = replace(judge.place(case, generator), remembers=True)
+                if itself and not meet(call):
+                    continue
                 for kind, row in rows.items():
                     if kind != "library" or library is not None:
                         _add(row, judge, call, library, seed)

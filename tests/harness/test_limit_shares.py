@@ -13,17 +13,25 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 pytest.importorskip("numpy")
 
 from benchmarks.limit_shares import MODES, Single, is_judged, measure  # noqa: E402
+from benchmarks.meeting import meet  # noqa: E402
 from benchmarks.summing import ORDERS, in_sequence, product  # noqa: E402
 from kgbench.baselines.references.aten import chained  # noqa: E402
 from kgbench.baselines.references.cublas import product_sum  # noqa: E402
 from kgbench.baselines.references.cublas_vectors import dot  # noqa: E402
+from kgbench.core.kinds import Phase  # noqa: E402
 from kgbench.harness.verdict.compare import Limits, share_used  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
+from kgbench.problem.calls import parse  # noqa: E402
+from kgbench.problem.cases.expand import phase_cases  # noqa: E402
+from kgbench.problem.model import CaseTemplate  # noqa: E402
 from kgbench.problem.registry import Registry, load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
 PATHS = Registry().paths
 NEAR = (("aten/div", "Scalar"), ("aten/pairwise_distance", ""), ("vllm/rms_norm", ""), ("vllm/topk_softmax", ""))
 """Problems and overloads of which some call in a hundred was once."""
+MEET = (("cublas/cublasCgemm_v2", ""), ("cublas/cublasCdotu_v2", ""), ("cublas/cublasCsymm_v2", ""), ("aten/mm", ""))
+"""Problems of which one operand can be made another."""
 
 
 @pytest.mark.parametrize(("problem", "name"), NEAR)
@@ -33,6 +41,28 @@ def test_no_honest_implementation_is_called_wrong(problem: str, name: str) -> No
     for row in measure(problem, overload, range(4), 0, tuple(MODES)):
         assert row.calls > 20
         assert (row.wrong, row.case if row.wrong else "") == (0, ""), row.kind
+
+
+@pytest.mark.parametrize(("problem", "name"), MEET)
+def test_no_honest_implementation_is_called_wrong_where_an_operand_meets_itself(problem: str, name: str) -> None:
+    overload = next(each for each in load_problem(PATHS[problem]).overloads if each.name == name)
+    for row in measure(problem, overload, range(1), 0, tuple(ORDERS), itself=True):
+        assert row.calls > 5
+        assert (row.wrong, row.case if row.wrong else "") == (0, ""), row.kind
+        assert row.share < 0.6, row.case
+
+
+def test_operands_that_meet_are_alike() -> None:
+    overload = load_problem(PATHS["aten/mm"]).overloads[0]
+    judge = OverloadJudge(overload, torch.device("cpu"))
+    template = CaseTemplate({}, 0, parse("((T([5, 7], f32), T([7, 3], f32, [1, 9])), {})"))
+    (case,) = phase_cases(overload, Phase.CHECK, [template], overload.dtypes)
+    call = judge.place(case, torch.Generator().manual_seed(0))
+    assert meet(call)
+    given = call.inputs.arguments()
+    assert torch.equal(given["mat2"], given["self"].mT[:, :3])
+    product = given["self"] @ given["mat2"]
+    assert product[1, 1] == pytest.approx(float(given["self"][1].square().sum()))
 
 
 @pytest.mark.parametrize("count", [60, 1000, 20_000])
