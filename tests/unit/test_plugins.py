@@ -135,7 +135,7 @@ def test_a_broken_provider_is_named_and_nothing_else_is_lost(tmp_path: Path) -> 
     for spec, words in (
         ("raises", "KGB510: provider raises of raises 1.0: importing raising_provider raises RuntimeError: no licence"),
         ("odd", "KGB510: --model odd: odd 1.0: provider() raised ZeroDivisionError: division by zero"),
-        ("odd:x", "KGB510: --model odd: odd 1.0: provider() returned a str, which is no ModelClient"),
+        ("odd:x", "KGB510: --model odd: odd 1.0: provider() returned a str, which is neither a ModelClient"),
     ):
         asked = kgbench(site, "run", "--model", spec, "--problems", "aten/t", cwd=tmp_path)
         assert asked.returncode == 2
