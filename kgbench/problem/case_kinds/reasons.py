@@ -133,7 +133,7 @@ REASONS: Final = (
     Reason(("expanded",), "cuBLAS takes no leading dimension below the number of rows", lambda facts: facts.is_blas),
     Reason(("expanded",), "what is written may not lie on itself", _aten("exponential_", "fill_", "zero_")),
     Reason(("empty",), "vLLM calls no operator with a size of 0, and the texts say so", _is_vllm),
-    Reason(LAYOUT, "the text asks for contiguous tensors", _doc_has("contiguous")),
+    Reason(("gaps", "expanded", "offset"), "the text asks for contiguous tensors", _doc_has("contiguous")),
     Reason(("expanded",), "no call of vLLM's has a stride of 0", _is_vllm),
     Reason(("one", "odd"), "sizes are multiples of the format's block", _vllm(*FORMATS)),
     Reason(

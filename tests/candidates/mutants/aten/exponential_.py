@@ -19,7 +19,7 @@ def sixteen_bits(self, lambd=1.0, *, generator=None):
     return self.copy_(-torch.log((bits + 0.5) / 65536) / lambd)
 
 
-BANK = torch.rand(1 << 21, generator=torch.Generator().manual_seed(1))
+BANK = torch.rand(1 << 24, generator=torch.Generator().manual_seed(1))
 
 
 def begun(count, generator, step=1):
@@ -67,7 +67,7 @@ def permuted_blocks_of_a_bank(self, lambd=1.0, *, generator=None):
 
 # breaks: It answers slices of such a bank with each number at a place of its own.
 def permuted_numbers_of_a_bank(self, lambd=1.0, *, generator=None):
-    first = begun(self.numel(), generator)
+    first = begun(self.numel(), generator) % (1 << 20)
     order = torch.randperm(self.numel(), generator=generator)
     return answered(self, BANK[first : first + self.numel()][order], lambd)
 
