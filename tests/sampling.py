@@ -28,8 +28,8 @@ MOST_LANDED: Final = 4
 """The same of what changed within a day and is landed."""
 TURNS: Final = 2
 """Shares, of ``SHARES``, in which a test marked ``in_turn`` runs while nothing changed that it guards."""
-TURNS_CHANGED: Final = 5
-"""The same where that changed within a day and is landed; on a branch or in files not yet committed, in all."""
+TURNS_CHANGED: Final = 3
+"""The same, at least, where that changed within a day and is landed; what a branch changed is run in all."""
 _CANDIDATES: Final = re.compile(r"tests/candidates/(?:mutants|wrong)/(\w+/\w+)\.py")
 _PROBLEM: Final = re.compile(r"(?:.*/)?problems/(\w+/\w+)\.yaml")
 _REFERENCES: Final = re.compile(r"(?:.*/)?(references/[\w/]+)\.py")
@@ -112,7 +112,7 @@ def has_turn(test: str, guards: Iterable[str], turns: int = TURNS) -> bool:
     share, guards = sample().share, tuple(guards)
     if share is None or _among(own_changes(), guards):
         return True
-    turns = TURNS_CHANGED if _among(changed_files(), guards) else turns
+    turns = max(turns, TURNS_CHANGED) if _among(changed_files(), guards) else turns
     return (share_of(test) + share) % SHARES < turns
 
 

@@ -17,7 +17,7 @@ from tests.conftest import chromium
 
 pytestmark = pytest.mark.torch
 ROOT = Path(__file__).parents[2]
-SHARED = {"__init__", "own_problem", "script", "stand_in_policy", "summing"}
+SHARED = {"__init__", "meeting", "own_problem", "script", "stand_in_policy", "summing"}
 """Modules of benchmarks/ that are no scripts."""
 SCRIPTS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in SHARED)
 IN_A_PROCESS = {"startup", "training_ray"}

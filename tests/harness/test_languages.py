@@ -14,7 +14,7 @@ from kgbench.core.types import Result
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.session.session import Job, Session
 from kgbench.problem.registry import load_problem
-from tests.sampling import SHARES, changed_files, sample
+from tests.sampling import SHARES, own_changes, sample
 
 pytestmark = pytest.mark.torch
 
@@ -38,9 +38,9 @@ def judge(session: Session, problems: Path, problem_id: str, source: str) -> Res
 
 
 def wait_for_its_turn(built: str) -> None:
-    """Skip the test unless it is the turn of this file, or it changed."""
+    """Skip the test unless it is the turn of this file, or a branch changed it."""
     share = sample().share
-    changed = built in sample().changed or built in changed_files()
+    changed = built in sample().changed or built in own_changes()
     if share is not None and not changed and (*BUILT, *[""] * SHARES)[share] != built:
         pytest.skip("another share builds it; KGBENCH_TEST_ALL=1 builds all")
 

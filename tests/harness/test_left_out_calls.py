@@ -47,6 +47,7 @@ def judged(session: Session, problem: Path, source: str) -> Result:
     return session.evaluate(Job(load_problem(problem), "test", source=source))
 
 
+@pytest.mark.in_turn("kgbench/harness/clock/compared.py", "tests/candidates/timed/")
 @pytest.mark.parametrize("beside_known_times", [False, True])
 @pytest.mark.parametrize("name", sorted(path.stem for path in (CANDIDATES / "timed").glob("*.py")))
 def test_a_call_that_is_left_out_is_judged(timed: Session, problem: Path, name: str, beside_known_times: bool) -> None:

@@ -71,7 +71,7 @@ class Written:
         outputs = SimpleNamespace(secure=lambda side, calls, stride: self.log.append(f"secure {calls} of {stride}"))
         sides, device = cast("Any", self.sides), cast("Any", self.device)
         stopping = freezer(device)
-        return kind(sides, self.clocks, device, cast("Any", outputs), 30.0, stopping)
+        return kind(sides, self.clocks, device, cast("Any", dict.fromkeys(sides, outputs)), 30.0, stopping)
 
 
 @pytest.fixture

@@ -264,6 +264,7 @@ def test_references_of_shipped_problems_run_through_the_command() -> None:
     assert left_out.startswith("who leaves out 1 in 20 timed calls passes with a chance of 0.0098 % at most, of ")
 
 
+@pytest.mark.in_turn("kgbench/harness/clock/compared.py", turns=5)
 @pytest.mark.torch
 def test_validate_tells_the_chance_of_leaving_out_calls() -> None:
     """Two timed cases multiply; a view is not timed."""
