@@ -25,6 +25,7 @@ from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import compare, share_used
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.wire.buffers import create_buffer
+from kgbench.harness.wire.requests import PlaceOutputs
 from kgbench.problem.cases import Case, expand_cases
 from kgbench.problem.model import Overload
 from kgbench.problem.registry import Registry, load_problem
@@ -88,6 +89,7 @@ def _case(judge: OverloadJudge, case: Case, entry: Any, generator: torch.Generat
         for offset, image in call.inputs.images(stub.buffer.address):
             stub.buffer.bytes_at(offset, image.numel()).copy_(image)
         stub.call(judge.requests.call(call), [])
+        stub.place(PlaceOutputs(), [])
         snapshot = stub.buffer.bytes_at(0, call.end).clone()
     finally:
         if judge.device.type == "cuda":

@@ -75,6 +75,17 @@ def test_help_says_what_a_script_measures_and_explains_every_option(script: str)
         assert option.help, option.name
 
 
+def test_what_the_library_returns_is_compared() -> None:
+    from benchmarks.agreement import agreement
+    from kgbench.core.paths import problems_dir
+    from kgbench.problem.registry import load_problem
+
+    (overload, *_) = load_problem(problems_dir() / "aten/neg.yaml").overloads
+    found = agreement(overload, "cpu")
+    assert found["cases"] > 0
+    assert found["share"] < 1, found["worst"]
+
+
 def test_one_softmax_checks_and_times_the_shape_that_was_asked_for(tmp_path: Path) -> None:
     from benchmarks.one_softmax import CHECKS, _problem
     from kgbench.problem.registry import load_problem
