@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import enum
 import io
 import pickle
 from typing import Any, Final
@@ -15,7 +16,9 @@ _MODULES: Final = ("kgbench.problem.", "kgbench.core.kinds", "pathlib", "ast")
 
 def packed(problem: Problem) -> str:
     """ASCII text, for between trusted processes."""
-    return base64.b64encode(pickle.dumps(problem, pickle.HIGHEST_PROTOCOL)).decode()
+    file = io.BytesIO()
+    _Writer(file, pickle.HIGHEST_PROTOCOL).dump(problem)
+    return base64.b64encode(file.getvalue()).decode()
 
 
 def unpacked(text: str) -> Problem:
@@ -27,6 +30,12 @@ def unpacked(text: str) -> Problem:
     if not isinstance(found, Problem):
         raise ValueError(f"not a problem: {type(found).__name__}")
     return found
+
+
+class _Writer(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        """A member of an enum by its class and value: Python 3.11.0 to 3.11.3 would name ``getattr``."""
+        return (type(value), (value.value,)) if isinstance(value, enum.Enum) else NotImplemented
 
 
 class _Reader(pickle.Unpickler):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import enum
 import os
 import pickle
 from collections.abc import Callable
@@ -32,6 +33,13 @@ def test_a_problem_arrives_as_it_was_read(name: str, shipped: Callable[[Path], P
         # As text, since NaN is not equal to itself.
         assert repr(expand_cases(after, "cpu", None, "seed")) == repr(cases)
         assert repr([bind(after, case) for case in cases]) == repr([bind(before, case) for case in cases])
+
+
+def test_a_problem_arrives_whatever_pickle_makes_of_enums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Python 3.11.0 to 3.11.3 have it."""
+    monkeypatch.setattr(enum.Enum, "__reduce_ex__", lambda member, protocol: (getattr, (type(member), member.name)))
+    problem = load_problem(problems_dir() / "aten" / "softmax.yaml")
+    assert unpacked(packed(problem)) == problem
 
 
 def test_no_call_is_parsed_again_where_it_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
