@@ -97,8 +97,9 @@ def _right(judge: OverloadJudge, bound: BoundCase, generator: torch.Generator) -
 
 def _tried(overload: Overload) -> BoundCase:
     """A call of ordinary values, in a dtype that is timed where a check case has one."""
-    timed = {case.dtype for case in expand_cases(overload, DeviceKind.CPU, None, "") if case.phase == Phase.BENCH}
-    check = [case for case in expand_cases(overload, DeviceKind.CPU, None, "") if case.phase == Phase.CHECK]
+    cases = expand_cases(overload, DeviceKind.CPU, None, "")
+    timed = {case.dtype for case in cases if case.phase == Phase.BENCH}
+    check = [case for case in cases if case.phase == Phase.CHECK]
     check = [case for case in check if not case.unjudged] or check
     usual = [case for case in check if case.values == "default" and case.dtype in timed]
     bound = [bind(overload, case) for case in usual or check]

@@ -6,7 +6,6 @@ Of the wrong kernels those of a run's share of the problems: see tests/sampling.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from kgbench.harness.machine import processes
 from kgbench.harness.session.session import Job, Session
 from kgbench.problem.registry import load_problem
 from tests.harness.candidates import KernelFile, KnownCandidate, adversaries, kernel_files
+from tests.harness.living import wait_until
 from tests.sampling import sample
 
 pytestmark = pytest.mark.torch
@@ -67,9 +67,8 @@ def test_adversary_gets_its_outcome_and_leaves_nothing(
     result = judge(most_impatient if hangs else impatient, known, problem_path)
     assert result.outcome in known.outcomes, f"{result.outcome}: {result.reason}\n{result.log_tail}"
     # The problem's library worker and its supervisor stay for its next candidate; another supervisor may be ending.
-    deadline = time.monotonic() + 5.0
-    while len(left := _below_this_process() - before) > 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: len(_below_this_process() - before) <= 2, 5.0)
+    left = _below_this_process() - before
     assert len(left) <= 2, [Path(f"/proc/{pid}/cmdline").read_text() for pid in left]
 
 

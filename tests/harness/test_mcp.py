@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
@@ -29,6 +28,7 @@ from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.server import ForkServer
 from kgbench.mcp.toolbox import Judged, Toolbox
 from kgbench.problem.registry import Registry
+from tests.harness.living import wait_until
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
 
@@ -244,10 +244,8 @@ def test_a_cancelled_kernel_is_ended(toolbox: Toolbox) -> None:
     cancellation.cancel()
     thread.join(30)
     assert len(raised) == 1
-    deadline = time.monotonic() + 5.0  # what is killed may be ending still
-    while not set(processes.descendants(os.getpid())) <= before and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert set(processes.descendants(os.getpid())) <= before
+    # What is killed may be ending still.
+    assert wait_until(lambda: set(processes.descendants(os.getpid())) <= before, 5.0)
     with pytest.raises(Cancelled):
         judged(toolbox, "aten/t", RIGHT, cancellation)
     assert judged(toolbox, "aten/t", RIGHT).result.outcome is Outcome.PASSED

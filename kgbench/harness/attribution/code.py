@@ -47,7 +47,6 @@ class Code:
     """Samples by process and address, in what is taken for the candidate's own code."""
     places: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Samples by file and place in it, in others' code."""
-
     failure: str = ""
     """Why a window could not be sampled; empty where all could."""
 
