@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
 
 import pytest
 
@@ -14,14 +18,19 @@ from kgbench.core.details.outputs import InputChanged  # noqa: E402
 from kgbench.core.details.sentences import words_of  # noqa: E402
 from kgbench.core.kinds import Phase  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
-from kgbench.core.verdicts import PASSED  # noqa: E402
+from kgbench.core.verdicts import PASSED, Verdict  # noqa: E402
+from kgbench.harness.referee import checking  # noqa: E402
+from kgbench.harness.referee.checking import Checker  # noqa: E402
+from kgbench.harness.referee.evaluation import Evaluation, JudgedCase  # noqa: E402
 from kgbench.harness.referee.large_calls import LARGE_SHARE, call_bytes, lacks_memory, needed_gb  # noqa: E402
+from kgbench.harness.referee.room import ROOM_PAUSES  # noqa: E402
 from kgbench.harness.verdict import contract, inputs  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
 from kgbench.harness.verdict.placed_call import PlacedCall  # noqa: E402
-from kgbench.harness.verdict.samples import DRAWN, EDGE, edges  # noqa: E402
+from kgbench.harness.verdict.reference import values_only  # noqa: E402
+from kgbench.harness.verdict.samples import DRAWN, EDGE, Samples, edges  # noqa: E402
 from kgbench.problem.calls import parse  # noqa: E402
-from kgbench.problem.cases import bind, expand_cases, sampled_rows  # noqa: E402
+from kgbench.problem.cases import Case, bind, expand_cases, sampled_rows  # noqa: E402
 from kgbench.problem.cases.expand import phase_cases  # noqa: E402
 from kgbench.problem.model import CaseTemplate, Overload  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
@@ -34,7 +43,7 @@ HUGE = (
     "aten/mean", "aten/mish_backward", "aten/mm", "aten/neg", "aten/renorm", "aten/stack", "cublas/cublasCcopy_v2",
     "cublas/cublasCgemm_v2", "cublas/cublasCgemv_v2", "cublas/cublasCgeru_v2", "cublas/cublasCsymm_v2",
     "cublas/cublasHgemmBatched", "cublas/cublasStrsm_v2", "vllm/convert_fp8", "vllm/moe_sum", "vllm/rms_norm",
-    "vllm/rotary_embedding", "vllm/scaled_int8_quant", "vllm/shuffle_rows", "vllm/topk_softmax",
+    "vllm/rotary_embedding", "vllm/scaled_int8_quant", "vllm/shuffle_rows",
 )  # fmt: skip
 """A problem of each family that has a call of so many elements."""
 CPU = torch.device("cpu")
@@ -165,3 +174,122 @@ def test_parts_of_an_argument_are_drawn_and_compared_as_the_whole(
         assert contract.forbidden_change("self", written, after, {}) is None
         assert contract.forbidden_change("self", chunk, chunk.image.clone(), {}) is None
     assert found == [InputChanged("self", 7013 + 5, 2, chunk.spec.extent, writes_part=False)] * 2
+
+
+FEW: Final = 997
+"""What stands for the least of the sizes, strides and paddings above ``MANY`` in a call made small."""
+MANY: Final = 4096
+"""Largest number that a call made small keeps."""
+
+
+def made_small(template: CaseTemplate) -> CaseTemplate:
+    """The same call with few rows: its large numbers become small ones in the same order."""
+    text = "" if template.call is None else template.call.text
+    numbers = [value for value in template.variables.values() if type(value) is int]
+    numbers += [int(each) for each in re.findall(r"\d+", text)]
+    small = {each: FEW + place for place, each in enumerate(sorted({each for each in numbers if each > MANY}))}
+    known = template.variables.items()
+    variables = {name: small.get(value, value) if type(value) is int else value for name, value in known}
+    text = re.sub(r"\d+", lambda found: str(small.get(int(found[0]), found[0])), text)
+    return replace(template, variables=variables, call=parse(text) if text else None)
+
+
+def test_the_answer_for_some_rows_is_that_of_the_whole(problem_path: Path) -> None:
+    """Of every large call that is judged at some rows: the reference cannot tell that it sees no others."""
+    wrong = []
+    for path in sorted(problem_path.glob("*/[!_]*.yaml")):
+        if "samples:" not in path.read_text():
+            continue
+        for overload in load_problem(path).judged:
+            templates = [made_small(each) for each in overload.large if "samples" in each.variables]
+            judge = OverloadJudge(overload, CPU) if templates else None
+            for case in phase_cases(overload, Phase.LARGE, templates, overload.dtypes):
+                assert judge is not None
+                drawn = judge.place(case, torch.Generator().manual_seed(3)).inputs
+                size = sampled_rows(drawn.bound)
+                rows = torch.unique(torch.tensor([0, size // 2, size - 1]))
+                some = replace(drawn, samples=Samples(case.samples, size, rows))
+                whole = values_only(judge.expected(replace(drawn, samples=None)))
+                for name, answer in values_only(judge.expected(some)).items():
+                    close = torch.allclose(some.judged(whole[name].value), answer.value, 1e-12, 0, equal_nan=True)
+                    wrong += [] if close else [f"{path.stem} {case.id} {name}"]
+    assert not wrong
+
+
+class Crowded:
+    """A device on which others give memory back one by one, and the turns that are taken on it."""
+
+    def __init__(self, *free_gb: float) -> None:
+        self.free_gb = list(free_gb)
+        self.seen: list[str] = []
+
+    def free_bytes(self) -> int:
+        return int(1e9 * (self.free_gb.pop(0) if len(self.free_gb) > 1 else self.free_gb[0]))
+
+    def release_cached(self) -> None:
+        self.seen.append("released")
+
+    def cached_bytes(self) -> int:
+        return 0
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        self.seen.append("alone")
+        yield
+
+    def pause(self, seconds: float) -> None:
+        self.seen.append("pause")
+
+    def checker(self, overload: Overload, monkeypatch: pytest.MonkeyPatch, found: list[Any]) -> Checker:
+        """One whose calls end as ``found`` says, an error or a verdict each."""
+        checker = Checker.__new__(Checker)
+        device = SimpleNamespace(type="cuda")
+        checker.resources = SimpleNamespace(device=device, memory_gb=H200_GB, turns=self)  # type: ignore[assignment]
+        checker.overload, checker.judge = overload, OverloadJudge(overload, CPU)
+        checker.worker = SimpleNamespace(handle=SimpleNamespace(alive=lambda: False))  # type: ignore[assignment]
+        monkeypatch.setattr(checking, "GPU", self)
+
+        def once(case: Case, again: int = 0, twice: bool = False) -> Verdict:
+            self.seen.append("call")
+            each = found.pop(0)
+            if isinstance(each, Exception):
+                raise each
+            return each
+
+        monkeypatch.setattr(checker, "_check_once", once)
+        return checker
+
+
+def test_a_large_call_waits_until_others_leave_it_room(problem_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    overload = first(problem_path, "aten/neg")
+    case = next(case for case in large(overload) if case.samples == 0)
+    device = Crowded(10.0, 20.0, 31.0)
+    assert device.checker(overload, monkeypatch, [PASSED])._check_large(case) is PASSED
+    waiting = ["alone", "pause", "alone", "pause", "alone"]
+    assert device.seen == ["released", *waiting, "call", "released"]
+    never = Crowded(10.0)
+    assert never.checker(overload, monkeypatch, [PASSED])._check_large(case) is PASSED
+    assert never.seen.count("pause") == len(ROOM_PAUSES), "it is made in the end: what is needed is an upper bound"
+
+
+def test_a_call_is_tried_again_when_the_referee_finds_no_memory(
+    problem_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overload, device = first(problem_path, "aten/neg"), Crowded(10.0)
+    full = torch.OutOfMemoryError("no room")
+    case = large(overload)[0]
+    assert device.checker(overload, monkeypatch, [full, full, PASSED])._check_case(case) is PASSED
+    assert device.seen == ["call", "released", "pause", "call", "released", "pause", "call"]
+    with pytest.raises(torch.OutOfMemoryError):
+        device.checker(overload, monkeypatch, [full] * 9)._check_case(case)
+
+
+def test_the_calls_of_large_cases_are_made_once(problem_path: Path) -> None:
+    """By the candidate alone: not by the library before it is timed, and not when it is watched."""
+    overload = first(problem_path, "aten/neg")
+    cases = expand_cases(overload, "cuda", 80.0, "s")
+    judged = SimpleNamespace(cases=[JudgedCase(case, PASSED, 0.0) for case in cases])
+    judged.cases_of = lambda each: judged.cases
+    found = [each.case.phase for each in Evaluation.repeatable_cases_of(judged, overload)]  # type: ignore[arg-type]
+    assert Phase.LARGE not in found
+    assert {Phase.CHECK, Phase.BENCH} <= set(found)

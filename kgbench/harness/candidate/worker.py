@@ -83,7 +83,7 @@ class Stub:
             LoadCandidate: self.load,
             MakeModule: self.make_module,
             Map: self.map,
-            Unmap: self.unmap,
+            Unmap: self.give_back,
             CallOnce: self.call,
             PlaceOutputs: self.place,
             Prepare: self.prepare,
@@ -143,16 +143,22 @@ class Stub:
         self._synchronize()
         return reply
 
-    def unmap(self, request: Unmap, fds: list[int]) -> Message:
+    def unmap(self) -> None:
         self.calls, self.kept = [], None
         if self.buffer is not None:
             self._synchronize()
             self.buffer.release()
             self.buffer = None
+
+    def give_back(self, request: Unmap, fds: list[int]) -> Message:
+        """Unmap the buffer, and give the device what torch's allocator still holds: others need it."""
+        self.unmap()
+        if self.device_kind == "cuda":
+            GPU.release_cached()
         return {}
 
     def map(self, request: Map, fds: list[int]) -> Message:
-        self.unmap(Unmap(), [])
+        self.unmap()
         self.buffer = open_buffer(self.device_kind, fds[0], request.nbytes)
         return {"address": self.buffer.address}
 

@@ -231,8 +231,7 @@ class TimingLock:
         with self.page.locked():
             begun_ns = time.monotonic_ns()
             trace.record("wait for the timing lock", asked_ns, begun_ns)
-            # Part of the wait was spent stopped and is counted there.
-            self._waited_ns += begun_ns - asked_ns - (self._mine[_STOPPED_NS] - stopped_ns)
+            self._waited_since(asked_ns, stopped_ns)
             stopped: list[int] = []
             try:
                 with trace.span("stop the others"):
@@ -254,6 +253,17 @@ class TimingLock:
         """A turn in which nothing is timed; it is valid even if another's worker ran."""
         with suppress(Disturbed), self.turn():
             yield
+
+    def pause(self, seconds: float) -> None:
+        """Sleep while others work; the time counts against no deadline of this referee's."""
+        asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
+        time.sleep(seconds)
+        self._waited_since(asked_ns, stopped_ns)
+
+    def _waited_since(self, asked_ns: int, stopped_ns: int) -> None:
+        """Add a wait that ends now. ``stopped_ns``: how long this referee had been stopped when it began."""
+        # Part of the wait may have been spent stopped, which is counted there.
+        self._waited_ns += time.monotonic_ns() - asked_ns - (self._mine[_STOPPED_NS] - stopped_ns)
 
     def _tasks(self, referee: int) -> _Tasks:
         """All threads of another referee's workers, by supervisor."""

@@ -17,8 +17,9 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
-from kgbench.harness.referee.large_calls import call_bytes, lacks_memory
+from kgbench.harness.referee.large_calls import call_bytes, lacks_memory, needed_gb
 from kgbench.harness.referee.resources import Resources
+from kgbench.harness.referee.room import CROWDED_PAUSES, ROOM_PAUSES
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.wire.device import GPU
@@ -69,7 +70,7 @@ class Checker:
                 failed = failed or verdict
                 if not evaluation.job.suite or verdict.outcome.facts.ends_suite or not self.worker.handle.alive():
                     return failed
-        judged = [each for each in evaluation.cases_of(overload) if each.case.phase is not Phase.LARGE]
+        judged = evaluation.repeatable_cases_of(overload)
         offered = [each.case for each in judged if lacking is None or each.verdict is PASSED]
         failed = failed or (self._recheck(offered) if offered else PASSED)
         return lacking if lacking is not None and failed is PASSED else failed
@@ -124,19 +125,42 @@ class Checker:
             return Verdict(Outcome.SKIPPED, lacking, Where(Purpose.CALL, case.overload, case.id))
         if call_bytes(self.judge, bound) < ALONE_BYTES:
             return self._check_case(case)
+        needed_bytes = 1e9 * needed_gb(self.judge, bound)
+        self._give_back_memory()
+        for pause_s in ROOM_PAUSES:
+            with self.resources.turns.alone():
+                if self.resources.device.type != "cuda" or GPU.free_bytes() >= needed_bytes:
+                    return self._check_once_alone(case)
+            self.resources.turns.pause(pause_s)
         with self.resources.turns.alone():
-            verdict = self._check_case(case)
-            if self.worker.handle.alive():
-                self.worker.side.unmap()
-            if self.resources.device.type == "cuda":
-                GPU.release_cached()
+            return self._check_once_alone(case)
+
+    def _check_once_alone(self, case: Case) -> Verdict:
+        """One call while nobody else works on the device; what it took is given back."""
+        verdict = self._check_once(case)
+        self._give_back_memory()
         return verdict
 
-    def _check_case(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
-        """One call of a case. ``again``: which of the later ones, with its own values; 0 for the first, which all get.
+    def _give_back_memory(self) -> None:
+        """What this referee and its candidate hold for the calls before, for others on this device."""
+        if self.worker.handle.alive():
+            self.worker.side.unmap()
+        if self.resources.device.type == "cuda":
+            GPU.release_cached()
 
-        ``twice``: made again with the same values.
+    def _check_case(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
+        """One call of a case, tried again where others hold the memory that judging it takes. ``again``: which of the
+        later ones, with its own values; 0 for the first, which all get. ``twice``: made again with the same values.
         """
+        for pause_s in CROWDED_PAUSES:
+            with contextlib.suppress(torch.OutOfMemoryError):
+                return self._check_once(case, again, twice)
+            self._give_back_memory()
+            self.resources.turns.pause(pause_s)
+        return self._check_once(case, again, twice)
+
+    def _check_once(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
+        """One call of a case."""
         evaluation = self.evaluation
         remaining_s = evaluation.deadlines.whole_s - (evaluation.now() - evaluation.started)
         if remaining_s <= 0:

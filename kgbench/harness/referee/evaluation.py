@@ -11,6 +11,7 @@ import torch
 
 from kgbench.core.details.absence import NotOffered
 from kgbench.core.details.failures import Raised
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Library, Result, Timing
 from kgbench.core.verdicts import PASSED, Verdict
@@ -142,6 +143,10 @@ class Evaluation:
 
     def cases_of(self, overload: Overload) -> list[JudgedCase]:
         return [judged for judged in self.cases if judged.case.overload == overload.name]
+
+    def repeatable_cases_of(self, overload: Overload) -> list[JudgedCase]:
+        """Those that are called more than once: all but the calls of phase ``large``, whose memory others lack."""
+        return [judged for judged in self.cases_of(overload) if judged.case.phase is not Phase.LARGE]
 
     def keep_log(self, failure: WorkerFailed) -> None:
         if failure.log:

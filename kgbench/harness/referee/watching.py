@@ -65,7 +65,7 @@ class Watcher:
         """Calls of one overload that decide whose work it does. Raises WorkerFailed."""
         evaluation, watch, side = self.evaluation, self.watch, self.worker.side
         choose = evaluation.seeds.chooser(f"observe/{overload.name}")
-        mine = evaluation.cases_of(overload)
+        mine = evaluation.repeatable_cases_of(overload)
         is_timed = any(judged.timing is not None for judged in mine)
         suspects = watch.suspects.get(overload.name, [])
         cases = drawn([judged.case for judged in mine], suspects, choose, bench=watch.cuda and not is_timed)

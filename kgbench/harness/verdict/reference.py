@@ -6,7 +6,7 @@ import importlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -19,6 +19,10 @@ from kgbench.problem.model import Access, Overload
 
 Draw = Callable[[Sampled, torch.dtype, torch.Generator | None], torch.Tensor]
 """How a random output comes about in a reference that runs as an entry."""
+WIDE_REACH: Final = 1 << 30
+"""Distance of a tensor's last element from its first, in elements, from which on a reference gets a dense copy:
+libraries that it calls may compute such places in 32 bits.
+"""
 Views = Mapping[str, Any]
 """``[shape, strides, offset, live, variables, slots]`` by tensor argument: its logical view of a passed storage."""
 
@@ -231,6 +235,8 @@ def upcast(value: Any) -> Any:
         return [upcast(each) for each in value]
     if not isinstance(value, torch.Tensor):
         return value
+    if sum(step * (size - 1) for step, size in zip(value.stride(), value.shape, strict=True)) >= WIDE_REACH:
+        value = value.contiguous()
     if value.is_complex():
         return value.to(torch.complex128)
     return value.to(torch.float64) if value.is_floating_point() else value

@@ -58,6 +58,9 @@ class Cuda(Gpu):
         flag = driver.CUstreamWriteValue_flags.CU_STREAM_WRITE_VALUE_DEFAULT
         _check(driver.cuStreamWriteValue32(stream, address, value, flag))
 
+    def free_bytes(self) -> int:
+        return int(torch.cuda.mem_get_info()[0])
+
     def cached_bytes(self) -> int:
         return torch.cuda.memory_reserved()
 

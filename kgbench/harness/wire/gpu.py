@@ -79,6 +79,10 @@ class Gpu(ABC):
     # --- memory ---
 
     @abstractmethod
+    def free_bytes(self) -> int:
+        """Memory of the current device that no process holds."""
+
+    @abstractmethod
     def cached_bytes(self) -> int:
         """Memory that torch's allocator holds in this process, in use or not."""
 

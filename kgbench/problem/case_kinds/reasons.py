@@ -149,6 +149,7 @@ REASONS: Final = (
     Reason(
         ("denormal",), "the text lets a kernel take subnormal numbers for zeros", _zero_for_subnormals
     ),
+    Reason(("2³¹",), "an output says its row, so that some rows alone cannot be judged", _vllm("topk_softmax")),
     Reason(("large", "small", "close", "equal"), "elements are moved, not computed with", _aten(*MOVED)),
     Reason((*VALUES, "equal"), "bytes are moved, not computed with", _vllm(*MOVED_BY_VLLM)),
     Reason(("ends",), "whole numbers are places, lengths or experts, which have ends of their own", _vllm(*INDICES)),
