@@ -62,7 +62,7 @@ def shares(overload: Overload, kinds: Iterable[str] = ()) -> dict[str, float]:
     generator = torch.Generator("cpu").manual_seed(0)
     found: dict[str, float] = {}
     for case in expand_cases(overload, "cpu", None, "rounding"):
-        if case.phase == "bench":
+        if case.phase == "bench" or case.unjudged:
             continue
         call = judge.place(case, generator)
         for kind in kinds or KINDS:

@@ -113,10 +113,11 @@ _NUMBER: Final = (int, float, complex)
 
 
 def reach(spec: TensorSpec) -> int:
-    """The last element's place in storage."""
-    if spec.passed == PassedAs.POINTERS or not spec.elements:
+    """The last element's place in storage; behind pointers in that of one matrix, each of which has its own address."""
+    if not spec.elements:
         return 0
-    return spec.offset + sum((size - 1) * stride for size, stride in zip(spec.shape, spec.strides, strict=True))
+    sizes = list(zip(spec.shape, spec.strides, strict=True))[1 if spec.passed == PassedAs.POINTERS else 0 :]
+    return spec.offset + sum((size - 1) * stride for size, stride in sizes)
 
 
 def _cases(overload: Overload) -> Iterator[Any]:
