@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +15,6 @@ SYSCTLS: Final = {
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
 }
 """Kernel settings that deny namespaces to ordinary users: the value that does, and the one that does not."""
-_OPEN: Final = re.compile(r"[^:]*\b[A-Z]{4,}\b")
 _NAMESPACES: Final = ("network", "processes", "files", "ipc", "writing")
 
 
@@ -30,15 +28,8 @@ class Circumstances:
     """Values of the SYSCTLS that this kernel has."""
 
 
-def is_open(state: str) -> bool:
-    """Whether the protection is missing: its state then begins with words in capitals, before any reason."""
-    return _OPEN.match(state) is not None
-
-
-def sandbox_advice(name: str, state: str, machine: Circumstances) -> str:
+def sandbox_advice(name: str, machine: Circumstances) -> str:
     """What would enable a missing protection; empty when a user can do nothing."""
-    if not is_open(state):
-        return ""
     if name == "user":
         return _own_uid(machine)
     return _namespaces(machine) if name in _NAMESPACES else ""

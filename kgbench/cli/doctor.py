@@ -11,14 +11,14 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 import kgbench
-from kgbench.cli.advice import SYSCTLS, Circumstances, is_open, package_advice, sandbox_advice
+from kgbench.cli.advice import SYSCTLS, Circumstances, package_advice, sandbox_advice
 from kgbench.cli.options import check_machine, device_option, json_option, problem_dir_option
 from kgbench.core.errors import MachineError
 from kgbench.core.kinds import DeviceKind
@@ -106,7 +106,7 @@ def examine(problems: Sequence[Problem], device: str, out: Path) -> dict[str, An
         "libraries": libraries,
         "problems": problem_rows(problems, answers, kind),
         "languages": language_rows(kind, versions.get("cuda")) if facts else [],
-        "sandbox": sandbox_rows(facts.get("sandbox", {}), _circumstances()),
+        "sandbox": sandbox_rows(facts.get("sandbox", {}), facts.get("sandbox_open", ()), _circumstances()),
         "models": model_rows(),
         "results": results_folder(out),
         "advice": [{"what": what, "how": how} for what, how in advice],
@@ -170,10 +170,15 @@ def model_rows() -> list[dict[str, str]]:
     return rows
 
 
-def sandbox_rows(states: Mapping[str, str], machine: Circumstances) -> list[dict[str, Any]]:
-    """Per protection its state here and, where it is open, what would help."""
+def sandbox_rows(states: Mapping[str, str], missing: Collection[str], machine: Circumstances) -> list[dict[str, Any]]:
+    """Per protection its state here and, where something of it is ``missing``, what would help."""
     return [
-        {"name": name, "state": state, "open": is_open(state), "help": sandbox_advice(name, state, machine)}
+        {
+            "name": name,
+            "state": state,
+            "open": name in missing,
+            "help": sandbox_advice(name, machine) if name in missing else "",
+        }
         for name, state in states.items()
     ]
 

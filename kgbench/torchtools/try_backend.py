@@ -24,7 +24,6 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from kgbench.backend.runtime.guard import NOT_JUDGED
 from kgbench.core.text import plain
 from kgbench.harness.candidate.interpreter.patch import INTERPRETER, patch
 from kgbench.harness.machine.processes import own_lines
@@ -220,12 +219,12 @@ def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]
 # --- calls that were left to the library ---
 
 
-def _noted(calls: Counter[tuple[str, str]], operator: Any, values: Sequence[Any], why: str) -> None:
+def _noted(calls: Counter[tuple[str, str]], operator: Any, values: Sequence[Any], answer: Any) -> None:
     """Counts an ATen call that a guard refused and a suite can hold; numbers in a tensor's place are none."""
     parameters = operator.parameters
     if (
         operator.source != "aten"
-        or not why.startswith(NOT_JUDGED)
+        or not answer.unjudged
         or any(
             each.type.startswith("Tensor") and not isinstance(value, torch.Tensor | None)
             for each, value in zip(parameters, values, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
+import re
 import socket
 import struct
 import subprocess
@@ -383,6 +384,26 @@ class TestLevels:
         assert states["user"] == "SHARED: needs root"
         assert states["limits"].endswith("watched, killed above the limit: read-only")
         assert not any(state.isupper() for state in EVERYTHING.states().values())
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {},
+            {"namespaces": (), "filtered": False},
+            {"own_uid": False},
+            {"mounts": ("hidden",)},
+            {"mounts": ("hidden", "private")},
+            {"mounts": ("hidden", "private"), "landlock_abi": 0},
+            {"mounts": (), "landlock_abi": 0},
+            {"mounts": ()},
+            {"filtered": False},
+            {"controllers": ()},
+        ],
+    )
+    def test_what_is_missing_is_in_capitals(self, change: dict[str, Any]) -> None:
+        plan = dataclasses.replace(EVERYTHING, **change)
+        in_capitals = [name for name, state in plan.states().items() if re.search(r"\b[A-Z]{4,}\b", state)]
+        assert plan.open() == in_capitals
 
     def test_a_plan_survives_the_channel(self) -> None:
         assert Plan.from_json(EVERYTHING.to_json()) == EVERYTHING

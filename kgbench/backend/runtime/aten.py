@@ -67,7 +67,7 @@ class AtenOperator:
         values = self._values(args, kwargs)
         answer = self.caller.answer(values)
         if answer.why:
-            self.caller.left(values, answer.why)
+            self.caller.left(values, answer)
             return self._library(keys, args, kwargs)
         return self._run(values, answer)
 
@@ -89,7 +89,7 @@ class AtenOperator:
         parts = _must_see_parts(values)
         answer = Answer(parts) if parts else self.caller.answer(values)
         if answer.why:
-            self.caller.left(values, answer.why)
+            self.caller.left(values, answer)
             return self._op._op_dk(_COMPOSITE, *args, **kwargs)
         with torch._C._AutoDispatchBelowAutograd():
             result = self._run(values, answer)

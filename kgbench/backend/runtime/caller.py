@@ -19,8 +19,8 @@ MOST_REMEMBERED: Final = 4096
 """Calls, by shapes and numbers, whose answer an operator remembers; then it begins again."""
 _PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 
-Watcher = Callable[[Operator, Sequence[Any], str], None]
-"""Is told of a call that was left to the library: operator, values of the entry's parameters, reason."""
+Watcher = Callable[[Operator, Sequence[Any], "Answer"], None]
+"""Is told of a call that was left to the library: operator, values of the entry's parameters, the answer."""
 
 
 class _Inside(threading.local):
@@ -52,6 +52,8 @@ class Answer:
     """Why the call may not go to the kernel; empty where it may."""
     expected: tuple[torch.Tensor, ...] = ()
     """Results as the library would give them, without memory; empty where nobody knows."""
+    unjudged: bool = False
+    """Refused only because no call like it was judged, which further judging could change."""
 
 
 _YES: Final = Answer("")
@@ -94,7 +96,7 @@ class Caller:
         if why := self._not_plain(values):
             return Answer(why)
         why = self._guard.refusal([_fact(value, self._device.kind) for value in values])
-        return Answer(why) if why else self._library(values)
+        return Answer(why, unjudged=True) if why else self._library(values)
 
     def refuse(self, values: Sequence[Any], why: str) -> None:
         """From now on calls of these shapes and numbers are left to the library."""
@@ -105,11 +107,11 @@ class Caller:
             self._remembered.clear()
         self._remembered[key] = found
 
-    def left(self, values: Sequence[Any], why: str) -> None:
+    def left(self, values: Sequence[Any], answer: Answer) -> None:
         """Counts a call that is left to the library."""
-        self.counts.otherwise(why)
+        self.counts.otherwise(answer.why)
         if self.watcher is not None:
-            self.watcher(self.operator, values, why)
+            self.watcher(self.operator, values, answer)
 
     def run(self, values: Sequence[Any]) -> Any:
         """Calls the kernel, on the device of the tensors. What it returns is as it returns it."""

@@ -32,7 +32,8 @@ class CublasRoutine:
         """Raises NotJudged."""
         bound = self.__signature__.bind(*args, **kwargs)
         values = [bound.arguments[each.name] for each in self.caller.operator.parameters]
-        if why := self.caller.answer(values).why:
-            self.caller.left(values, why)
-            raise NotJudged(f"{self.__name__}: {why}")
+        answer = self.caller.answer(values)
+        if answer.why:
+            self.caller.left(values, answer)
+            raise NotJudged(f"{self.__name__}: {answer.why}")
         return self.caller.run(values)

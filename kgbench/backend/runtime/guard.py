@@ -21,9 +21,6 @@ from typing import Any, Final
 ALIGNMENT_BYTES: Final = 16
 """A tensor whose first element lies at a multiple of this is aligned: Triton compiles such a call of its own."""
 
-NOT_JUDGED: Final = "not judged"
-"""How the reason begins where a call is refused for what it is, which further judging could change."""
-
 
 @dataclass(frozen=True)
 class Tensor:
@@ -138,14 +135,14 @@ def _kinds(value: Any) -> str:
     return f"{value.dtype} {kind}"
 
 
-def sizes_of(call: Sequence[Any]) -> Iterable[tuple[str, float]]:
-    """What has a range, and how much it is. The first word says the argument's place, the others what is counted."""
+def sizes_of(call: Sequence[Any]) -> Iterable[tuple[int, str, float]]:
+    """What has a range: the argument's place, what is counted, and how much it is."""
     for place, value in enumerate(call):
         for each in value if isinstance(value, tuple) else (value,):
             for name, number in _quantities(each):
-                yield f"{place} {name}", number
+                yield place, name, number
         if isinstance(value, tuple) and any(isinstance(each, Tensor) for each in value):
-            yield f"{place} tensors", len(value)
+            yield place, "tensors", len(value)
 
 
 def _quantities(value: Any) -> Iterable[tuple[str, float]]:
@@ -163,6 +160,11 @@ def whole_numbers(call: Sequence[Any]) -> list[int]:
     """Every whole number of the call that is no size of a tensor, in order; a form has always as many."""
     flat = (each for value in call for each in (value if isinstance(value, tuple) else (value,)))
     return [each for each in flat if isinstance(each, int) and not isinstance(each, bool)]
+
+
+def _key(place: int, what: str) -> str:
+    """The key of a range in the table."""
+    return f"{place} {what}"
 
 
 def _widen(found: dict[str, list[float]], key: str, number: float) -> None:
@@ -194,9 +196,9 @@ def judged_table(calls: Iterable[Sequence[Any]], *, alike: bool) -> dict[str, An
         entry["least"] = list(map(min, entry["least"], numbers))
         entry["greatest"] = list(map(max, entry["greatest"], numbers))
         own = sizes.setdefault(kinds_of(call), {})
-        for key, number in sizes_of(call):
+        for place, what, number in sizes_of(call):
             if math.isfinite(number):  # else the range would have every number in it
-                _widen(own, key, number)
+                _widen(own, _key(place, what), number)
         if alike:
             key, lengths = _lengths(call)
             columns.setdefault(key, []).append(lengths)
@@ -230,21 +232,20 @@ class Judged:
         form = form_of(call)
         found = self._forms.get(form)
         if found is None:
-            return f"{NOT_JUDGED}: form {self._words(form)}"
+            return f"not judged: form {self._words(form)}"
         for number, least, greatest in zip(whole_numbers(call), *found, strict=True):
             if not least <= number <= greatest:
-                return f"{NOT_JUDGED}: number {number} is not in {least}..{greatest}"
+                return f"not judged: number {number} is not in {least}..{greatest}"
         own = self._sizes.get(kinds_of(call), {})
-        for key, size in sizes_of(call):
-            low, high = own.get(key, (math.inf, -math.inf))
+        for place, what, size in sizes_of(call):
+            low, high = own.get(_key(place, what), (math.inf, -math.inf))
             if not (low <= size <= high and math.isfinite(size)):
-                place, _, what = key.partition(" ")
-                return f"{NOT_JUDGED}: {what} {size:g} of {self._names[int(place)]} is not in {low:g}..{high:g}"
+                return f"not judged: {what} {size:g} of {self._names[place]} is not in {low:g}..{high:g}"
         if self._alike:
             key, lengths = _lengths(call)
             for places in self._alike.get(key, ()):
                 if len({lengths[place] for place in places}) > 1:
-                    return f"{NOT_JUDGED}: lengths differ that were always equal"
+                    return "not judged: lengths differ that were always equal"
         return ""
 
     def _words(self, form: Sequence[str]) -> str:

@@ -62,8 +62,9 @@ class _Entry:
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = list(bound.arguments.values())
-        if why := self._caller.answer(values).why:
-            self._caller.left(values, why)
+        answer = self._caller.answer(values)
+        if answer.why:
+            self._caller.left(values, answer)
             return self._original(*args, **kwargs)
         return self._caller.run(values)
 

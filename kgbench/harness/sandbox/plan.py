@@ -55,6 +55,19 @@ class Plan:
             "limits": self._limits(),
         }
 
+    def open(self) -> list[str]:
+        """The names of the states in which something is missing."""
+        ways_out = {
+            "network": not self._network(),
+            "processes": "pid" not in self.namespaces,
+            "files": "private" not in self.mounts if "hidden" in self.mounts else not self.landlock_abi,
+            "writing": not self._writes_less() or "private" not in self.mounts,
+            "ipc": "ipc" not in self.namespaces,
+            "user": not self.own_uid,
+            "system calls": not self.filtered,
+        }
+        return [name for name, is_open in ways_out.items() if is_open]
+
     def level(self) -> str:
         """The highest of SANDBOX_LEVELS that is fully met."""
         missing = self.missing()
@@ -118,8 +131,11 @@ class Plan:
             return f"{answers}, home too (by Landlock: names can be listed)"
         return f"VISIBLE{self._why('namespaces')}{self._why('landlock')}"
 
+    def _writes_less(self) -> bool:
+        return bool(self.landlock_abi) or "read-only" in self.mounts
+
     def _writing(self) -> str:
-        if not self.landlock_abi and "read-only" not in self.mounts:
+        if not self._writes_less():
             words = "what its user may write is OPEN" if not self.own_uid else "what everybody may write is OPEN"
             return f"{words}{self._why('landlock')}"
         means = [name for name, had in (("Landlock", self.landlock_abi), ("mounts", "read-only" in self.mounts)) if had]

@@ -341,7 +341,7 @@ class Session:
         self.facts |= {**facts, "uuid": device.uuid, "driver": device.driver}
         if self._server.not_imported:
             self.facts["not imported"] = dict(self._server.not_imported)
-        self.facts |= {"sandbox": plan.states(), "sandbox_missing": plan.missing()}
+        self.facts |= {"sandbox": plan.states(), "sandbox_open": plan.open(), "sandbox_missing": plan.missing()}
         self.facts["versions"] = {**facts["versions"], **self._server.versions}
         self.facts["devices"] = [{"name": pool.device.name, "uuid": pool.device.uuid} for pool in pools]
         self.facts["jobs"] = pools[0].most
