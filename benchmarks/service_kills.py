@@ -12,8 +12,8 @@ import contextlib
 import itertools
 import json
 import os
-import re
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -53,6 +53,13 @@ _IN_FLIGHT: Final = 5
 _PATIENCE_S: Final = 600.0
 
 
+def free_port() -> int:
+    """One that nobody listens at now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
 @dataclass
 class Server:
     """``kgbench serve`` on a folder; killed and begun again on the same port."""
@@ -60,7 +67,7 @@ class Server:
     folder: Path
     device: str
     jobs: int
-    port: int = 0
+    port: int = field(default_factory=free_port)
     process: subprocess.Popen[str] | None = None
     said: threading.Thread = field(default_factory=threading.Thread)
     """Reads what the process prints."""
@@ -78,11 +85,11 @@ class Server:
         with log:
             self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=log, text=True)
         assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        found = re.search(r":(\d+) answers", line)
-        if found is None:
-            raise click.ClickException(f"the server did not begin: {line}{self.process.stderr.read()}")
-        self.port = int(found[1])
+        line = self.process.stderr.readline()  # the first one comes once it listens, or says why it does not
+        try:
+            socket.create_connection(("127.0.0.1", self.port)).close()
+        except OSError:
+            raise click.ClickException(f"the server did not begin: {line}{self.process.stderr.read()}") from None
         self.said = threading.Thread(target=self.process.stderr.read, daemon=True)
         self.said.start()
         return time.monotonic() - begun

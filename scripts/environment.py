@@ -27,19 +27,25 @@ STAMP = VENV / "stamp.json"
 """What .venv was made from. Written last: where it is, the installation was finished."""
 EXTRAS = ("cpp", "opinfo", "page", "parquet")
 """What commands in README.md and docs/ need on a machine without a GPU."""
+DISK_FULL = "No space left"
 NEXT_STEPS = {
-    "No space left": "free some disk: the environment takes 3 GB",
-    "torch-backend|alone knows": "choose the torch that pip is to install: KGBENCH_TORCH='torch==2.13.0+cpu', say",
+    DISK_FULL: "free some disk: the environment takes 3 GB",
     "resol|onnection|unreachable|versions: none": "no package index answers: look at the network and at pip's settings",
     "No matching distribution": "no release fits this Python: try make PYTHON=python3.11",
     "ensurepip|named venv": "apt install python3-venv (for a Python beside the system's: python3.12-venv)",
     "Permission denied|Read-only": "make this folder writable, or clone it where you may write",
     "": "run the command by itself to see all that it says",
 }
-"""What to do, by a pattern of the error; the first one found counts."""
+"""What to do, by a pattern of what Python, pip or uv said; the first one found counts."""
 ASK_TORCH = """import sys, torch
 folders = [folder for folder in sys.path if folder.endswith(("site-packages", "dist-packages"))]
 print(torch.__version__, *(f"import site; site.addsitedir({folder!r})" for folder in folders), sep="\\n")"""
+
+
+class NoTorch(RuntimeError):
+    """Uv did not find the torch that fits, and pip alone would take another."""
+
+    step = "choose the torch that pip is to install: KGBENCH_TORCH='torch==2.13.0+cpu', say"
 
 
 def say(text: str) -> None:
@@ -73,7 +79,7 @@ def install(*requirements: str, by_uv_alone: bool = False) -> None:
         run(uv, "pip", "install", "--compile-bytecode", "--python", PYTHON, *requirements)
     except RuntimeError as error:
         if by_uv_alone:
-            raise
+            raise NoTorch(str(error)) from None
         say(f"pip installs, not uv: {str(error).splitlines()[-1].strip()}")
         run(*PIP, "install", *requirements)
 
@@ -189,7 +195,9 @@ def main(arguments: list[str]) -> int:
                 fcntl.flock(lock, fcntl.LOCK_EX)
             prepare(dev=arguments == ["dev"])
     except (RuntimeError, OSError) as error:
-        say(f"{error}\n  {next(step for pattern, step in NEXT_STEPS.items() if re.search(pattern, str(error)))}")
+        pattern = next(pattern for pattern in NEXT_STEPS if re.search(pattern, str(error)))
+        by_error = isinstance(error, NoTorch) and pattern != DISK_FULL
+        say(f"{error}\n  {error.step if by_error else NEXT_STEPS[pattern]}")
         return 3
     except KeyboardInterrupt:
         return 130

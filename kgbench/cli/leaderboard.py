@@ -82,7 +82,7 @@ def table(board: Board) -> Table:
             problems += f"\nof {row.declared}"
         # The policy is said where it is not the default.
         model = entry.model + (f", policy {entry.policy}" if entry.policy not in ("", PolicyMode.STRICT) else "")
-        cells = ranking_cells(row)
+        cells = map("\n".join, ranking_cells(row))
         when = f"{entry.date}\n{entry.run.rpartition('-')[2]}{f', {entry.unfinished}' if entry.unfinished else ''}"
         made.add_row(str(entry.rank or ABSENT), plain(model), problems, *cells, when)
     return made

@@ -175,7 +175,7 @@ def _overload_rows(overload: Overload) -> Iterator[tuple[str, str]]:
         ("cost", (f"{overload.cost.flops.text} flops, {overload.cost.bytes.text} bytes",) if overload.cost else ()),
         ("alias", (f"shares the storage of {overload.alias}",) if overload.alias else ()),
         ("canonical", (overload.canonical,) if overload.canonical else ()),
-        ("needs", (overload.needs.words.removeprefix("needs "),) if overload.needs else ()),
+        ("needs", (overload.needs.words,) if overload.needs else ()),
     )
     for key, lines in sections:
         for index, line in enumerate(lines):

@@ -213,7 +213,7 @@ class Needs:
 
     @property
     def words(self) -> str:
-        """``needs compute capability 9.0 or newer: reason``"""
+        """``compute capability 9.0 or newer: reason``"""
         return capability_words(self.lowest, self.highest, self.reason)
 
     def lacking(self, capability: int | None) -> Capability | None:

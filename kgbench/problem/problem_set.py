@@ -25,9 +25,14 @@ class ProblemSet:
         version, sha256 = (str(info.get(key) or "unknown") for key in ("kgbench", "problem_set_sha256"))
         return cls(version, len(info.get("problems", ())), sha256)
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """``version 0.1.0, 210 problems, sha256 …``"""
         problems = f"{self.problems} problem{'' if self.problems == 1 else 's'}"
-        return f"problem set: version {self.version}, {problems}, sha256 {self.sha256}"
+        return f"version {self.version}, {problems}, sha256 {self.sha256}"
+
+    def __str__(self) -> str:
+        return f"problem set: {self.words}"
 
 
 def sha256_of(files: Iterable[tuple[str, str | None]]) -> str:

@@ -16,6 +16,8 @@ from kgbench.scores.table import all_scores, scores_in
 _T = TypeVar("_T")
 Number = float | int | str | None
 Ends = tuple[float, float] | None
+TIMES: Final = "x"
+"""Sign behind a ratio."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,13 @@ class Column(Generic[_T]):
     ends: Callable[[_T], Ends] | None = None
     """The interval; None where there never is one."""
 
-    def cell(self, row: _T) -> str:
-        """``57.1 % [41.2 %, 60.0 %]``"""
-        value, ends = self.point(row), self.ends(row) if self.ends else None
-        return f"{value} [{self.words(ends[0])}, {self.words(ends[1])}]" if self.words and ends else value
+    def cell(self, row: _T, sign: str = TIMES) -> str:
+        """``57.1 % [41.2 %, 60.0 %]``; ``sign`` stands behind a ratio."""
+        write = (lambda ratio: times(ratio, sign)) if self.words is times else self.words
+        value, ends = self.value(row), self.ends(row) if self.ends else None
+        if write is None or value is None or isinstance(value, str):
+            return self.point(row)
+        return f"{write(value)} [{write(ends[0])}, {write(ends[1])}]" if ends else write(value)
 
     def point(self, row: _T) -> str:
         """``57.1 %``"""
@@ -43,8 +48,8 @@ class Column(Generic[_T]):
         return str(value) if self.words is None or isinstance(value, str) else self.words(value)
 
 
-def times(ratio: float) -> str:
-    return f"{ratio_text(ratio)}x"
+def times(ratio: float, sign: str = TIMES) -> str:
+    return f"{ratio_text(ratio)}{sign}"
 
 
 UNIT_WORDS: Final[dict[Unit, Callable[[float], str]]] = {
@@ -141,14 +146,20 @@ PROBLEM_COLUMNS: Final[tuple[Column[ProblemScores], ...]] = (
 _ONLY_DATA: Final = ("category", "kind", "samples")
 
 
-def grid(report: Report) -> tuple[list[str], list[list[str]]]:
+def problem_columns(report: Report) -> list[Column[ProblemScores]]:
+    """Columns of tables with a row per problem; one that no row has is left out."""
+    shown = [each for each in PROBLEM_COLUMNS if each.name not in _ONLY_DATA]
+    return [each for each in shown if any(each.value(row) not in (None, "") for row in report.per_problem)]
+
+
+def grid(report: Report, sign: str = TIMES) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells; ``sign`` stands behind each ratio."""
     if report.by == "problem":
-        shown = [each for each in PROBLEM_COLUMNS if each.name not in _ONLY_DATA]
-        shown = [each for each in shown if any(each.value(row) not in (None, "") for row in report.per_problem)]
-        return [each.head for each in shown], [[each.cell(row) for each in shown] for row in report.per_problem]
+        shown = problem_columns(report)
+        return [each.head for each in shown], [[each.cell(row, sign) for each in shown] for row in report.per_problem]
     rows = rows_of(report)
     of_rows = columns(rows, report.by or "source")
-    return [each.head for each in of_rows], [[each.cell(row) for each in of_rows] for row in rows]
+    return [each.head for each in of_rows], [[each.cell(row, sign) for each in of_rows] for row in rows]
 
 
 def rows_of(report: Report) -> tuple[Row, ...]:

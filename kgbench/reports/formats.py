@@ -31,7 +31,7 @@ def print_markdown(report: Report, stream: TextIO) -> None:
 
 def print_latex(report: Report, stream: TextIO) -> None:
     """A ``tabular`` in the manner of booktabs; what was measured stands above it as a comment."""
-    heads, cells = grid(report)
+    heads, cells = grid(report, sign=_CROSS)
     for line in legend(report):
         print(f"% {line}", file=stream)
     print(f"\\begin{{tabular}}{{{'l' + 'r' * (len(heads) - 1)}}}\n\\toprule", file=stream)
@@ -94,8 +94,10 @@ def legend(report: Report) -> Iterable[str]:
     yield problem_set_words(report.info)
 
 
+_CROSS: Final = "×"
 _LATEX: Final = {
     **{char: f"\\{char}" for char in "%_&#${}"},
+    _CROSS: r"$\times$",
     ABSENT: "--",
     "~": r"\textasciitilde ",
     "^": r"\textasciicircum ",
@@ -106,7 +108,7 @@ def _latex(cell: str) -> str:
     escaped = cell.replace("\\", r"\textbackslash ")
     for char, written in _LATEX.items():
         escaped = escaped.replace(char, written)
-    return re.sub(r"(\d)x\b", r"\1$\\times$", escaped)
+    return escaped
 
 
 def frame_of(report: Report) -> pd.DataFrame:

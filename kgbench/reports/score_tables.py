@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from kgbench.core.figures import count_text, percent, ratio_text
-from kgbench.reports.columns import Column, by_the_clock, columns_in, grid, headline_columns, scores_shown
+from kgbench.reports.columns import Column, by_the_clock, columns_in, headline_columns, problem_columns, scores_shown
 from kgbench.reports.generated import AfterRounds, bare_table, side_by_side
 from kgbench.reports.model import Report
 from kgbench.scores.costs import NOT_CONFINED
@@ -72,7 +72,7 @@ def intervals_table(rows: Sequence[Row], overall: Sequence[Row] = (), by: str = 
         plain = row in overall or (by != "source" and row.kinds == "compute")
         name = row.source if plain else f"{row.source} {row.kinds}"
         count = [] if by == "source" else [str(row.problems)]
-        table.add_row(name, *count, *(_two_lines(column, row) for column in shown))
+        table.add_row(name, *count, *("\n".join(_lines(column, row)) for column in shown))
     return table
 
 
@@ -81,19 +81,19 @@ def ranking_heads() -> list[str]:
     return [score.head_in(Place.RANKING) for score in scores_in(Place.RANKING)]
 
 
-def ranking_cells(row: Row) -> Iterable[str]:
-    """For each of these scores the value, and its interval in the line below."""
-    return (_two_lines(column, row) for column in columns_in(Place.RANKING, [row]))
+def ranking_cells(row: Row) -> Iterable[list[str]]:
+    """For each of these scores the lines of its cell: the value, and below it the interval."""
+    return (_lines(column, row) for column in columns_in(Place.RANKING, [row]))
 
 
-def _two_lines(column: Column[Row], row: Row) -> str:
+def _lines(column: Column[Row], row: Row) -> list[str]:
     """The ends of a share in whole percents."""
     value = column.value(row)
     ends = column.ends(row) if column.ends else None
     if not isinstance(value, int | float) or not ends or not column.words:
-        return column.cell(row)
+        return [column.cell(row)]
     words = [f"{100 * end:.0f}" if column.words is percent else ratio_text(end) for end in ends]
-    return f"{column.words(value)}\n{'–'.join(words)}"
+    return [column.words(value), "–".join(words)]
 
 
 def rounds_table(after: Sequence[AfterRounds]) -> Table:
@@ -109,13 +109,13 @@ def rounds_table(after: Sequence[AfterRounds]) -> Table:
 
 def _problems_table(report: Report) -> Table:
     """Without the ends of intervals, so that names are whole in 80 columns."""
-    heads, cells = grid(report)
+    shown = problem_columns(report)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for head in heads:
+    for head in (column.head for column in shown):
         left = head in ("problem", "outcomes")
         table.add_column(head, justify="left" if left else "right", no_wrap=head != "outcomes")
-    for cells_of_one in cells:
-        table.add_row(*(cell.partition(" [")[0] for cell in cells_of_one))
+    for row in report.per_problem:
+        table.add_row(*(column.point(row) for column in shown))
     return table
 
 

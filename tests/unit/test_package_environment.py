@@ -257,12 +257,29 @@ def test_what_is_finished_is_not_made_again(script: Any, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("this failed: uv\n  Connection refused", "KGBENCH_TORCH='torch=="),
+        ("No space left on device", "free some disk"),
+    ],
+)
+def test_without_the_torch_that_fits_another_may_be_chosen(
+    said: str, advice: str, plain: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def fail(dev: bool) -> None:
+        raise plain.NoTorch(said)
+
+    monkeypatch.setattr(plain, "prepare", fail)
+    assert plain.main(["dev"]) == 3
+    assert advice in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("error", "advice"),
     [
         (RuntimeError("this failed: pip\n  OSError: [Errno 28] No space left on device"), "free some disk"),
         (RuntimeError("Temporary failure in name resolution"), "no package index answers"),
         (RuntimeError("(from versions: none)\nERROR: No matching distribution found"), "no package index answers"),
-        (RuntimeError("this failed: uv pip install --torch-backend cpu\n  dns error"), "KGBENCH_TORCH='torch=="),
         (RuntimeError("ERROR: No matching distribution found for x"), "PYTHON=python3.11"),
         (RuntimeError("No module named ensurepip"), "apt install python3-venv"),
         (PermissionError(13, "Permission denied"), "clone it where you may write"),

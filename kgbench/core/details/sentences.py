@@ -298,8 +298,8 @@ def _(detail: absence.Lacking) -> str:
 
 @words_of.register
 def _(detail: absence.Capability) -> str:
-    needs = capability_words(detail.lowest, detail.highest, detail.reason)
-    return f"{needs}; this GPU has {_dotted(detail.had)}"
+    wanted = capability_words(detail.lowest, detail.highest, detail.reason)
+    return f"needs {wanted}; this GPU has {_dotted(detail.had)}"
 
 
 @words_of.register
@@ -338,11 +338,11 @@ def _(detail: absence.HarnessTrouble) -> str:
 
 
 def capability_words(lowest: int, highest: int | None, reason: str) -> str:
-    """``needs compute capability 9.0 or newer: reason``"""
+    """``compute capability 9.0 or newer: reason``"""
     ends = f"{_dotted(lowest)} or newer"
     if highest is not None:
         ends = _dotted(lowest) if highest == lowest else f"{_dotted(lowest)} to {_dotted(highest)}"
-    return f"needs compute capability {ends}" + (f": {reason}" if reason else "")
+    return f"compute capability {ends}" + (f": {reason}" if reason else "")
 
 
 def _wanted(requirements: Iterable[Requirement], cuda: str) -> Iterable[str]:

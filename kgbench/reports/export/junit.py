@@ -10,10 +10,11 @@ from xml.etree import ElementTree as Xml
 from kgbench.core.outcomes import CiState
 from kgbench.core.text import plain
 from kgbench.core.types import Result
+from kgbench.problem.problem_set import ProblemSet
 from kgbench.reports.export.folder import why
 from kgbench.reports.export.tidy import Row, one_per_sample, sample_name
 from kgbench.reports.model import Report
-from kgbench.reports.words import device_words, failure_words, last_words, problem_set_words, result_line
+from kgbench.reports.words import device_words, failure_words, last_words, result_line
 
 
 def print_junit(report: Report, stream: TextIO) -> None:
@@ -52,7 +53,7 @@ def _facts(report: Report) -> Iterable[tuple[str, str]]:
     named = (("run", info.get("id")), ("model", info.get("model")), ("kgbench", info.get("kgbench")))
     yield from ((name, str(value)) for name, value in named if value)
     yield "device", device_words(info.get("device") or {})
-    yield "problem set", problem_set_words(report.info).removeprefix("problem set: ")
+    yield "problem set", plain(ProblemSet.of(report.info).words)
 
 
 def _case(row: Row) -> Xml.Element:

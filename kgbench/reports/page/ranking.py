@@ -52,7 +52,6 @@ def _row(entry: Entry) -> Sequence[Sequence[str]]:
     """Cells, each as lines."""
     row = entry.row
     problems = [str(row.problems), *[f"of {row.declared}"] * row.is_subset()]
-    scores = [cell.split("\n") for cell in ranking_cells(row)]
     run = [shown(entry.run), *[entry.unfinished] * bool(entry.unfinished)]
     rest = ([entry.date], [entry.policy or ABSENT], run)
-    return [[str(entry.rank or ABSENT)], [shown(entry.model)], problems, *scores, *rest]
+    return [[str(entry.rank or ABSENT)], [shown(entry.model)], problems, *ranking_cells(row), *rest]
