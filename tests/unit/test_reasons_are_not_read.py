@@ -12,6 +12,8 @@ from kgbench.core.paths import PACKAGE
 
 SENTENCES = ("reason", "printed")
 """Attributes that hold sentences of ours."""
+MAKERS = ("_words", "sentence")
+"""How the names of functions and properties end that make sentences."""
 SEARCHES = ("startswith", "endswith", "find", "index", "partition", "rpartition", "split", "removeprefix", "count")
 """Methods of text by which a fact is taken out of a sentence."""
 PATTERNS = ("match", "search", "fullmatch", "findall", "finditer", "split", "sub")
@@ -19,12 +21,18 @@ PATTERNS = ("match", "search", "fullmatch", "findall", "finditer", "split", "sub
 
 
 def is_sentence(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr in SENTENCES
+    match node:
+        case ast.Attribute(attr=name):
+            return name in SENTENCES
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name.endswith(MAKERS) and name != "_words"  # that one makes a set of words
+        case _:
+            return False
 
 
 def readings(text: str) -> Iterator[int]:
     """Lines that take a sentence apart."""
-    if not any(f".{word}" in text for word in SENTENCES):
+    if not any(word in text for word in (*SENTENCES, *MAKERS)):
         return
     for node in ast.walk(ast.parse(text)):
         match node:
@@ -58,6 +66,8 @@ def test_no_reason_is_read_back() -> None:
         "kind = failure.reason.partition(':')[0]",
         "found = re.search(r'case (\\w+)', result.reason)",
         "if error.printed.startswith('KGB3'): pass",
+        "value = problem_set_words(info).removeprefix('problem set: ')",
+        "is_open = re.search('[A-Z]{4}', state_words(plan))",
     ],
 )
 def test_each_way_of_reading_one_is_seen(text: str) -> None:

@@ -39,10 +39,6 @@ def _vllm(*names: str) -> Callable[[Facts], bool]:
     return lambda facts: facts.problem.source == "vllm" and facts.problem.name in names
 
 
-def _doc_has(*words: str) -> Callable[[Facts], bool]:
-    return lambda facts: any(each in " ".join(facts.problem.doc.split()) for each in words)
-
-
 def _kind(*kinds: Kind) -> Callable[[Facts], bool]:
     return lambda facts: facts.problem.kind in kinds
 
@@ -74,6 +70,17 @@ MOVED: Final = (
     "masked_fill_", "zero_", "index_put_", "_index_put_impl_",
 )  # fmt: skip
 """Operators of ATen that put elements elsewhere; where some of them add, large numbers add no more than others."""
+CONTIGUOUS: Final = (
+    "allspark_w8a16_gemm", "apply_repetition_penalties_cuda", "awq_gemm", "awq_marlin_moe_repack", "convert_fp8",
+    "copy_blocks", "copy_blocks_mla", "cp_gather_cache", "cp_gather_indexer_k_quant_cache", "cutlass_pack_scale_fp8",
+    "fused_add_rms_norm", "fused_qk_norm_rope", "gather_and_maybe_dequant_cache", "ggml_dequantize", "ggml_moe_a8",
+    "ggml_moe_a8_vec", "ggml_mul_mat_a8", "ggml_mul_mat_vec_a8", "gptq_gemm", "gptq_marlin_24_gemm",
+    "gptq_marlin_gemm", "gptq_marlin_moe_repack", "gptq_shuffle", "grouped_topk", "hadacore_transform",
+    "marlin_int4_fp8_preprocess", "merge_attn_states", "moe_lora_align_block_size", "moe_sum", "paged_attention_v1",
+    "paged_attention_v2", "permute_cols", "reshape_and_cache", "rms_norm", "rms_norm_dynamic_per_token_quant",
+    "rms_norm_per_block_quant", "scaled_int8_quant", "shuffle_rows", "swap_blocks", "topk_softmax",
+)  # fmt: skip
+"""Operators of vLLM whose problem's text asks for contiguous tensors."""
 MOVED_BY_VLLM: Final = (
     "copy_blocks", "copy_blocks_mla", "cp_gather_cache", "permute_cols", "shuffle_rows", "swap_blocks",
     "awq_marlin_moe_repack", "gptq_marlin_moe_repack", "gptq_shuffle", "marlin_int4_fp8_preprocess",
@@ -133,7 +140,7 @@ REASONS: Final = (
     Reason(("expanded",), "cuBLAS takes no leading dimension below the number of rows", lambda facts: facts.is_blas),
     Reason(("expanded",), "what is written may not lie on itself", _aten("exponential_", "fill_", "zero_")),
     Reason(("empty",), "vLLM calls no operator with a size of 0, and the texts say so", _is_vllm),
-    Reason(("gaps", "expanded", "offset"), "the text asks for contiguous tensors", _doc_has("contiguous")),
+    Reason(("gaps", "expanded", "offset"), "the text asks for contiguous tensors", _vllm(*CONTIGUOUS)),
     Reason(("expanded",), "no call of vLLM's has a stride of 0", _is_vllm),
     Reason(("one", "odd"), "sizes are multiples of the format's block", _vllm(*FORMATS)),
     Reason(
