@@ -36,10 +36,10 @@ TORCH = "/env/torch/lib/libtorch_cpu.so"
 
 
 def code(**samples: int) -> Code:
-    """Samples in PyTorch's library by place, and ``own`` ones."""
-    own = samples.pop("own", 0)
+    """Samples in PyTorch's library by place, and ``own`` ones; of ``calls``."""
+    calls, own = samples.pop("calls", 1), samples.pop("own", 0)
     places = Counter({(TORCH, int(place.removeprefix("at"))): count for place, count in samples.items()})
-    return Code(Counter({TORCH: places.total(), "": own}), places=places)
+    return Code(Counter({TORCH: places.total(), "": own}), places=places, calls=calls)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,9 @@ def code(**samples: int) -> Code:
         (code(at7=90, own=10), code(at7=2, at90=78, own=20), True),
         (code(at7=30, own=70), code(at90=80, own=20), False),
         (code(at7=50), code(at90=80), False),  # too few
+        (code(at7=90, own=10), code(at7=90, at90=900), False),  # the observer's own work
+        (code(at7=90, own=10, calls=10), code(at7=10, at90=80), False),
+        (code(at7=90, own=10), code(at7=90, at90=900, calls=10), True),
     ],
 )
 def test_libraries_code_that_runs_unwatched_alone(timed: Code, watched: Code, is_refused: bool) -> None:
@@ -91,7 +94,7 @@ def test_who_cannot_be_sampled_any_more_is_refused(monkeypatch: pytest.MonkeyPat
     watch.can_sample = could_before
     side = cast(WorkerSide, SimpleNamespace(handle=SimpleNamespace(supervisor_pid=os.getpid())))
     case = cast(Case, SimpleNamespace(overload="", id="bench"))
-    with TimedCode(side, (), watch.timed_code).sampled(case) as sampler:
+    with TimedCode(side, (), watch.timed_code).sampled(case, 1) as sampler:
         assert sampler is None
     watch._sampled_windows(cast(Bench, None), side, case, 1, Observation(), Code())
     assert (watch.refused is not None) is could_before
@@ -119,9 +122,9 @@ def test_samples_of_all_threads_lie_in_a_buffer_per_processor() -> None:
             assert len(sampler.buffers) == len(os.sched_getaffinity(0)) < len(sampler.fds)
             sampler.start()
             deadline = time.monotonic() + 20
-            while not sampler.found().files and time.monotonic() < deadline:
+            while not sampler.found(1).files and time.monotonic() < deadline:
                 time.sleep(0.05)
-            assert sampler.found().files.total() > 0
+            assert sampler.found(1).files.total() > 0
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -48,9 +48,9 @@ class Observation:
     operators_us: float = 0.0
     """Time in µs on the host in which at least one operator ran."""
     host_us: float = 0.0
-    """Time in µs in functions of numpy that the candidate called."""
+    """CPU time in µs in functions of numpy that the candidate called."""
     launched_us: float = 0.0
-    """Time in µs in launches of Triton kernels; where they are interpreted, in the kernels themselves."""
+    """CPU time in µs in launches of Triton kernels; where they are interpreted, in the kernels themselves."""
 
     compiled: frozenset[str] = frozenset()
     """Names of functions whose kernels Triton launched."""

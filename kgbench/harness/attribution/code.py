@@ -47,6 +47,10 @@ class Code:
     """Samples by process and address, in what is taken for the candidate's own code."""
     places: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Samples by file and place in it, in others' code."""
+    cpu_us: float = 0.0
+    """CPU time in µs that the samples stand for, summed over threads."""
+    calls: int = 0
+    """Calls that were sampled."""
     failure: str = ""
     """Why a window could not be sampled; empty where all could."""
 
@@ -55,10 +59,17 @@ class Code:
         self.files.update(other.files)
         self.spots.update(other.spots)
         self.places.update(other.places)
+        self.cpu_us += other.cpu_us
+        self.calls += other.calls
 
     @property
     def is_enough(self) -> bool:
         return self.files.total() >= ENOUGH_SAMPLES
+
+    @property
+    def call_us(self) -> float:
+        """CPU time of a call in µs; 0 where none was sampled."""
+        return self.cpu_us / max(self.calls, 1)
 
     @property
     def own_share(self) -> float:

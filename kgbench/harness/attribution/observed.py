@@ -29,7 +29,7 @@ from kgbench.harness.attribution.findings import Findings
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host, window_calls
 from kgbench.harness.attribution.samples import CALL_RATE_HZ, RATE_HZ, Mappings, Sampler, can_sample, mappings
 from kgbench.harness.attribution.timed_code import TimedCode
-from kgbench.harness.attribution.whose_code import STRANGE_SHARE, strangers, unwatched
+from kgbench.harness.attribution.whose_code import INTERPRETED_SHARE, STRANGE_SHARE, strangers, unwatched
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.machine import processes
@@ -124,7 +124,7 @@ class Attribution:
             # Others' work makes kernels look slow, so who looks slow beside them is watched alone.
             with bench.device.alone() if attempt else contextlib.nullcontext(), watching(side, self.cuda) as seen:
                 try:
-                    with self._code_of(side) as (sampler, watched):
+                    with self._code_of(side, calls) as (sampler, watched):
                         bench.run_once(case, calls, sampler)
                 except BenchFailed as failure:
                     return self.add(refusal(failure.verdict.reason))
@@ -141,7 +141,7 @@ class Attribution:
         return None if self.cuda else TimedCode(side, self.mappings, self.timed_code)
 
     @contextlib.contextmanager
-    def _code_of(self, side: WorkerSide, rate_hz: int = RATE_HZ) -> Iterator[tuple[Sampler | None, Code]]:
+    def _code_of(self, side: WorkerSide, calls: int, rate_hz: int = RATE_HZ) -> Iterator[tuple[Sampler | None, Code]]:
         """What samples a window on the CPU, where this machine gives samples, and what takes them."""
         sampler, code = None, Code()
         if not self.cuda:
@@ -152,7 +152,7 @@ class Attribution:
             return
         with contextlib.closing(sampler):
             yield sampler, code
-            code.add(sampler.found())
+            code.add(sampler.found(calls))
 
     def _sampled_windows(
         self, bench: Bench, side: WorkerSide, case: Case, calls: int, seen: Observation, watched: Code
@@ -168,8 +168,8 @@ class Attribution:
                     break
                 with contextlib.closing(Sampler(side.handle.supervisor_pid, self.mappings)) as sampler:
                     bench.run_once(case, calls, sampler)
-                    code.add(sampler.found())
-            found = strangers(code.files, seen, self.interpreted, label(case))
+                    code.add(sampler.found(calls))
+            found = strangers(code.files, seen, code.call_us * calls, STRANGE_SHARE, label(case))
             found += unwatched(code, watched, label(case))
             for each in (*found, *self.findings.moved_on_host(code.files, label(case))):
                 self.add(each)
@@ -185,7 +185,7 @@ class Attribution:
 
     def _copied(self, side: WorkerSide, code: Code, where: str) -> None:
         """Whether what is taken for the candidate's own code is a library's under another name, or none."""
-        if self.interpreted or code.own_share < STRANGE_SHARE[False]:
+        if self.interpreted or code.own_share < STRANGE_SHARE:
             return
         pids = processes.descendants(side.handle.supervisor_pid)[:1]
         path = library_of(code.spots, [(pid, path) for pid in pids for path in self.programs if is_others(path)])
@@ -198,7 +198,7 @@ class Attribution:
         """A watched call on the CPU is sampled."""
         # What Triton interprets takes so long that its samples would not all fit.
         rate_hz = RATE_HZ if "triton" in self.own.written else CALL_RATE_HZ
-        with self._code_of(side, rate_hz) as (sampler, code):
+        with self._code_of(side, 1, rate_hz) as (sampler, code):
             if sampler is not None:
                 sampler.start()
             yield
@@ -262,7 +262,9 @@ class Attribution:
             found += self.findings.idle(seen, label(case))
         sampled, self.found = self.found, {}
         if self.interpreted:
-            found += strangers(sampled, seen, True, label(case))
+            # What numpy does within a launch is the candidate's.
+            known = replace(seen, host_us=seen.host_us + seen.launched_us)
+            found += strangers(sampled, known, seen.cpu_us, INTERPRETED_SHARE, label(case))
         for each in found:
             self.add(each)
 

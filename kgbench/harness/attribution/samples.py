@@ -112,8 +112,8 @@ class Sampler:
         for fd in self.fds:
             fcntl.ioctl(fd, _DISABLE, 0)
 
-    def found(self) -> Code:
-        """What ran so far. A file's name is empty for code that no file has.
+    def found(self, calls: int) -> Code:
+        """What ran so far, in so many calls. A file's name is empty for code that no file has.
 
         Where a library was before the candidate came, or when the sampling began, its code ran, whatever is there now.
         """
@@ -121,7 +121,7 @@ class Sampler:
         for buffer in self.buffers:
             for pid, address in _samples(buffer):
                 by_process.setdefault(pid, []).append(address)
-        code = Code()
+        code = Code(calls=calls, cpu_us=1e6 / self.rate_hz * sum(map(len, by_process.values())))
         for pid, addresses in by_process.items():
             earlier, now = (self.before, self.at_start.get(pid, ())), mappings(pid)
             for address in addresses:

@@ -24,8 +24,8 @@ class TimedCode:
         self.found = found
 
     @contextlib.contextmanager
-    def sampled(self, case: Case) -> Iterator[Sampler | None]:
-        """One window; None where the kernel gives no samples."""
+    def sampled(self, case: Case, calls: int) -> Iterator[Sampler | None]:
+        """One window of so many calls; None where the kernel gives no samples."""
         try:
             sampler = Sampler(self.side.handle.supervisor_pid, self.before)
         except OSError as error:
@@ -34,7 +34,7 @@ class TimedCode:
             return
         with contextlib.closing(sampler):
             yield sampler
-            self._code(case).add(sampler.found())
+            self._code(case).add(sampler.found(calls))
 
     def is_enough(self, case: Case) -> bool:
         return self._code(case).is_enough

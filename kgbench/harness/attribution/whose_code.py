@@ -15,41 +15,55 @@ from kgbench.harness.attribution.code import OWN, Code, is_others, owners
 
 LEAST_SAMPLES: Final = 60
 """Samples below which nothing is said: some 6 ms of a processor's work."""
-STRANGE_SHARE: Final = {False: 0.25, True: 0.5}
-"""Share of the samples in a library's code, beyond what is accounted for, from which it did the work; by whether
-Triton's interpreter was at work, which is sampled with what the harness does around a call."""
+STRANGE_SHARE: Final = 0.25
+"""Share of the samples in a library's code, beyond what is accounted for, from which it did the work."""
+INTERPRETED_SHARE: Final = 0.5
+"""The same where Triton's interpreter was at work, which is sampled with what the harness does around a call."""
 WATCHED_FACTOR: Final = 3.0
-"""How many times its share in watched calls code may have in others: both are small numbers of samples."""
+"""How many times its time in watched calls code may take in others: both are small numbers of samples."""
 UNWATCHED_SHARE: Final = 0.4
 """Share of the samples in libraries' code beyond that from which it did the work that nobody should see."""
 
 
-def strangers(found: Mapping[str, int], seen: Observation, interpreted: bool, where: str) -> list[Evidence]:
-    """Code of others that ran and is not accounted for by the calls that were ``seen``."""
+def strangers(
+    found: Mapping[str, int], seen: Observation, took_us: float, least_share: float, where: str
+) -> list[Evidence]:
+    """Code of others that ran and is not accounted for by the calls that were ``seen``.
+
+    Args:
+        found: samples by file.
+        seen: an account of as many calls as took ``took_us``.
+        took_us: CPU time in µs of these calls where they were sampled, without the observer and without other programs.
+        least_share: of the samples, unaccounted for, from which it did the work.
+    """
     counts = owners(found)
     total = sum(counts.values())
     if total < LEAST_SAMPLES or seen.lost:
         return []
-    accounted = {"PyTorch's": seen.operators_us, "numpy's": seen.host_us + (seen.launched_us if interpreted else 0.0)}
+    accounted = {"PyTorch's": seen.operators_us, "numpy's": seen.host_us}
     evidence = []
     for owner, count in counts.items():
         # Calls that took no time account for nothing.
-        share, known = count / total, min(accounted.get(owner, 0.0) / seen.wall_us, 1.0) if seen.wall_us else 0.0
-        if owner not in OWN and share - known >= STRANGE_SHARE[interpreted]:
+        share, known = count / total, min(accounted.get(owner, 0.0) / took_us, 1.0) if took_us else 0.0
+        if owner not in OWN and share - known >= least_share:
             why = f"its code ran for {share:.0%} of the time, and calls that were seen account for {known:.0%}"
             evidence.append(Evidence("code", owner, where, count, share, False, why))
     return evidence
 
 
 def unwatched(timed: Code, watched: Code, where: str) -> list[Evidence]:
-    """Libraries' code that ran while nobody in the process watched, and not, or far less, when somebody did."""
-    totals = timed.files.total(), watched.files.total()
-    if min(totals) < LEAST_SAMPLES:
+    """Libraries' code that ran while nobody in the process watched, and not, or far less, when somebody did.
+
+    Times of a call are compared, not shares: the observer's own work is in those that were watched.
+    """
+    total = timed.files.total()
+    if min(total, watched.files.total()) < LEAST_SAMPLES:
         return []
+    calls = timed.calls / max(watched.calls, 1)
     more = 0.0
     for (path, at), count in timed.places.items():
         near = sum(watched.places[path, at + step] for step in (-1, 0, 1))
-        more += max(0.0, count / totals[0] - WATCHED_FACTOR * near / totals[1]) if is_others(path) else 0.0
+        more += max(0.0, count - WATCHED_FACTOR * near * calls) / total if is_others(path) else 0.0
     if more < UNWATCHED_SHARE:
         return []
     why = f"{more:.0%} of the time went to libraries' code that did not run when its calls were observed"

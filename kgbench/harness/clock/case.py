@@ -369,7 +369,7 @@ class CaseTiming:
             layout = WindowLayout.of(self.judge, self.choose.choice(self.others), self.generator)
         inputs = layout.draw(calls, self.generator)
         replacement = None if self.cuda else self._draw(calls)
-        with contextlib.nullcontext() if self.probing is None else self.probing.sampled(self.case) as sampler:
+        with contextlib.nullcontext() if self.probing is None else self.probing.sampled(self.case, calls) as sampler:
             self.windows.sampler = sampler
             try:
                 self._run(ProbeWindow("candidate", inputs, self.queued, replacement=replacement))

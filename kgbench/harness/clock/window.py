@@ -113,8 +113,8 @@ class Sampling(Protocol):
 class Probing(Protocol):
     """What has windows in the midst of timed ones sampled."""
 
-    def sampled(self, case: Case) -> AbstractContextManager[Sampling | None]:
-        """For one window of the candidate's; None where this machine gives no samples."""
+    def sampled(self, case: Case, calls: int) -> AbstractContextManager[Sampling | None]:
+        """For one window of so many calls of the candidate's; None where this machine gives no samples."""
 
     def is_enough(self, case: Case) -> bool:
         """Whether a case needs no more of them."""
