@@ -49,6 +49,8 @@ class Observation:
     """Time in µs on the host in which at least one operator ran."""
     host_us: float = 0.0
     """CPU time in µs in functions of numpy that the candidate called."""
+    host_calls: int = 0
+    """How often such a function was called."""
     launched_us: float = 0.0
     """CPU time in µs in launches of Triton kernels; where they are interpreted, in the kernels themselves."""
 
@@ -75,6 +77,7 @@ class Observation:
                 {_text(name): _count(n) for name, n in reply["placing"].items()},
                 _time(reply["operators_us"]),
                 _time(reply["host_us"]),
+                _count(reply["host_calls"]),
                 _time(reply["launched_us"]),
                 frozenset(map(_text, reply["compiled"])),
             )

@@ -15,6 +15,8 @@ HOST_DIFFERENCE: Final = 3.0
 """Factor on a window's scored time that it may take on the CPU when watched, beside HOST_SLACK_US."""
 HOST_SLACK_US: Final = 3000.0
 """Time in µs that a watched window may take on the CPU on top; the tracer costs a microsecond an operator."""
+HOST_CALL_US: Final = 20.0
+"""Time in µs of a watched window on the CPU that every call of numpy's functions may add, which are counted there."""
 DIFFERENCE: Final = 1.15
 """Factor by which a call's device times with and without an observer may differ, beside SLACK_US and GAP_US."""
 SLACK_US: Final = 3.0
@@ -46,7 +48,8 @@ def unlike_on_host(seen: Observation, calls: int, timing: Timing) -> str:
     not.
     """
     scored, took = window_us(timing), min(seen.wall_us, seen.cpu_us)
-    if scored is None or seen.lost or took <= HOST_DIFFERENCE * scored * calls + HOST_SLACK_US:
+    slack_us = HOST_SLACK_US + HOST_CALL_US * seen.host_calls
+    if scored is None or seen.lost or took <= HOST_DIFFERENCE * scored * calls + slack_us:
         return ""
     return f"a call takes {took / calls:.1f} µs when observed, {scored:.1f} µs when timed"
 

@@ -71,8 +71,8 @@ class Observer:
         """Count and nanoseconds, by name and the operator that launched it."""
         self.operators_ns = 0
         """Nanoseconds on the host in which at least one operator ran."""
-        self.host_ns = [0]
-        """Nanoseconds of CPU time in functions of numpy that the candidate called."""
+        self.host_ns = [0, 0]
+        """Nanoseconds of CPU time in functions of numpy that the candidate called, and how many calls these were."""
         self.launched_ns = 0
         """Nanoseconds of CPU time in Triton's launches; where Triton interprets, in the kernels themselves."""
         self.launched: dict[str, int] = {}
@@ -138,6 +138,7 @@ class Observer:
             "host": self.host,
             "operators_us": self.operators_ns / 1e3,
             "host_us": self.host_ns[0] / 1e3,
+            "host_calls": self.host_ns[1],
             "launched_us": self.launched_ns / 1e3,
             "compiled": sorted(self.compiled)[:MOST_NAMES],
             "placing": dict(list((self.placing or {}).items())[:MOST_NAMES]),
@@ -262,8 +263,9 @@ class HostFunction:
 
     def __init__(self, name: str, function: Any) -> None:
         self._counts: dict[str, int] = {}
-        self._spent_ns = [0]
+        self._spent_ns = [0, 0]
         self._name, self._function = name, function
+        self._is_whole = name.removeprefix("numpy.") in HOST_FUNCTIONS
         # Packages that are imported now, numpy.ma among them, read the names and docstrings of numpy's functions.
         functools.update_wrapper(self, function, updated=())
 
@@ -278,17 +280,16 @@ class HostFunction:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        caller = str(sys._getframe(1).f_globals.get("__name__", ""))
-        whole = self._name.removeprefix("numpy.") in HOST_FUNCTIONS
-        if caller.partition(".")[0] not in OWN_CALLERS and (whole or any(map(_is_large, (*args, *kwargs.values())))):
-            self._counts[self._name] = self._counts.get(self._name, 0) + 1
-        if caller.partition(".")[0] in OWN_CALLERS:
+        if str(sys._getframe(1).f_globals.get("__name__", "")).partition(".")[0] in OWN_CALLERS:
             return self._function(*args, **kwargs)
+        if self._is_whole or any(map(_is_large, (*args, *kwargs.values()))):
+            self._counts[self._name] = self._counts.get(self._name, 0) + 1
         begun_ns = thread_time_ns()
         try:
             return self._function(*args, **kwargs)
         finally:
             self._spent_ns[0] += thread_time_ns() - begun_ns
+            self._spent_ns[1] += 1
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._function, name)

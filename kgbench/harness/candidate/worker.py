@@ -29,7 +29,6 @@ from kgbench.harness.wire.buffers import (
     TensorPlace,
     open_buffer,
     round_up,
-    tensor_at,
 )
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
@@ -279,7 +278,7 @@ class Stub:
     def _place_outputs(self, outputs: Any, offset: int, capacity: int) -> None:
         """Copy returned tensors one after the other into the output region; what does not fit is left out."""
         for output, place in self._output_places(outputs, offset, capacity):
-            tensor_at(self._buffer(), place).copy_(output)
+            self._buffer().store(place, output)
 
     def _output_places(self, outputs: Any, offset: int, capacity: int) -> Iterator[tuple[torch.Tensor, TensorPlace]]:
         """Each returned tensor that has elements, and its place in the output region."""

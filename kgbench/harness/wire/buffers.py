@@ -42,6 +42,10 @@ class SharedBuffer:
         """uint8 tensor of shape (nbytes,) with a storage of its own at a byte offset."""
         raise NotImplementedError
 
+    def store(self, place: TensorPlace, values: torch.Tensor) -> None:
+        """Copy a tensor of the place's shape and dtype to it, which are dense there."""
+        tensor_at(self, place).copy_(values)
+
     def release(self) -> None:
         """Give the mapping back. Nothing made from this buffer may be used afterwards."""
         raise NotImplementedError
@@ -69,6 +73,14 @@ class HostBuffer(SharedBuffer):
         if nbytes == 0:
             return torch.empty(0, dtype=torch.uint8)
         return torch.frombuffer(self._map, dtype=torch.uint8, count=nbytes, offset=offset)
+
+    def store(self, place: TensorPlace, values: torch.Tensor) -> None:
+        if not values.is_contiguous() or values.is_conj() or values.is_neg():
+            super().store(place, values)
+        else:
+            # A window's outputs are copied while its code may still be sampled: code of PyTorch's would be held against
+            # the candidate.
+            ctypes.memmove(self.address + place.storage_offset_bytes, values.data_ptr(), place.storage_bytes)
 
     def release(self) -> None:
         # Tensors may still export the map; it goes with the last of them.
