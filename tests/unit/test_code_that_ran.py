@@ -6,11 +6,13 @@ import contextlib
 import ctypes
 import itertools
 import os
+import random
 import signal
 import threading
 import time
 import warnings
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -71,18 +73,76 @@ def test_pytorchs_code_alone_is_nobodys_work() -> None:
     assert copies.findings.moved_on_host({TORCH: 90, "": 10}, "") == [], "its own operator is forbidden by name"
 
 
-def test_a_librarys_code_is_known_by_its_bytes() -> None:
-    """In memory that no file has; what differs in a byte per block is another's."""
+CODE = random.Random("code").randbytes(64 * 12)
+"""Blocks of a library's file; those of ``Held`` begin elsewhere in memory, but for the same bytes."""
+
+
+class Held:
+    """Blocks of code in this process's memory, and how often each was found running."""
+
+    def __init__(self, blocks: list[bytes], counts: list[int], steps: int = 1) -> None:
+        """``steps``: at how many addresses of a block."""
+        self.memory = ctypes.create_string_buffer(64 * (len(blocks) + 1))
+        at = -(-ctypes.addressof(self.memory) // 64) * 64
+        ctypes.memmove(at, b"".join(blocks), 64 * len(blocks))
+        places = [(at + 64 * i + step, count) for i, count in enumerate(counts) for step in range(steps)]
+        self.spots = {(os.getpid(), place): count for place, count in places}
+
+
+def block(number: int) -> bytes:
+    return CODE[64 * number : 64 * (number + 1)]
+
+
+def other(number: int) -> bytes:
+    """Code that is the library's but for one byte, the last."""
+    return block(number)[:-1] + bytes([block(number)[-1] ^ 1])
+
+
+@pytest.mark.parametrize(
+    ("held", "is_known"),
+    [
+        (Held([block(3), block(7), block(5)], [9, 9, 9]), True),
+        (Held([block(3), block(7), other(5)], [9, 9, 9]), True),
+        (Held([other(3), block(7), block(5)], [9, 9, 9]), True),
+        (Held([block(3), other(7), other(5)], [9, 9, 9]), False),
+        (Held([other(3), other(7), other(5)], [9, 9, 9]), False),
+        (Held([block(3)], [9]), True),
+        (Held([other(3)], [9]), False),
+        (Held([block(3), block(7)], [9, 9]), True),
+        (Held([block(3), other(7)], [9, 9]), False),
+        # What ran most often decides.
+        (Held([other(1), other(2), block(3), block(7), block(5)], [1, 1, 9, 9, 9]), True),
+        (Held([block(1), block(2), other(3), other(7), other(5)], [1, 1, 9, 9, 9]), False),
+        (Held([block(3), block(7), other(5), other(6), other(8)], [1, 1, 1, 1, 1], steps=5), True),
+        # Zeros stand in every file.
+        (Held([bytes(64)] * 3, [9, 9, 9]), False),
+        (Held([], []), False),
+    ],
+)
+def test_a_librarys_code_is_known_by_its_bytes(tmp_path: Path, held: Held, is_known: bool) -> None:
+    """In memory that no file has: two of the three blocks that ran most must be the library's, each in every byte."""
+    library = tmp_path / "libblas.so"
+    library.write_bytes(b"\x7f" + bytes(4096) + CODE)
+    assert library_of(held.spots, [(os.getpid(), str(library))]) == (str(library) if is_known else "")
+
+
+def test_code_that_is_gone_and_libraries_of_devices_say_nothing(tmp_path: Path) -> None:
+    library = tmp_path / "libcublas.so"
+    library.write_bytes(CODE)
+    held = Held([block(3), block(7), block(5)], [9, 9, 9])
+    assert library_of(held.spots, [(os.getpid(), str(library))]) == ""
+    library = library.rename(tmp_path / "libblas.so")
+    files = [(os.getpid(), str(path)) for path in (tmp_path / "gone.so", library)]
+    assert library_of(held.spots, files) == str(library)
+    assert library_of({(os.getpid(), 64): 9}, [(os.getpid(), str(library))]) == ""
+
+
+def test_a_copy_of_pytorchs_code_is_known() -> None:
     path = next(path for path in sorted(text_pages.programs(os.getpid())) if "libtorch_cpu" in path)
-    text = next(each for each in mappings(os.getpid()) if each[2] == path)
-    held = ctypes.create_string_buffer(ctypes.string_at(text[0] + (text[1] - text[0]) // 2, 4096), 4096 + 64)
-    at = -(-ctypes.addressof(held) // 64) * 64
-    ctypes.memmove(at, ctypes.string_at(text[0] + (text[1] - text[0]) // 2, 4096), 4096)
-    spots = {(os.getpid(), at + 64 * step + 5): 10 for step in range(3)}
-    assert library_of(spots, [(os.getpid(), path)]) == path
-    for step in range(3):
-        ctypes.memset(at + 64 * step + 9, 0x5C, 3)
-    assert library_of(spots, [(os.getpid(), path)]) == ""
+    first, end, _ = next(each for each in mappings(os.getpid()) if each[2] == path)
+    code = ctypes.string_at(first + (end - first) // 2, 256)
+    held = Held([code[i : i + 64] for i in (0, 64, 128)], [9, 9, 9], steps=2)
+    assert library_of(held.spots, [(os.getpid(), path)]) == path
 
 
 @pytest.mark.parametrize("could_before", [True, False])
