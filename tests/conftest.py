@@ -81,6 +81,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("gpu"):
             # One GPU, one test at a time, also under pytest-xdist.
             item.add_marker(pytest.mark.xdist_group("gpu"))
+        if item.get_closest_marker("browser"):
+            # The browser starts once for a file, and the pages are written once.
+            item.add_marker(pytest.mark.xdist_group("browser"))
         for marker, reason in reasons.items():
             if lacks[marker] and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))

@@ -27,9 +27,7 @@ MOST_CHANGED: Final = 10
 MOST_LANDED: Final = 4
 """The same of what changed within a day and is landed."""
 TURNS: Final = 2
-"""Shares, of ``SHARES``, in which a test marked ``in_turn`` runs while nothing changed that it guards."""
-TURNS_CHANGED: Final = 3
-"""The same, at least, where that changed within a day and is landed; what a branch changed is run in all."""
+"""Shares, of ``SHARES``, in which a test marked ``in_turn`` runs; all of them on a branch that changed its guards."""
 _CANDIDATES: Final = re.compile(r"tests/candidates/(?:mutants|wrong)/(\w+/\w+)\.py")
 _PROBLEM: Final = re.compile(r"(?:.*/)?problems/(\w+/\w+)\.yaml")
 _REFERENCES: Final = re.compile(r"(?:.*/)?(references/[\w/]+)\.py")
@@ -105,14 +103,13 @@ def share_of_run(commits: str, shallow: bool, today: date | None = None) -> int:
 
 
 def has_turn(test: str, guards: Iterable[str], turns: int = TURNS) -> bool:
-    """Whether a slow test runs: in ``turns`` shares that its name chooses, in more where what it guards changed.
+    """Whether a slow test runs: in ``turns`` shares that its name chooses, in all where a branch changed its guards.
 
     ``guards``: files, and folders that end in a slash.
     """
     share, guards = sample().share, tuple(guards)
     if share is None or _among(own_changes(), guards):
         return True
-    turns = max(turns, TURNS_CHANGED) if _among(changed_files(), guards) else turns
     return (share_of(test) + share) % SHARES < turns
 
 

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +40,11 @@ pytestmark = pytest.mark.xdist_group("agents")
 
 AGENTS: Final = Path(__file__).parents[1] / "candidates" / "agents"
 PROMPT: Final = Prompt("You write kernels.", (Turn("user", "Write t."),))
+EXAMPLE_SHAPES: Final = (
+    "import torch; names = e.names('cpu'); made = [e.inputs(each)[1] for each in names];"
+    "shapes = dict(zip(names, [[list(a.shape) for a in m if isinstance(a, torch.Tensor)] for m in made]))"
+)
+"""Python that has the shapes of each timed call of a module ``e`` of example inputs as ``shapes``."""
 RIGHT: Final = "def t(self): return self.transpose(0, 1)\n"
 KEY: Final = "a key of the user"
 
@@ -174,25 +180,35 @@ class TestFolder:
         assert not {"tolerance", "reference", "fuzz"} & set(json.dumps(seen).replace('"', " ").split())
 
     @pytest.mark.torch
+    def test_the_example_inputs(self) -> None:
+        """Without kgbench: in the agent's place, where it is hidden."""
+        program = (
+            "import sys; sys.path.insert(0, '.'); import example_inputs as e, json;"
+            f"{EXAMPLE_SHAPES}; print(json.dumps(shapes))"
+        )
+        made = json.loads(AgentClient("python", [sys.executable, "-c", program]).ask(question("aten/softmax")).text)
+        assert made["softmax_int/cpu-1-float32"] == [[64, 1024]]
+
+    @pytest.mark.torch
     @pytest.mark.parametrize(
         ("problem", "call", "shapes"),
         [
-            ("aten/softmax", "softmax_int/cpu-1-float32", [[64, 1024]]),
             ("cublas/cublasSgemm_v2", "cublasSgemm_v2/cpu-2-float32", [[6144], [8192], [12288]]),
             ("cublas/cublasSgemmBatched_64", None, None),
             ("vllm/copy_blocks", None, None),
         ],
     )
-    def test_the_example_inputs(self, problem: str, call: str | None, shapes: list[list[int]] | None) -> None:
-        """Without kgbench: in the agent's place, where it is hidden."""
-        program = (
-            "import sys; sys.path.insert(0, '.'); import example_inputs as e, torch, json;"
-            "names = e.names('cpu'); made = [e.inputs(each)[1] for each in names];"
-            "shapes = [[list(a.shape) for a in m if isinstance(a, torch.Tensor)] for m in made];"
-            "print(json.dumps(dict(zip(names, shapes))))"
-        )
-        reply = AgentClient("python", [sys.executable, "-c", program]).ask(question(problem))
-        made = json.loads(reply.text)
+    def test_the_example_inputs_of_other_sources(
+        self, problem: str, call: str | None, shapes: list[list[int]] | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text = example_inputs(question(problem).problem)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "kgbench"]:
+            monkeypatch.setitem(sys.modules, name, None)  # who imports it fails
+        module = types.ModuleType("example_inputs")
+        exec(compile(text, "example_inputs.py", "exec"), vars(module))
+        names = {"e": module}
+        exec(EXAMPLE_SHAPES, names)
+        made = names["shapes"]
         assert made
         assert call is None or made[call] == shapes
 

@@ -27,7 +27,7 @@ def check(path: Path, *options: str) -> Result:
     return CliRunner().invoke(main, ["check", str(path), "--device", "cpu", "--policy", "off", *options])
 
 
-@pytest.mark.in_turn("kgbench/cli/check.py", turns=5)
+@pytest.mark.in_turn("kgbench/cli/check.py", turns=3)
 def test_check_tells_right_from_wrong_and_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     kernel = tmp_path / "kernel.py"

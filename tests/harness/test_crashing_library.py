@@ -14,7 +14,7 @@ from tests.harness.test_lacking_routines import ROTATION, check
 pytestmark = pytest.mark.torch
 
 
-@pytest.mark.in_turn("kgbench/harness/clock/library.py", turns=5)
+@pytest.mark.in_turn("kgbench/harness/clock/library.py", turns=3)
 def test_a_library_call_that_crashes_is_named_with_its_problem(tmp_path: Path) -> None:
     """The signature is correct; what the file passes as n is not, and OpenBLAS reads far behind the vectors."""
     code, found = check(

@@ -81,7 +81,7 @@ def asleep(session: Session) -> Iterator[list[BaseException]]:
     assert not thread.is_alive()
 
 
-@pytest.mark.in_turn("kgbench/harness/process/", turns=5)
+@pytest.mark.in_turn("kgbench/harness/process/", turns=3)
 def test_a_session_that_ends_leaves_nothing_and_the_other_goes_on(server: ForkServer, tmp_path: Path) -> None:
     pid = server.pid
     with Session(QUICK, server=server) as lasting:
@@ -113,7 +113,7 @@ def test_each_session_has_its_own_seed_and_cache(server: ForkServer) -> None:
     assert not any(folder.exists() for folder in folders)
 
 
-@pytest.mark.in_turn("kgbench/harness/process/", turns=5)
+@pytest.mark.in_turn("kgbench/harness/process/", turns=3)
 def test_sessions_outlive_a_killed_server(server: ForkServer) -> None:
     with Session(QUICK, server=server) as one, Session(QUICK, server=server) as other, ThreadPoolExecutor(2) as pool:
         pid = server.pid
@@ -211,7 +211,7 @@ def test_each_session_imports_from_its_own_folders_of_problems(
             assert "No module named 'same_library'" in hidden.reason, hidden.reason
 
 
-@pytest.mark.in_turn("kgbench/harness/process/", turns=5)
+@pytest.mark.in_turn("kgbench/harness/process/", turns=3)
 def test_a_session_with_other_surroundings_starts_and_ends_a_server_of_its_own(
     server: ForkServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

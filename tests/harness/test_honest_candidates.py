@@ -18,7 +18,7 @@ from tests.harness.candidates import KnownCandidate, honest
 pytestmark = pytest.mark.torch
 
 
-@pytest.mark.in_turn("kgbench/policy/", "kgbench/harness/attribution/", "tests/candidates/honest/", turns=5)
+@pytest.mark.in_turn("kgbench/policy/", "kgbench/harness/attribution/", "tests/candidates/honest/", turns=3)
 @pytest.mark.parametrize("known", [k for k in honest() if k.device != "cuda"], ids=lambda known: known.id)
 def test_no_honest_kernel_is_told_that_others_do_its_work(
     strict: Session, known: KnownCandidate, problem_path: Path

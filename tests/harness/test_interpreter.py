@@ -81,12 +81,14 @@ def found() -> dict[str, Any]:
     return loaded
 
 
-@pytest.mark.in_turn("kgbench/harness/candidate/interpreter/", turns=5)
+@pytest.mark.xdist_group("interpreted kernels")  # one program runs all of them
+@pytest.mark.in_turn("kgbench/harness/candidate/interpreter/", turns=3)
 @pytest.mark.parametrize("name", WANTED)
 def test_the_interpreter_computes_as_the_compiler(found: dict[str, Any], name: str) -> None:
     assert with_nan_by_name(found[name]) == WANTED[name]
 
 
+@pytest.mark.xdist_group("interpreted kernels")
 def test_nothing_is_found_that_no_test_wants(found: dict[str, Any]) -> None:
     assert found.keys() == WANTED.keys()
 

@@ -14,15 +14,16 @@ from kgbench.core.types import Result
 from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.session.session import Job, Session
 from kgbench.problem.registry import load_problem
-from tests.sampling import SHARES, own_changes, sample
 
 pytestmark = pytest.mark.torch
 
 PAGE = Path(__file__).parents[2] / "docs" / "languages.md"
 README = PAGE.parents[1] / "README.md"
 ON_THE_PAGE = "docs/languages.md"
-BUILT = ("aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2", ON_THE_PAGE)
-"""Examples in C++: each takes a compiler over ten seconds. A share builds one of them or none, and what changed."""
+LANGUAGES = ("triton", "cupy", pytest.param("load_inline", marks=pytest.mark.in_turn(ON_THE_PAGE)))
+EXAMPLES = "kgbench/examples/load_inline"
+BUILT = ("aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
+"""Examples in C++: each takes a compiler over ten seconds."""
 HONEST = "import torch\n\ndef t(self):\n    return self.t() if self.ndim > 1 else self.view(self.shape)\n"
 
 
@@ -37,20 +38,14 @@ def judge(session: Session, problems: Path, problem_id: str, source: str) -> Res
     return session.evaluate(Job(load_problem(problems / f"{problem_id}.yaml"), "test", source=source))
 
 
-def wait_for_its_turn(built: str) -> None:
-    """Skip the test unless it is the turn of this file, or a branch changed it."""
-    share = sample().share
-    changed = built in sample().changed or built in own_changes()
-    if share is not None and not changed and (*BUILT, *[""] * SHARES)[share] != built:
-        pytest.skip("another share builds it; KGBENCH_TEST_ALL=1 builds all")
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("problem_id", [each for each in BUILT if each != ON_THE_PAGE])
+@pytest.mark.parametrize(
+    "problem_id",
+    [pytest.param(each, marks=pytest.mark.in_turn(f"{EXAMPLES}/{each}.py", f"problems/{each}.yaml")) for each in BUILT],
+)
 def test_load_inline_compiles_in_the_sandbox(impatient: Session, problem_path: Path, problem_id: str) -> None:
     """Longer than this session gives an import: building has a deadline of its own."""
-    wait_for_its_turn(problem_id)
     source = (examples_dir("load_inline") / f"{problem_id}.py").read_text()
     if missing := lacking(source, machine_of("cpu", None)):
         pytest.skip(words_of(missing))
@@ -60,10 +55,8 @@ def test_load_inline_compiles_in_the_sandbox(impatient: Session, problem_path: P
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("language", ["triton", "cupy", "load_inline"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_files_of_the_page_are_right(session: Session, problem_path: Path, language: str) -> None:
-    if language == "load_inline":
-        wait_for_its_turn(ON_THE_PAGE)
     source = page_examples()[language]
     if missing := lacking(source, machine_of("cpu", None)):
         pytest.skip(words_of(missing))

@@ -35,10 +35,16 @@ CALLS = 20
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One timed case, of which one call in some hundred is judged by its oracle."""
-    path = tmp_path_factory.mktemp("problems") / "mine" / "scale.yaml"
+    return write_problem(tmp_path_factory.mktemp("problems"), oracle_s=0.3)
+
+
+def write_problem(folder: Path, oracle_s: float) -> Path:
+    """A problem whose oracle sleeps for ``oracle_s`` seconds before each large call."""
+    path = folder / "mine" / "scale.yaml"
     path.parent.mkdir()
-    reference = "|\n  def reference(self, factor):\n      import time\n      time.sleep(0.3 * (self.numel() > 9999))\n"
-    text = PROBLEM.replace('"torch.mul(self, factor)"', f"{reference}      return torch.mul(self, factor)\n")
+    wait = f"import time\n      time.sleep({oracle_s} * (self.numel() > 9999))"
+    reference = f"|\n  def reference(self, factor):\n      {wait}\n      return torch.mul(self, factor)\n"
+    text = PROBLEM.replace('"torch.mul(self, factor)"', reference)
     path.write_text(text.replace("{m: 16, n: 256}", "{m: 512, n: 1024}"), encoding="utf-8")
     return path
 
@@ -112,8 +118,8 @@ class MadeWindow:
 
 
 @pytest.fixture(scope="module")
-def scaled(problem: Path) -> MadeWindow:
-    return MadeWindow.of(problem)
+def scaled(tmp_path_factory: pytest.TempPathFactory) -> MadeWindow:
+    return MadeWindow.of(write_problem(tmp_path_factory.mktemp("scaled"), oracle_s=0))
 
 
 def rounded(made: MadeWindow) -> torch.Tensor:

@@ -207,7 +207,7 @@ def numbers(value: Any) -> set[int]:
     return {int(each) for each in re.findall(r"\d+", str(value)) if int(each) > 31}
 
 
-@pytest.mark.in_turn("kgbench/mcp/", turns=5)
+@pytest.mark.in_turn("kgbench/mcp/", turns=3)
 @pytest.mark.parametrize("kernel", TELLS)
 def test_no_tool_tells_a_hidden_size(toolbox: Toolbox, kernel: str) -> None:
     found = judged(toolbox, "aten/cumsum", TELLS[kernel])

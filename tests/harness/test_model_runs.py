@@ -171,7 +171,7 @@ def replies(folder: Path) -> int:
     return len(list((folder / "runs").glob("*/replies/*/*.json")))
 
 
-@pytest.mark.in_turn("kgbench/models/", "kgbench/llm/", turns=5)
+@pytest.mark.in_turn("kgbench/models/", "kgbench/llm/", turns=3)
 def test_rounds_go_from_wrong_to_right(tmp_path: Path) -> None:
     def answer(asked: Asked) -> str | Said:
         right = (EXAMPLES / "aten/t.py").read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ from tests.harness.living import (
     small_disk,
     wait_until,
 )
-from tests.sampling import sample
+from tests.sampling import has_turn
 
 KILLS: Final = int(os.environ.get("KGBENCH_KILLS", "1"))
 SPAN_S: Final = 1.5 if KILLS == 1 else 3.0
@@ -46,9 +46,9 @@ SPAN_S: Final = 1.5 if KILLS == 1 else 3.0
 The only moment of a kind is drawn where it surely has one still: a moment after the last costs a whole run.
 """
 
-SHARE: Final = None if KILLS > 1 else sample().share
-KILLED: Final = KINDS if SHARE is None else KINDS[SHARE % 2 :: 2]
-"""Every second kind in turn: each kill costs a run of its own. All of them with KGBENCH_KILLS or KGBENCH_TEST_ALL."""
+GUARDED: Final = ("kgbench/store/", "kgbench/harness/process/", "tests/harness/living.py")
+KILLED: Final = [kind for kind in KINDS if KILLS > 1 or has_turn(f"killed {kind}", GUARDED, turns=3)]
+"""Kinds in turn: each kill costs a run of its own. All of them with KGBENCH_KILLS or KGBENCH_TEST_ALL."""
 
 AT_ONCE: Final = 2
 """Runs side by side; most of a run is waiting."""

@@ -13,7 +13,7 @@ from kgbench.prompts import facts as facts_module
 from kgbench.prompts.facts import torch_facts
 from kgbench.prompts.render import PromptOptions, prompt_for
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("operator facts")]
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def found() -> facts_module.TorchFacts:
     return torch_facts([registry.find(f"aten/{name}") for name in ("softmax", "add_", "scatter", "sum", "im2col")])
 
 
-@pytest.mark.in_turn("kgbench/torchtools/operator_facts.py", turns=5)
+@pytest.mark.in_turn("kgbench/torchtools/operator_facts.py", turns=3)
 def test_schemas_are_those_of_the_required_overloads(found: facts_module.TorchFacts) -> None:
     assert found.missing == ""
     (schema,) = found.operators["aten/softmax"].schemas

@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_changed_is_named() -> None:
         with_list("x: &a [1]\ncases:\n  check: *a\n", "", [])
 
 
-@pytest.mark.in_turn("kgbench/torchtools/", turns=5)
+@pytest.mark.in_turn("kgbench/torchtools/", turns=3)
 def test_an_overloads_own_list_is_written(tmp_path: Path) -> None:
     text = (ROOT / "problems" / "aten" / "add.yaml").read_text(encoding="utf-8")
     path = tmp_path / "aten" / "add.yaml"

@@ -82,7 +82,7 @@ def rows(folder: Path, fork_server: ForkServer) -> list[dict[str, Any]]:
         return judged(folder, "dir:kernels")
 
 
-@pytest.mark.in_turn("kgbench/problem/registry.py", turns=5)
+@pytest.mark.in_turn("kgbench/problem/registry.py", turns=3)
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_folder_with_yaml_and_a_module_is_all_a_source_needs(folder: Path, rows: list[dict[str, Any]]) -> None:

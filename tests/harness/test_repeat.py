@@ -71,7 +71,7 @@ def test_wrong_the_second_time_is_wrong(session: Session) -> None:
     assert "correct, then wrong with the same input" in result.reason
 
 
-@pytest.mark.in_turn("kgbench/harness/verdict/repeat.py", turns=5)
+@pytest.mark.in_turn("kgbench/harness/verdict/repeat.py", turns=3)
 def test_of_chance_nothing_is_said(session: Session) -> None:
     path = problems_dir() / "aten/exponential_.yaml"
     result = session.evaluate(Job(load_problem(path), "repeat", trusted="baseline"))

@@ -54,7 +54,7 @@ def job(source: str, sample: int = 0) -> Job:
     return Job(load_problem(problems_dir() / "aten/t.yaml"), "test", sample, source)
 
 
-@pytest.mark.in_turn("kgbench/harness/session/", turns=5)
+@pytest.mark.in_turn("kgbench/harness/session/", turns=3)
 def test_sick_device_is_set_aside_and_what_was_at_work_there_is_kept(
     session_of: SessionOf, fork_server: ForkServer
 ) -> None:
@@ -134,7 +134,7 @@ def test_the_compiler_is_there_for_a_reference_that_needs_it(monkeypatch: pytest
     assert stand_in.util is sys.modules["wsgiref.util"]
 
 
-@pytest.mark.in_turn("kgbench/harness/session/", turns=5)
+@pytest.mark.in_turn("kgbench/harness/session/", turns=3)
 def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait(session_of: SessionOf) -> None:
     """The candidate that lacks memory has it once its neighbour is gone; here, once ``enough_at`` has passed."""
     events: dict[str, list[str]] = {"slow": [], "hungry": [], "third": []}
@@ -175,7 +175,7 @@ def test_out_of_memory_beside_others_is_tried_again_alone_while_others_wait(sess
     assert events["third"]
 
 
-@pytest.mark.in_turn("kgbench/harness/session/", turns=5)
+@pytest.mark.in_turn("kgbench/harness/session/", turns=3)
 def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_follow(
     session_of: SessionOf, tmp_path: Path
 ) -> None:

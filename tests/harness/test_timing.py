@@ -147,7 +147,7 @@ def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session, pr
     assert {window.side for timing in timings for window in timing.windows} == {"library", "candidate"}
 
 
-@pytest.mark.in_turn("kgbench/harness/clock/library_times.py", turns=5)
+@pytest.mark.in_turn("kgbench/harness/clock/library_times.py", turns=3)
 def test_the_library_is_timed_once_for_all_candidates_of_a_problem(timed: Session, problems: Path) -> None:
     results = [judge(timed, problems, HONEST, "shared/scale")]
     # One that a busy machine makes look slow leaves no times behind.
@@ -199,7 +199,7 @@ def test_who_works_behind_its_calls_copies_what_takes_the_place_of_its_inputs(ti
     assert "what it returned changes with its inputs" in result.reason
 
 
-@pytest.mark.in_turn("kgbench/harness/referee/speed.py", turns=5)
+@pytest.mark.in_turn("kgbench/harness/referee/speed.py", turns=3)
 def test_the_whole_deadline_holds_during_timing(session_of: SessionOf, problems: Path) -> None:
     deadlines = replace(Deadlines.for_device("cpu"), whole_s=4.0)
     with session_of(Settings(device="cpu", jobs=1, hidden=answer_dirs(), deadlines=deadlines)) as session:

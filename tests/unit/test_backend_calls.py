@@ -447,7 +447,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.in_turn("kgbench/backend/", turns=5)
+@pytest.mark.in_turn("kgbench/backend/", turns=3)
 def test_a_model_is_tried_with_its_gradients_and_refused_calls_can_be_judged(tmp_path: Path, model: None) -> None:
     """Triton's own kernel of the examples, in its interpreter."""
 
@@ -503,7 +503,7 @@ def test_a_model_that_cannot_be_built_is_told_with_the_next_step(model: None, na
         build(name, {}, 1, 8)
 
 
-@pytest.mark.in_turn("kgbench/backend/", "kgbench/torchtools/backend_models.py", turns=5)
+@pytest.mark.in_turn("kgbench/backend/", "kgbench/torchtools/backend_models.py", turns=3)
 def test_models_of_transformers_run_without_a_download(tmp_path: Path) -> None:
     from kgbench.torchtools.try_backend import Request, run  # which needs torch
 

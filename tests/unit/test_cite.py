@@ -124,7 +124,7 @@ for page in ("report", sys.argv[1]), ("leaderboard", sys.argv[1] + "/.."):
 """
 
 
-@pytest.mark.in_turn("kgbench/reports/", turns=5)
+@pytest.mark.in_turn("kgbench/reports/", turns=3)
 def test_a_report_made_twice_is_the_same_to_the_byte(tmp_path: Path) -> None:
     run = stored(tmp_path, *mixed())
     forms = list(FORMATS)

@@ -130,7 +130,7 @@ def test_machine_without_torch_ends_with_3_and_the_recipe(monkeypatch: pytest.Mo
     assert json.loads(doctor("--json").stdout)["ready"] is False
 
 
-@pytest.mark.in_turn("kgbench/cli/doctor.py", turns=5)
+@pytest.mark.in_turn("kgbench/cli/doctor.py", turns=3)
 @pytest.mark.torch
 @pytest.mark.timeout(120)
 def test_doctor_examines_this_machine_without_loading_torch(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def without_marks(text: str) -> str:
     return re.sub(r"  # EDIT:.*", "", text)
 
 
-@pytest.mark.in_turn("kgbench/baselines/routines.py", turns=5)
+@pytest.mark.in_turn("kgbench/baselines/routines.py", turns=3)
 def test_a_draft_of_every_routine_is_valid_but_for_its_reference(tmp_path: Path) -> None:
     drafts = {name: blas_draft(name) for name in cublas_api.known_routines() if _can_be_called(name)}
     assert len(drafts) > 250
@@ -196,7 +196,7 @@ def test_where_the_library_knows_nothing_a_skeleton_is_written_and_why(source: s
     assert "self * factor" in (Path("my_problems") / source / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-@pytest.mark.in_turn("kgbench/torchtools/", turns=5)
+@pytest.mark.in_turn("kgbench/torchtools/", turns=3)
 @pytest.mark.torch
 @pytest.mark.usefixtures("here")
 def test_the_references_of_drafts_run() -> None:

@@ -253,7 +253,7 @@ def test_validate_runs_references(own_problem: Path) -> None:
         assert words in lines[name]
 
 
-@pytest.mark.in_turn("kgbench/torchtools/reference_check.py", turns=5)
+@pytest.mark.in_turn("kgbench/torchtools/reference_check.py", turns=3)
 @pytest.mark.torch
 def test_references_of_shipped_problems_run_through_the_command() -> None:
     done = kgbench("validate", "aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
@@ -264,7 +264,7 @@ def test_references_of_shipped_problems_run_through_the_command() -> None:
     assert left_out.startswith("who leaves out 1 in 20 timed calls passes with a chance of 0.0098 % at most, of ")
 
 
-@pytest.mark.in_turn("kgbench/harness/clock/compared.py", turns=5)
+@pytest.mark.in_turn("kgbench/harness/clock/compared.py", turns=3)
 @pytest.mark.torch
 def test_validate_tells_the_chance_of_leaving_out_calls() -> None:
     """Two timed cases multiply; a view is not timed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,8 +32,8 @@ SECRET = "nobody_may_read_this"
 
 
 @pytest.fixture(scope="module")
-def problems() -> list[Problem]:
-    return [load_problem(path) for path in Registry().paths.values()]
+def problems(shipped: Callable[[Path], Problem]) -> list[Problem]:
+    return [shipped(path) for path in Registry().paths.values()]
 
 
 @pytest.fixture(scope="module")

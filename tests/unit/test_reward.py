@@ -198,7 +198,7 @@ def test_verl_gets_the_reward_of_each_reply(monkeypatch: pytest.MonkeyPatch) -> 
     assert FakeRayJudge.made == [{"device": "auto", "gpus": 2, "timing": True, "name": "reward 2 auto True"}]
 
 
-@pytest.mark.in_turn("kgbench/evaluation/reward.py", turns=5)
+@pytest.mark.in_turn("kgbench/evaluation/reward.py", turns=3)
 def test_a_policy_learns_to_give_the_right_kernel() -> None:
     policy, reward = StandIn(["aten/silu"], seed=3), Reward(FakeJudge())
     means = [policy.step(8, reward) for _ in range(60)]

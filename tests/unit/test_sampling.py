@@ -13,7 +13,6 @@ from tests.sampling import (
     MOST_CHANGED,
     SHARES,
     TURNS,
-    TURNS_CHANGED,
     Sample,
     changed_problems,
     has_turn,
@@ -97,9 +96,8 @@ def test_a_variable_takes_all_or_one_share(monkeypatch: pytest.MonkeyPatch) -> N
         sampling.sample.cache_clear()
 
 
-def turns_of(monkeypatch: pytest.MonkeyPatch, landed: list[str], own: list[str], **turns: int) -> int:
+def turns_of(monkeypatch: pytest.MonkeyPatch, own: list[str], **turns: int) -> int:
     """The shares in which a test runs that guards a folder and a file."""
-    monkeypatch.setattr(sampling, "changed_files", lambda: landed + own)
     monkeypatch.setattr(sampling, "own_changes", lambda: own)
     runs = 0
     for share in range(SHARES):
@@ -108,14 +106,14 @@ def turns_of(monkeypatch: pytest.MonkeyPatch, landed: list[str], own: list[str],
     return runs
 
 
-def test_a_slow_test_has_its_turns_and_more_of_them_where_what_it_guards_changed(
+def test_a_slow_test_has_its_turns_and_all_where_a_branch_changed_what_it_guards(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     others = ["kgbench/clusters.md", "benchmarks/cluster.pyi", "kgbench/cli/run.py"]
-    assert turns_of(monkeypatch, others, others) == TURNS
-    assert turns_of(monkeypatch, others, others, turns=1) == 1
-    assert turns_of(monkeypatch, ["kgbench/cluster/actor.py"], others) == TURNS_CHANGED
-    assert turns_of(monkeypatch, [], ["benchmarks/cluster.py"]) == SHARES
+    assert turns_of(monkeypatch, others) == TURNS
+    assert turns_of(monkeypatch, others, turns=1) == 1
+    assert turns_of(monkeypatch, ["benchmarks/cluster.py"]) == SHARES
+    assert turns_of(monkeypatch, ["kgbench/cluster/actor.py"]) == SHARES
     monkeypatch.setattr(sampling, "sample", lambda: Sample(None, frozenset()))
     assert has_turn("any", ())
 

@@ -318,7 +318,7 @@ def test_a_withdrawn_token_is_told_to_whoever_waits_and_loses_nothing(server: Se
     assert [each["outcome"] for each in kept][-2:] == ["wrong value", "passed"]
 
 
-@pytest.mark.in_turn("kgbench/service/", turns=5)
+@pytest.mark.in_turn("kgbench/service/", turns=3)
 def test_a_run_goes_on_after_its_token_was_withdrawn(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,7 +363,7 @@ def test_a_run_goes_on_after_its_token_was_withdrawn(
 # --- a server that is killed ---
 
 
-@pytest.mark.in_turn("kgbench/service/", turns=5)
+@pytest.mark.in_turn("kgbench/service/", turns=3)
 def test_a_killed_server_goes_on_with_what_it_had_taken(tmp_path: Path) -> None:
     """On loopback, without tokens: some are done, two at work, the others wait when it is killed."""
     server = Server(tmp_path / "service")
