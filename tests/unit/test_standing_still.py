@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kgbench.harness.machine import processes
-from kgbench.harness.machine.processes import Task, tasks_of, woken
+from kgbench.harness.machine.processes import Task, ran_own_code, tasks_of, woken
 from kgbench.harness.machine.timing_lock import Disturbed, SharedPage, TimingLock
 
 Start = Callable[[Callable[[], object]], int]
@@ -145,6 +145,24 @@ def test_what_may_change_and_what_may_not() -> None:
     assert not woken({key: Task("D", 5)}, {key: Task("T", 6)}), "it came back from the kernel and was stopped"
     assert woken({key: Task("D", 5, 10)}, {key: Task("T", 6, 2_000_010)}), "it came back and worked before it stopped"
     assert woken({key: Task("R", 5)}, {key: Task("T", 6)}), "it never stood still"
+
+
+def test_what_the_kernel_did_for_a_waiting_thread_is_no_work_of_its_own() -> None:
+    waiting, key = {(1, 1): Task("D", 5, 10, 40)}, (1, 1)
+    driver = {key: Task("T", 9, 300_000_010, 41)}
+    assert woken(waiting, driver), "the turn is disturbed"
+    assert not ran_own_code(waiting, driver), "but nobody is to blame"
+    assert ran_own_code(waiting, {key: Task("T", 9, 300_000_010, 60)})
+    assert ran_own_code({key: Task("T", 5)}, {key: Task("T", 6)}), "it was stopped, and has run"
+    assert ran_own_code(waiting, {**driver, (1, 2): Task("T", 1)}), "a thread is new"
+
+
+def test_time_outside_the_kernel_is_counted(start: Start) -> None:
+    pid = start(with_threads)
+    deadline, ticks = time.monotonic() + 30, 0
+    while ticks < 5 and time.monotonic() < deadline:
+        ticks = sum(task.user_ticks for task in tasks_of([pid]).values())
+    assert ticks >= 5
 
 
 def forks_after(seconds: float) -> None:

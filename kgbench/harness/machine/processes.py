@@ -16,8 +16,13 @@ WAIT_DEADLINE_S: Final = 0.03
 """Seconds to wait for a thread inside a call of the kernel that no signal ends; it stops when that returns."""
 STOP_DEADLINE_S: Final = 2.0
 """Seconds to wait for threads that run: on a busy machine one has to get a processor before it can stop."""
+TURN_WAIT_S: Final = 0.25
+"""The same before a turn of another's: drivers take and give back memory inside the kernel for that long."""
 RETURN_NS: Final = 1_000_000
 """Processor time in ns that threads which waited in the kernel, all together, may take to come back and stop."""
+RETURN_TICKS: Final = 3
+"""Clock ticks outside the kernel that such threads may have, all together: each is counted whole where it begins or
+ends outside."""
 USUAL_DESCRIPTORS: Final = 256
 """Open files of a process that count as no memory."""
 QUEUED_BYTES: Final = 256 << 10
@@ -68,10 +73,11 @@ def signal_tree(pid: int, number: int) -> None:
         signal_one(child, number)
 
 
-def stop_trees(roots: list[int]) -> bool:
+def stop_trees(roots: list[int], wait_s: float = WAIT_DEADLINE_S) -> bool:
     """Stop every descendant of these, also those that are forked meanwhile, and wait until they stand still.
 
-    A tree that goes on forking is given up after STOP_DEADLINE_S; its tasks are then seen to run.
+    A tree that goes on forking is given up after STOP_DEADLINE_S; its tasks are then seen to run. ``wait_s``: seconds
+    to wait for what is inside the kernel.
 
     Returns:
         Whether any were forked meanwhile.
@@ -84,17 +90,17 @@ def stop_trees(roots: list[int]) -> bool:
             signal_one(child, signal.SIGSTOP)
         stopped |= new
         rounds += 1
-        await_stopped(new)
+        await_stopped(new, wait_s)
     return rounds > 1
 
 
-def await_stopped(pids: set[int] | list[int]) -> None:
-    """Wait until no thread of these processes runs any more: WAIT_DEADLINE_S at most for what is inside the kernel,
+def await_stopped(pids: set[int] | list[int], wait_s: float = WAIT_DEADLINE_S) -> None:
+    """Wait until no thread of these processes runs any more: ``wait_s`` at most for what is inside the kernel,
     STOP_DEADLINE_S at most for what is not."""
     begun = time.monotonic()
     while states := {state for state in _states(pids) if state not in STILL}:
         passed = time.monotonic() - begun
-        if passed > (WAIT_DEADLINE_S if states == {"D"} else STOP_DEADLINE_S):
+        if passed > (wait_s if states == {"D"} else STOP_DEADLINE_S):
             return
         time.sleep(50e-6)
 
@@ -108,6 +114,8 @@ class Task(NamedTuple):
     """How often it was scheduled on a processor; 0 where the kernel does not count."""
     ran_ns: int = 0
     """Processor time so far, in ns; 0 where the kernel does not count."""
+    user_ticks: int = 0
+    """Processor time so far outside the kernel, in clock ticks."""
 
     @property
     def is_still(self) -> bool:
@@ -136,18 +144,33 @@ def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int]
     A thread that was waiting in the kernel may have returned from there and been stopped then, which takes RETURN_NS at
     most. Dead threads are ignored.
     """
-    returned_ns = 0
+    returned = _returned(before, after)
+    return returned is None or sum(task.ran_ns - then.ran_ns for then, task in returned) > RETURN_NS
+
+
+def ran_own_code(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
+    """As ``woken``, but what the kernel did for a thread that waited in it, before the thread stopped, is no work of
+    its own: a driver that takes or gives back memory is busy for longer than anybody waits."""
+    returned = _returned(before, after)
+    return returned is None or sum(task.user_ticks - then.user_ticks for then, task in returned) > RETURN_TICKS
+
+
+def _returned(
+    before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]
+) -> list[tuple[Task, Task]] | None:
+    """Threads that waited in the kernel, then and now; None where one that was stopped has run, or one is new."""
+    found = []
     for key, task in after.items():
         if task.state in DEAD:
             continue
         then = before.get(key)
         if then is None or not all(each.is_still or each.is_waiting for each in (then, task)):
-            return True
+            return None
         if then.is_still and task.scheduled != then.scheduled:
-            return True
+            return None
         if then.is_waiting:
-            returned_ns += task.ran_ns - then.ran_ns
-    return returned_ns > RETURN_NS
+            found.append((then, task))
+    return found
 
 
 def ran_us(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> float | None:
@@ -165,21 +188,29 @@ def _task(folder: str) -> Task:
     with contextlib.suppress(OSError, IndexError, ValueError):
         fields = _read(f"{folder}/schedstat").split()
         ran_ns, scheduled = int(fields[0]), int(fields[2])
-    return Task(_state(folder), scheduled, ran_ns)
+    fields = _stat(folder)
+    return Task(fields[0].decode(), scheduled, ran_ns, int(fields[_UTIME]))
 
 
 def _states(pids: Iterable[int]) -> Iterator[str]:
     for pid in pids:
         with contextlib.suppress(OSError):
             for tid in os.listdir(f"/proc/{pid}/task"):
-                yield _state(f"/proc/{pid}/task/{tid}")
+                yield _stat(f"/proc/{pid}/task/{tid}")[0].decode()
 
 
-def _state(folder: str) -> str:
+_UTIME: Final = 11
+"""Place of the time outside the kernel among the fields of ``/proc/PID/stat``, from the state on."""
+_GONE: Final = [b"X", *[b"0"] * _UTIME]
+"""The fields of a thread that is gone."""
+
+
+def _stat(folder: str) -> list[bytes]:
+    """The fields of a thread's ``stat`` from its state on."""
     try:
-        return _read(f"{folder}/stat").rpartition(b")")[2].split(None, 1)[0].decode()
-    except (OSError, IndexError):
-        return "X"
+        return _read(f"{folder}/stat").rpartition(b")")[2].split(None, _UTIME + 1) or _GONE
+    except OSError:
+        return _GONE
 
 
 def _read(path: str) -> bytes:

@@ -13,7 +13,7 @@ import mmap
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -52,6 +52,7 @@ class Disturbed(Exception):
         super().__init__(DISTURBED)
 
 
+_Threads = Mapping[tuple[int, int], processes.Task]
 _Tasks = dict[int, dict[tuple[int, int], processes.Task]]
 """Threads of workers, by the process id of their supervisor."""
 
@@ -272,10 +273,13 @@ class TimingLock:
 
     def _look_who_moved(self, standing: Mapping[int, _Tasks]) -> None:
         """Record whose workers ran during the turn that ends. Raises Disturbed where some did."""
-        moved = [referee for referee, tasks in standing.items() if _moved(tasks, self._tasks(referee))]
-        for referee in moved:
-            self.page.slot(referee)[_RESTLESS] = 1
-        if moved:
+        disturbed = False
+        for referee, before in standing.items():
+            after = self._tasks(referee)
+            disturbed |= _any(processes.woken, before, after)
+            if _any(processes.ran_own_code, before, after):
+                self.page.slot(referee)[_RESTLESS] = 1
+        if disturbed:
             raise Disturbed
 
     def _stop_others(self, stopped: list[int]) -> None:
@@ -286,7 +290,7 @@ class TimingLock:
             for referee in waiting:
                 self.page.stopped(referee)
                 _signal(self.page.slot(referee)[_PID], signal.SIGSTOP)
-            processes.await_stopped([self.page.slot(referee)[_PID] for referee in waiting])
+            processes.await_stopped([self.page.slot(referee)[_PID] for referee in waiting], processes.TURN_WAIT_S)
             late = time.monotonic() > deadline
             starting = [each for each in waiting if self.page.slot(each)[_STARTING] and not late]
             stopped += set(waiting).difference(starting)
@@ -297,16 +301,17 @@ class TimingLock:
             if starting:
                 time.sleep(0.0005)
             waiting = starting
-        processes.stop_trees([supervisor for referee in stopped for supervisor in self.page.supervisors(referee)])
+        supervisors = [supervisor for referee in stopped for supervisor in self.page.supervisors(referee)]
+        processes.stop_trees(supervisors, processes.TURN_WAIT_S)
 
 
-def _moved(before: _Tasks, after: _Tasks) -> bool:
-    """Whether a worker that was there has run since.
+def _any(moved: Callable[[_Threads, _Threads], bool], before: _Tasks, after: _Tasks) -> bool:
+    """Whether a worker that was there has moved since.
 
     A supervisor that had none may have forked it meanwhile: nothing of a candidate runs in it before its referee, which
     is stopped, asks for that.
     """
-    return any(processes.woken(tasks, after.get(each, {})) for each, tasks in before.items() if tasks)
+    return any(moved(tasks, after.get(each, {})) for each, tasks in before.items() if tasks)
 
 
 def _signal(pid: int, number: int) -> None:
