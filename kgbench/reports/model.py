@@ -70,7 +70,7 @@ def report_of(
     attempts = tuple(newest(fresh))
     results = tuple(latest(attempts))
     shown = sorted({1.0, *thresholds})
-    selected, unread = _with_records(with_least_times(selected, run.info, results), run.info, records)
+    selected, unread = _with_records(with_least_times(selected, run.info), run.info, records)
     seed = seed_of(run)
     per_problem = problem_scores(run.info, selected, attempts) if by else ()
     rooflines = {each.problem: each.roofline for each in per_problem if each.roofline}

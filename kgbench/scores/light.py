@@ -7,18 +7,16 @@ run.json under ``least_us``: which problems count must not depend on what was su
 from __future__ import annotations
 
 import dataclasses
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kgbench.core.errors import ExpressionError
 from kgbench.core.kinds import DeviceKind, Kind
-from kgbench.core.types import Result
 from kgbench.problem.cases import bench_cases, choose_preset
 from kgbench.problem.model import Problem
 from kgbench.scores.roofline import least_us
 from kgbench.scores.samples import Selected
-from kgbench.scores.speedups import case_key, timed_cases
+from kgbench.scores.speedups import case_key
 
 
 def least_times(problems: Iterable[Problem], device: Mapping[str, Any]) -> dict[str, dict[str, float]]:
@@ -49,18 +47,13 @@ def _of_problem(problem: Problem, peaks: Mapping[str, Any], memory_gb: float | N
     return times
 
 
-def empty_launch_us(results: Iterable[Result]) -> float | None:
-    """Time of an empty launch on the run's device in µs: the median over its timed cases; None where none says."""
-    known = [case.timing.empty_us for result in results for case in timed_cases(result) if case.timing]
-    times = [each for each in known if each is not None]
-    return statistics.median(times) if times else None
+def with_least_times(selected: Sequence[Selected], info: Mapping[str, Any]) -> tuple[Selected, ...]:
+    """Each problem with the least times of its cases that take longer than an empty launch on the run's device.
 
-
-def with_least_times(
-    selected: Sequence[Selected], info: Mapping[str, Any], results: Iterable[Result]
-) -> tuple[Selected, ...]:
-    """Each problem with the least times of its cases that take longer than an empty launch. ``info`` is run.json."""
-    by_problem, empty_us = info.get("least_us") or {}, empty_launch_us(results)
+    ``info`` is run.json; in one that does not say how long that takes, no problem has any.
+    """
+    peaks = (info.get("device") or {}).get("peaks") or {}
+    by_problem, empty_us = info.get("least_us") or {}, peaks.get("empty_launch_us")
     if not by_problem or empty_us is None:
         return tuple(selected)
     return tuple(

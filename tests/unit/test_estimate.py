@@ -13,11 +13,13 @@ from kgbench.harness.clock.estimate import (
     MIN_PAIRS,
     Pair,
     Unmeasurable,
+    disagree,
     enough,
     estimate,
     is_followed,
     is_slow,
     log_ratios,
+    overhead,
     per_call,
     securing_excess,
     single_calls,
@@ -123,3 +125,21 @@ def test_a_pair_that_is_said_to_follow_does() -> None:
 def test_a_candidate_is_slow_above_twice_the_librarys_time() -> None:
     assert is_slow(pairs(100.0, 230.0))
     assert not is_slow(pairs(100.0, 190.0))
+
+
+@pytest.mark.parametrize(
+    ("times_us", "queued", "least_us"),
+    [
+        ((148.2, 149.0, 150.1), True, 148.2),
+        ((148.2, 8.7, 149.9, 150.0), True, 148.2),
+        ((148.2, 8.7, 149.9, 150.0), False, 8.7),
+        ((9.0, 8.7, 148.0), True, 8.7),
+    ],
+)
+def test_a_window_without_calls_that_began_at_once_is_no_overhead(
+    times_us: tuple[float, ...], queued: bool, least_us: float
+) -> None:
+    """Its worker's context was the device's already: the other windows begin with a switch, which is taken off."""
+    windows = [Window("library", "overhead", 1, us, us + 5.0) for us in times_us]
+    assert overhead(windows, queued) == least_us
+    assert disagree(windows) == (max(times_us) > 2 * min(times_us))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,13 +11,13 @@ import pytest
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
-from kgbench.core.types import CaseResult, Result, Timing, result_from_json
+from kgbench.core.types import CaseResult, Result, Timing
 from kgbench.problem.cases import bench_cases
 from kgbench.problem.registry import load_problem
 from kgbench.reports.footnotes import closing_lines
 from kgbench.reports.formats import print_markdown
 from kgbench.reports.model import report_of
-from kgbench.scores.light import empty_launch_us, least_times, with_least_times
+from kgbench.scores.light import least_times, with_least_times
 from kgbench.scores.per_problem import roofline_of
 from kgbench.scores.rows import Row, rows
 from kgbench.scores.samples import Selected
@@ -36,6 +35,7 @@ LEAST = {
     "bench-gpu140-4-float16": 2 * (16 * 256 + 256 * 16 + 16 * 16) / 4e6,  # 4 ns: bytes at 4 TB/s
 }
 EMPTY_US = 6.0
+MEASURED = {**GPU, "peaks": {**PEAKS, "empty_launch_us": EMPTY_US}}
 
 
 def of(times: dict[str, float], problem: str = "aten/p", outcome: Outcome = Outcome.PASSED, **more: object) -> Result:
@@ -46,13 +46,19 @@ def of(times: dict[str, float], problem: str = "aten/p", outcome: Outcome = Outc
     return result(problem, outcome=outcome, **{"cases": cases, **more})
 
 
-def timed(us: float, empty_us: float | None = EMPTY_US) -> Timing:
-    return dataclasses.replace(timing(1.0), candidate_us=us, empty_us=empty_us)
+def timed(us: float) -> Timing:
+    return dataclasses.replace(timing(1.0), candidate_us=us)
 
 
-def row_of(found: Sequence[Result], least_us: dict[str, dict[str, float]], **asked: object) -> Row:
+def row_of(
+    found: Sequence[Result],
+    least_us: dict[str, dict[str, float]],
+    device: object = MEASURED,
+    **asked: object,
+) -> Row:
     names = dict.fromkeys(each.problem for each in found)
-    selected = with_least_times([Selected(name, "compute") for name in names], {"least_us": least_us}, found)
+    info = {"least_us": least_us, "device": device}
+    selected = with_least_times([Selected(name, "compute") for name in names], info)
     (row,) = rows(selected, found, **asked)
     return row
 
@@ -111,31 +117,13 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
     found = [of({"a": 11.0})]
     assert "sol_50" not in row_of(found, {}).values
     assert "sol_50" not in row_of([of({"a": 11.0}, interpreted=True)], {"aten/p": {"a": 10.0}}).values
-    older = [of({}, cases=(CaseResult("a", "", "bench", "f", {}, Outcome.PASSED, timing=timed(11.0, None)),))]
-    assert empty_launch_us(older) is None
-    assert "sol_50" not in row_of(older, {"aten/p": {"a": 10.0}}).values
-
-
-def test_an_empty_launch_is_the_median_over_the_runs_cases() -> None:
-    cases = tuple(
-        CaseResult(str(us), "", "bench", "f", {}, Outcome.PASSED, timing=timed(9.0, us)) for us in (5.0, 7.0, 90.0)
-    )
-    assert empty_launch_us([result("aten/p", cases=cases)]) == 7.0
-
-
-def test_runs_that_kept_windows_only_have_their_empty_launch_in_them() -> None:
-    windows = [{"side": "library", "kind": kind, "calls": 1, "done_us": us, "secured_us": 9.0}
-               for kind, us in (("overhead", 6.5), ("overhead", 6.25), ("window", 1.0))]  # fmt: skip
-    data = json.loads(json.dumps(of({"a": 11.0}).to_json()))
-    del data["cases"][0]["timing"]["empty_us"]
-    data["cases"][0]["timing"]["windows"] = windows
-    assert empty_launch_us([result_from_json(data)]) == 6.25
+    assert "sol_50" not in row_of(found, {"aten/p": {"a": 10.0}}, GPU).values, "a run of an earlier version"
 
 
 def test_a_report_says_how_many_problems_stand_apart(tmp_path: Path) -> None:
     found = [of({"a": 11.0}, problem="aten/p"), of({"a": 11.0}, problem="aten/q"), of({"a": 11.0}, problem="aten/r")]
     least = {"aten/p": {"a": 10.0}, "aten/q": {"a": 2.0}, "aten/r": {"a": 8.0}}
-    report = report_of(read_run(stored(tmp_path, "run", found, least_us=least)))
+    report = report_of(read_run(stored(tmp_path, "run", found, least_us=least, device=MEASURED)))
     lines = "\n".join(closing_lines(report))
     assert "speed of light: sol_50 100.0 %, sol_80 50.0 % of 2 problems; 1 apart, whose work" in lines
     assert "sol_80: correct, and at 80 % of the least time" in lines

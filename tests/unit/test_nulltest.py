@@ -135,6 +135,8 @@ def test_a_damaged_file_is_as_none(text: str) -> None:
 def test_peaks_are_kept_until_the_driver_changes() -> None:
     assert kept_peaks(GPU) is None
     keep(PEAKS, device_key("cuda", GPU.name), {"gb_per_s": 4000, "driver": GPU.driver})
+    assert kept_peaks(GPU) is None, "an earlier version's do not say how long an empty launch takes"
+    keep(PEAKS, device_key("cuda", GPU.name), {"gb_per_s": 4000, "empty_launch_us": 2.1, "driver": GPU.driver})
     assert (kept_peaks(GPU) or {})["gb_per_s"] == 4000
     assert kept_peaks(replace(GPU, driver="590.0")) is None
 

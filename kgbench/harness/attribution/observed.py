@@ -117,8 +117,12 @@ class Attribution:
                 # On a GPU what decides is watched anyhow, with the device's time.
                 self.add(each)
 
-    def timed_case(self, bench: Bench, side: WorkerSide, case: Case, timing: Timing) -> None:
-        """Watch a window of a case that was timed. Raises WorkerFailed."""
+    def timed_case(self, bench: Bench, side: WorkerSide, case: Case, timing: Timing) -> str:
+        """Watch a window of a case that was timed. Raises WorkerFailed.
+
+        Returns:
+            How its time differs from what was scored; empty where it does not.
+        """
         difference, calls = "", window_calls(timing)
         for attempt in range(TRIES):
             # Others' work makes kernels look slow, so who looks slow beside them is watched alone.
@@ -127,14 +131,21 @@ class Attribution:
                     with self._code_of(side, calls) as (sampler, watched):
                         bench.run_once(case, calls, sampler)
                 except BenchFailed as failure:
-                    return self.add(refusal(failure.verdict.reason))
+                    self.add(refusal(failure.verdict.reason))
+                    return ""
             self.take(seen, case, does_work=True)
             for each in self.findings.moved(seen, label(case)):
                 self.add(each)
             difference = unlike(seen, calls, timing) if self.cuda else unlike_on_host(seen, calls, timing)
             if not difference:
-                return None if self.cuda else self._sampled_windows(bench, side, case, calls, seen, watched)
-        return self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
+                if not self.cuda:
+                    self._sampled_windows(bench, side, case, calls, seen, watched)
+                break
+        return difference
+
+    def add_other_time(self, case: Case, difference: str) -> None:
+        """Enter that a window took another time when it was watched, as ``timed_case`` says it."""
+        self.add(Evidence("time", "behaves differently when observed", label(case), 1, None, False, difference))
 
     def probing(self, side: WorkerSide) -> TimedCode | None:
         """What samples windows in the midst of timed ones; None where times are a device's."""

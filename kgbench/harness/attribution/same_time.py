@@ -10,6 +10,7 @@ from typing import Final
 
 from kgbench.core.types import Timing
 from kgbench.harness.attribution.account import Observation
+from kgbench.harness.clock.estimate import overhead
 
 HOST_DIFFERENCE: Final = 3.0
 """Factor on a window's scored time that it may take on the CPU when watched, beside HOST_SLACK_US."""
@@ -57,10 +58,11 @@ def unlike_on_host(seen: Observation, calls: int, timing: Timing) -> str:
 def window_us(timing: Timing) -> float | None:
     """Device time of one candidate's call in windows of several, in µs, whatever was scored in the end."""
     mine = [window for window in timing.windows if window.side == "candidate" and window.kind == "window"]
-    overheads = [window.done_us for window in timing.windows if window.kind == "overhead"]
+    overheads = [window for window in timing.windows if window.kind == "overhead"]
     if not mine or not overheads:
         return None
-    return statistics.median((window.done_us - min(overheads)) / window.calls for window in mine)
+    empty_us = overhead(overheads, timing.queued)
+    return statistics.median((window.done_us - empty_us) / window.calls for window in mine)
 
 
 def window_calls(timing: Timing) -> int:

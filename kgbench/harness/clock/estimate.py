@@ -122,9 +122,19 @@ def medians(pairs: Sequence[Pair], overhead_us: float) -> tuple[float, float]:
     return library, statistics.median(per_call(b, overhead_us) for _, b in pairs)
 
 
-def least(windows: Sequence[Window]) -> float:
-    """The shortest time to the mark, in µs; anything above it is disturbance."""
-    return min(window.done_us for window in windows)
+def overhead(windows: Sequence[Window], queued: bool) -> float:
+    """What windows without calls take, in µs: the least. ``queued``: on a GPU, where times far below most do not count.
+
+    Its windows begin with the switch from the referee's context to the worker's, unless that has just happened.
+    """
+    usual = statistics.median(window.done_us for window in windows)
+    return min(window.done_us for window in windows if not queued or window.done_us >= usual / 2)
+
+
+def disagree(windows: Sequence[Window]) -> bool:
+    """Whether windows of the same work differ by more than a factor of 2."""
+    times = [window.done_us for window in windows]
+    return max(times) > 2 * min(times)
 
 
 def per_call(window: Window, overhead_us: float) -> float:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kgbench.core.types import Timing, Window
-from kgbench.harness.clock.estimate import SLOW, least
+from kgbench.harness.clock.estimate import SLOW, overhead
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LibraryTimes:
         # Windows of one call are single calls.
         if {window.kind for window in mine} != ({"window"} if most == 1 else {"window", "single"}):
             return None
-        return cls(mine, least(overheads), timing.library_call_us, timing.queued)
+        return cls(mine, overhead(overheads, timing.queued), timing.library_call_us, timing.queued)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -26,11 +26,17 @@ ORDER: Final = {"cuda": 4096, "cpu": 384}
 DTYPES: Final = {"cuda": ("float32", "float64", "float16", "bfloat16"), "cpu": ("float32", "float64")}
 """Dtypes of the matrices that are multiplied, per kind of device."""
 
+LAUNCHES: Final = 200
+"""Minimal kernels that are queued to see how long one takes, and as many again; a channel of CUDA holds a thousand."""
+PAUSE_CYCLES: Final = 20_000_000
+"""Clock cycles of a pause in which so many are queued: some 10 ms."""
+
 
 def peaks(device: torch.device) -> dict[str, Any]:
     """``gb_per_s`` of a copy, read and written bytes both counted, and ``gflop_per_s`` by dtype of a matrix product.
 
-    On CUDA also of reading and of writing alone, and the size of the second-level cache.
+    On CUDA also of reading and of writing alone, the size of the second-level cache, and ``empty_launch_us``, the time
+    from one minimal kernel to the next in a queue, in µs.
     """
     kind = device.type
     source = torch.zeros(COPY_BYTES[kind] // 2, dtype=torch.uint8, device=device)
@@ -42,6 +48,7 @@ def peaks(device: torch.device) -> dict[str, Any]:
         found["read_gb_per_s"] = max(_rate(source.numel(), each, device) for each in reading)
         found["write_gb_per_s"] = _rate(source.numel(), partial(target.view(torch.float32).fill_, 1.0), device)
         found["l2_bytes"] = GPU.l2_bytes(device)
+        found["empty_launch_us"] = round(_empty_launch_us(device), 3)
         del numbers, reading
     del source, target
     order = ORDER[kind]
@@ -52,6 +59,25 @@ def peaks(device: torch.device) -> dict[str, Any]:
     if kind == DeviceKind.CUDA:
         GPU.release_cached()
     return {**found, "gflop_per_s": products}
+
+
+def _empty_launch_us(device: torch.device) -> float:
+    """Queued behind a pause, so that the device never waits for the host."""
+    few, many = (min(_queued_s(launches, device) for _ in range(REPEATS)) for launches in (LAUNCHES, 2 * LAUNCHES))
+    return 1e6 * (many - few) / LAUNCHES
+
+
+def _queued_s(launches: int, device: torch.device) -> float:
+    """Seconds that minimal kernels, which read and write nothing, take one after the other."""
+    begin, end = GPU.events()
+    GPU.wait(device)
+    GPU.idle(PAUSE_CYCLES)
+    begin.record()
+    for _ in range(launches):
+        GPU.idle(0)
+    end.record()
+    end.synchronize()
+    return float(begin.elapsed_time(end)) / 1e3
 
 
 def _rate(work: float, action: Callable[[], Any], device: torch.device) -> int:

@@ -150,7 +150,7 @@ class Stopwatch:
 
     def _measured(self, bench: Bench, case: Case, known: LibraryTimes | None) -> tuple[Verdict, Timing | None]:
         try:
-            timing = self._measure(bench, case, known)
+            timing = self.measure(bench, case, known)
             return self._believed(bench, case, timing), timing
         except BenchFailed as failure:
             return failure.verdict, None
@@ -162,8 +162,11 @@ class Stopwatch:
             self.evaluation.library = self.resources.library.lose(failure)
             return PASSED, None
 
-    def _measure(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing | None:
-        """The case's times, at the second attempt if need be; None, with a line in the log, where there are none."""
+    def measure(self, bench: Bench, case: Case, known: LibraryTimes | None = None) -> Timing | None:
+        """The case's times, at the second attempt if need be; None, with a line in the log, where there are none.
+
+        Raises WorkerFailed, and BenchFailed where a timed output is wrong.
+        """
         for attempt in (known, None):
             try:
                 return self._measure_in_quiet(bench, case, attempt)

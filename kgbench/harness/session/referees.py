@@ -163,4 +163,4 @@ class Referees:
 def kept_peaks(device: Device) -> dict[str, Any] | None:
     """What an earlier session measured of a GPU with this driver; None where none did."""
     kept = known(PEAKS, device_key(device.kind, device.name)) if device.kind == DeviceKind.CUDA else None
-    return kept if kept is not None and kept.get("driver") == device.driver else None
+    return kept if kept is not None and kept.get("driver") == device.driver and "empty_launch_us" in kept else None

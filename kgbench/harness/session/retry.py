@@ -16,6 +16,12 @@ MOST_WORDS: Final = 4000
 """Most characters of a result's detail that no referee wrote."""
 CROWDED: Final = "memory ran out beside others"
 """Why a candidate is judged again when it, the referee or the library lacked memory."""
+BUSY: Final = "the device stayed busy beside others"
+"""Why a candidate is judged again when others' work on the device did not end."""
+PASSING: Final = frozenset({BUSY, str(Fault.DISTURBED)})
+"""Reasons that are over once another candidate has ended: the candidate is judged beside others again, and alone only
+if that does not help.
+"""
 
 
 def perhaps_a_neighbours_doing(result: Result) -> str:
@@ -26,7 +32,7 @@ def perhaps_a_neighbours_doing(result: Result) -> str:
         case HarnessTrouble(fault=Fault.DISTURBED):
             return str(Fault.DISTURBED)
         case HarnessTrouble(fault=Fault.BUSY_DEVICE) | RuleBroken(breach=Breach.BUSY_DEVICE):
-            return "the device stayed busy beside others"
+            return BUSY
     if result.outcome.facts.may_be_crowded:
         return CROWDED
     if result.library is not None and result.library.failed:

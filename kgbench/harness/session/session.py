@@ -46,6 +46,7 @@ from kgbench.harness.session.referees import Referees
 from kgbench.harness.session.retry import (
     CROWDED,
     MOST_WORDS,
+    PASSING,
     no_room,
     perhaps_a_neighbours_doing,
     trouble,
@@ -202,6 +203,10 @@ class Session:
             none = NoCandidate("no candidate was submitted for this problem")
             return self._unjudged(job, Outcome.NO_CANDIDATE, none)
         result, company = self._evaluate(job, on_event, cancellation, exclusive=False)
+        if company is not None and perhaps_a_neighbours_doing(result) in PASSING:
+            # Nobody need stand aside for what is probably over.
+            on_event("again", f"since {perhaps_a_neighbours_doing(result)}")
+            result, company = self._evaluate(job, on_event, cancellation, exclusive=False)
         if company is not None and (words := perhaps_a_neighbours_doing(result)):
             on_event("again", f"alone, since {words}")
             result, _ = self._evaluate(job, on_event, cancellation, exclusive=True)
