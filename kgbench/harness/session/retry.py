@@ -31,8 +31,10 @@ def perhaps_a_neighbours_doing(result: Result) -> str:
             return CROWDED
         case HarnessTrouble(fault=Fault.DISTURBED):
             return str(Fault.DISTURBED)
-        case HarnessTrouble(fault=Fault.BUSY_DEVICE) | RuleBroken(breach=Breach.BUSY_DEVICE):
+        case HarnessTrouble(fault=Fault.BUSY_DEVICE):
             return BUSY
+        case RuleBroken(breach=Breach.BUSY_DEVICE):
+            return "it seemed to keep the device busy"
     if result.outcome.facts.may_be_crowded:
         return CROWDED
     if result.library is not None and result.library.failed:
