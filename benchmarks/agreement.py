@@ -2,7 +2,8 @@
 
 python -m benchmarks.agreement ['vllm/*' ...] [--device cuda] [--json FILE]
 
-Over all check and bench cases, in one process: what is compared are two trusted implementations. ``share`` is the part
+Over all check and bench cases, in one process: what is compared are two trusted implementations. On a CPU a problem's
+fallback stands in for a library that does not run there. ``share`` is the part
 of the limit that the library uses at its worst element, or in the root mean square; above 1 a case is not correct.
 ``error`` is the largest difference between an element and the float64 answer, in units in the last place of the
 output's dtype at that element's size. 0 means equal bits.
@@ -60,7 +61,7 @@ def main(globs: tuple[str, ...], device: str, json_path: Path | None) -> None:
 def agreement(overload: Overload, device: str) -> dict[str, Any]:
     """The worst of all cases; ``worst`` says why there are none, where there are none."""
     found: dict[str, Any] = {"cases": 0, "share": 0.0, "ulps": 0.0, "worst": ""}
-    target = overload.baseline.get(device, "")
+    target = overload.baseline.get(device) or (overload.fallback if device == "cpu" else None) or ""
     try:
         entry = load_baseline(target, device).call
     except (Unavailable, ValueError) as error:

@@ -44,6 +44,7 @@ from kgbench.harness.verdict.narrow_dtypes import stored_as
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.reference import element, values_only
 from kgbench.harness.wire.buffers import SharedBuffer, create_buffer
+from kgbench.harness.wire.requests import PlaceOutputs
 from kgbench.problem.cases import Case, expand_cases
 from kgbench.problem.model import Overload
 from kgbench.problem.registry import Registry, load_problem
@@ -234,6 +235,7 @@ def called(judge: OverloadJudge, call: PlacedCall, library: TrustedStub) -> Outp
         buffer.bytes_at(offset, image.numel()).copy_(image)
     judge.bases.add(buffer.address)
     library.call(judge.requests.call(call), [])
+    library.place(PlaceOutputs(), [])
     outputs = judge.outputs(call, buffer.bytes_at(0, call.end).clone())
     if not isinstance(outputs, dict):
         raise ValueError(outputs.reason)

@@ -43,6 +43,14 @@ def test_no_honest_implementation_is_called_wrong(problem: str, name: str) -> No
         assert (row.wrong, row.case if row.wrong else "") == (0, ""), row.kind
 
 
+def test_what_a_library_returns_is_measured_too() -> None:
+    overload = load_problem(PATHS["aten/softmax"]).overloads[0]
+    (row,) = measure("aten/softmax", overload, range(1), 0, ("library",))
+    assert row.calls > 20
+    assert row.wrong == 0, row.case
+    assert row.share > 0.0
+
+
 @pytest.mark.parametrize(("problem", "name"), MEET)
 def test_no_honest_implementation_is_called_wrong_where_an_operand_meets_itself(problem: str, name: str) -> None:
     overload = next(each for each in load_problem(PATHS[problem]).overloads if each.name == name)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 import torch
@@ -47,6 +48,12 @@ class Earlier:
     """Hashes of windows, by what they are of and their width."""
     counts: torch.Tensor | None = None
     """float64 (CELLS,): how many numbers lie in each cell."""
+    total: float = 0.0
+    """How many numbers were counted; this and the next two follow from ``counts``, of which a call looks at few."""
+    squares: float = 0.0
+    """The sum of the squares of ``counts``."""
+    most: float = 0.0
+    """The largest of ``counts``."""
 
 
 class Dependence:
@@ -79,7 +86,7 @@ def _kept(numbers: Numbers) -> dict[tuple[str, int], set[int]]:
         symbols = _mixed(numbers.codes)
         values = torch.unique(symbols[:KEPT_WINDOWS])
         hashes = _hashes(symbols, width, int(values.sum()) if len(values) == 2 else 0)
-        kept["values", width] = _chosen(hashes[_sums(numbers.bits, width) >= WINDOW_BITS])
+        kept["values", width] = _chosen(hashes, _sums(numbers.bits, width) >= WINDOW_BITS)
     return kept
 
 
@@ -92,7 +99,8 @@ def _value_width(numbers: Numbers) -> int | None:
 
 def _sums(values: torch.Tensor, width: int) -> torch.Tensor:
     """The sum of each window."""
-    sums = torch.nn.functional.pad(values.cumsum(0), (1, 0))
+    sums = values.new_zeros(len(values) + 1)
+    torch.cumsum(values, 0, out=sums[1:])
     return sums[width:] - sums[:-width]
 
 
@@ -105,14 +113,21 @@ def _hashes(symbols: torch.Tensor, width: int, mirror: int = 0) -> torch.Tensor:
     count = len(symbols)
     base = _powers(MIXING, count, symbols.device)
     inverse = _powers(pow(MIXING % (1 << 64), -1, 1 << 64), count, symbols.device)
-    forward = _sums(symbols * base, width) * inverse[: count - width + 1]
-    backward = _sums(symbols * inverse, width) * base[width - 1 :]
     opposite = _signed(mirror) * base[:width].sum()
-    return _mixed(forward * (opposite - forward) + backward * (opposite - backward))
+    # In place where it can be: fresh memory of this size costs more than the arithmetic.
+    forward = _sums(symbols * base, width).mul_(inverse[: count - width + 1])
+    backward = _sums(symbols * inverse, width).mul_(base[width - 1 :])
+    both = (opposite - forward).mul_(forward)
+    return _mixed(both.addcmul_(backward, opposite - backward))
 
 
 def _powers(base: int, count: int, device: torch.device) -> torch.Tensor:
-    """int64 (count,): base**0, base**1 and on, modulo 2**64."""
+    """int64 (count,): base**0, base**1 and on, modulo 2**64. Not to be written to."""
+    return _at_least(base, 1 << max(0, count - 1).bit_length(), device)[:count]
+
+
+@lru_cache(maxsize=64)
+def _at_least(base: int, count: int, device: torch.device) -> torch.Tensor:
     powers = torch.full((count,), _signed(base), dtype=torch.int64, device=device)
     powers[:1] = 1
     return powers.cumprod(0)
@@ -125,14 +140,16 @@ def _signed(value: int) -> int:
 
 def _mixed(hashes: torch.Tensor) -> torch.Tensor:
     """Every bit of a hash in its low ones."""
-    hashes = (hashes ^ (hashes >> 32)) * MIXING
-    return hashes ^ (hashes >> 29)
+    hashes = (hashes >> 32).bitwise_xor_(hashes).mul_(MIXING)
+    return (hashes >> 29).bitwise_xor_(hashes)
 
 
-def _chosen(hashes: torch.Tensor) -> set[int]:
-    """About KEPT_WINDOWS of them, the same ones in each output that has them."""
-    zeros = max(1, len(hashes) // KEPT_WINDOWS).bit_length() - 1
-    return set(hashes[hashes & ((1 << zeros) - 1) == 0].tolist())
+def _chosen(hashes: torch.Tensor, fit: torch.Tensor | None = None) -> set[int]:
+    """About KEPT_WINDOWS of them, or of those that ``fit``, the same ones in each output that has them."""
+    count = len(hashes) if fit is None else int(torch.count_nonzero(fit))
+    zeros = max(1, count // KEPT_WINDOWS).bit_length() - 1
+    ends = hashes & ((1 << zeros) - 1) == 0
+    return set(hashes[ends if fit is None else ends.logical_and_(fit)].tolist())
 
 
 def _refilled(known: Earlier, numbers: Numbers) -> bool:
@@ -140,14 +157,18 @@ def _refilled(known: Earlier, numbers: Numbers) -> bool:
     if len(numbers) < 2 or numbers.allowance or float(numbers.bits.min()) < FINE_BITS:
         return False
     folded = torch.minimum(numbers.uniform, 1 - numbers.uniform)
-    cells = (folded * 2 * CELLS).to(torch.int64).clamp_(0, CELLS - 1)
-    counts = torch.bincount(cells, minlength=CELLS).to(torch.float64)
-    before, known.counts = known.counts, counts if known.counts is None else known.counts + counts
-    if before is None:
-        return False
+    cells = folded.mul_(2 * CELLS).to(torch.int64).clamp_(0, CELLS - 1)
+    if known.counts is None:
+        known.counts = torch.zeros(CELLS, dtype=torch.float64, device=cells.device)
     # Given what came before, each number brings what its cell holds: a sum of independent terms within [0, most].
+    brought = float(known.counts[cells].sum())
     share = len(numbers) / CELLS
-    excess = float((counts * before).sum()) - share * float(before.sum())
-    variance, most = share * float(before.square().sum()), float(before.max())
-    rarity = math.log(OUTPUTS / FALSE_ALARMS)
-    return excess > math.sqrt(2 * variance * rarity) + 2 * most * rarity / 3
+    excess, variance, most = brought - share * known.total, share * known.squares, known.most
+    first, rarity = not known.total, math.log(OUTPUTS / FALSE_ALARMS)
+    known.counts.index_add_(0, cells, torch.ones_like(numbers.uniform))
+    after = known.counts[cells]
+    # Of each cell (before + new)² is before² + before new + new (before + new), and a number stands for one new each.
+    known.squares += brought + float(after.sum())
+    known.total += len(numbers)
+    known.most = max(most, float(after.max()))
+    return not first and excess > math.sqrt(2 * variance * rarity) + 2 * most * rarity / 3
