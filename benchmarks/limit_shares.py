@@ -165,7 +165,7 @@ def measure(
                 generator = torch.Generator("cpu").manual_seed(zlib.crc32(f"{seed} {case.id}".encode()))
                 call = replace(judge.place(case, generator), remembers=True)
                 # Large and faint operands are drawn for each other: one alone would overflow.
-                if itself and (case.values != "default" or not meet(call)):
+                if itself and (case.values != "default" or not meet(call, overload.prepare)):
                     continue
                 for kind, row in rows.items():
                     if kind != "library" or library is not None:

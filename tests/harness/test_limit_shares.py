@@ -30,7 +30,8 @@ pytestmark = pytest.mark.torch
 PATHS = Registry().paths
 NEAR = (("aten/div", "Scalar"), ("aten/pairwise_distance", ""), ("vllm/rms_norm", ""), ("vllm/topk_softmax", ""))
 """Problems and overloads of which some call in a hundred was once."""
-MEET = (("cublas/cublasCgemm_v2", ""), ("cublas/cublasCdotu_v2", ""), ("cublas/cublasCsymm_v2", ""), ("aten/mm", ""))
+MEET = (("cublas/cublasCgemm_v2", ""), ("cublas/cublasCdotu_v2", ""), ("cublas/cublasCsymm_v2", ""), ("aten/mm", ""),
+        ("aten/pairwise_distance", ""), ("aten/log_sigmoid_backward", "default"))  # fmt: skip
 """Problems of which one operand can be made another."""
 
 

@@ -216,12 +216,19 @@ def pairwise_distance(
 ) -> Expected:
     """The p-norm of x1 - x2 + eps along the last dimension.
 
-    Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th.
+    Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th; where all
+    terms are alike, as of x from itself, each is rounded the same way, and they add up. Terms below float32's normal
+    numbers may be lost.
     """
     difference = widened(x1) - widened(x2) + eps
     value = torch.linalg.vector_norm(difference, p, -1, keepdim=keepdim)
-    chain = chained(difference.shape[-1]) / p if 0 < p < math.inf else 0.0
-    return Expected(value, finite(value * (1 + chain / 24)))
+    count, sizes = difference.shape[-1], difference.abs()
+    if not count or not 0 < p < math.inf:
+        return Expected(value, finite(value))
+    alike = sizes.amax(-1, keepdim) <= 1.001 * sizes.amin(-1, keepdim)
+    chain = torch.where(alike, max(count, chained(count)), chained(count)) / p
+    lost = (count * 2.0**-126) ** (1 / p)
+    return Expected(value, finite(value * (1 + chain / 24) + lost * 2.0**24 / 24))
 
 
 def bmm(self: torch.Tensor, mat2: torch.Tensor) -> Expected:
