@@ -216,9 +216,9 @@ def pairwise_distance(
 ) -> Expected:
     """The p-norm of x1 - x2 + eps along the last dimension.
 
-    Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th; where all
-    terms are alike, as of x from itself, each is rounded the same way, and they add up. Terms below float32's normal
-    numbers may be lost.
+    Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th. Where all
+    terms are alike, as of x from itself, each is rounded the same way. Terms below float32's normal numbers may be
+    lost.
     """
     difference = widened(x1) - widened(x2) + eps
     value = torch.linalg.vector_norm(difference, p, -1, keepdim=keepdim)

@@ -103,6 +103,16 @@ INDICES: Final = (
     "selective_scan_fwd", "shuffle_rows",
 )  # fmt: skip
 """Operators of vLLM whose whole numbers are places, lengths and experts."""
+CONVERTED: Final = (
+    "apply_repetition_penalties_cuda", "concat_and_cache_mla", "convert_fp8", "gather_and_maybe_dequant_cache",
+    "reshape_and_cache", "reshape_and_cache_flash",
+)  # fmt: skip
+"""Operators of vLLM that scale or convert elements one by one."""
+PINNED: Final = (
+    "arange", "empty_strided", "full", "new_empty_strided", "new_ones", "ones_like", "scalar_tensor", "zeros",
+    "zeros_like",
+)  # fmt: skip
+"""Operators of ATen that make a tensor and take pin_memory."""
 NUMBERS_KINDS: Final = ("number 0", "number < 0", "number large", "number small")
 
 REASONS: Final = (
@@ -132,6 +142,17 @@ REASONS: Final = (
     Reason(NUMBERS_KINDS, "no parameter is a number", lambda facts: not facts.parameters(NUMBERS)),
     Reason(("flags",), "no parameter is a flag", lambda facts: not facts.parameters(FLAGS)),
     Reason(("absent",), "no argument may be None", lambda facts: not any(True for _ in _optional(facts))),
+    Reason(
+        ("types",),
+        "the text says that all tensors have one dtype",
+        _doc_has("have one dtype", "of one shape and dtype", "and result have one dtype"),
+    ),
+    Reason(("nan",), "the text says that no input holds NaN or infinity", _doc_has(
+        "No input holds NaN or infinity", "all numbers are finite")),
+    Reason(("flags",), "pinned memory is the CPU's, and kernels are judged on one device", _aten(*PINNED)),
+    Reason(("absent",), "pinned memory is the CPU's, and kernels are judged on one device", _aten(*PINNED, "_to_copy")),
+    Reason(("close",), "elements are scaled one by one, whatever their neighbours are", _vllm(*CONVERTED)),
+    Reason(("2³¹",), "all numbers of an output are tested together, never some rows", _kind(Kind.RANDOM)),
     Reason(("types",), "one tensor", lambda facts: all(len(bound.specs) < 2 for _, bound in facts.calls)),
     Reason(("types",), "one tensor is read", lambda facts: _most_read(facts) < 2),
     Reason(("types",), "ATen refuses factors of different types", _aten("bmm", "mm", "matmul", "linear")),
