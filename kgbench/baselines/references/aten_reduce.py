@@ -216,8 +216,8 @@ def pairwise_distance(
 ) -> Expected:
     """The p-norm of x1 - x2 + eps along the last dimension.
 
-    Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th. Where all
-    terms are alike, as of x from itself, each is rounded the same way. Terms below float32's normal numbers may be
+    Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th. Where
+    all terms are alike, as of x from itself, each is rounded the same way. Terms below float32's normal numbers may be
     lost.
     """
     difference = widened(x1) - widened(x2) + eps

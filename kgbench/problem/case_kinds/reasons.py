@@ -103,6 +103,16 @@ INDICES: Final = (
     "selective_scan_fwd", "shuffle_rows",
 )  # fmt: skip
 """Operators of vLLM whose whole numbers are places, lengths and experts."""
+ONE_DTYPE: Final = (
+    "binary_cross_entropy_with_logits", "heaviside", "huber_loss", "log_sigmoid_backward", "margin_ranking_loss",
+    "mish_backward", "rrelu_with_noise_backward", "soft_margin_loss", "softplus_backward",
+)  # fmt: skip
+"""Operators of ATen whose problem's text says that all tensors have one dtype."""
+FINITE: Final = (
+    "grouped_topk", "rms_norm_dynamic_per_token_quant", "rms_norm_per_block_quant", "scaled_fp8_quant",
+    "scaled_int8_quant", "topk_softmax",
+)  # fmt: skip
+"""Operators of vLLM whose problem's text says that all numbers are finite."""
 CONVERTED: Final = (
     "apply_repetition_penalties_cuda", "concat_and_cache_mla", "convert_fp8", "gather_and_maybe_dequant_cache",
     "reshape_and_cache", "reshape_and_cache_flash",
@@ -142,13 +152,8 @@ REASONS: Final = (
     Reason(NUMBERS_KINDS, "no parameter is a number", lambda facts: not facts.parameters(NUMBERS)),
     Reason(("flags",), "no parameter is a flag", lambda facts: not facts.parameters(FLAGS)),
     Reason(("absent",), "no argument may be None", lambda facts: not any(True for _ in _optional(facts))),
-    Reason(
-        ("types",),
-        "the text says that all tensors have one dtype",
-        _doc_has("have one dtype", "of one shape and dtype", "and result have one dtype"),
-    ),
-    Reason(("nan",), "the text says that no input holds NaN or infinity", _doc_has(
-        "No input holds NaN or infinity", "all numbers are finite")),
+    Reason(("types",), "the text says that all tensors have one dtype", _aten(*ONE_DTYPE)),
+    Reason(("nan",), "the text says that no input holds NaN or infinity", _vllm(*FINITE)),
     Reason(("flags",), "pinned memory is the CPU's, and kernels are judged on one device", _aten(*PINNED)),
     Reason(("absent",), "pinned memory is the CPU's, and kernels are judged on one device", _aten(*PINNED, "_to_copy")),
     Reason(("close",), "elements are scaled one by one, whatever their neighbours are", _vllm(*CONVERTED)),
