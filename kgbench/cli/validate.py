@@ -50,9 +50,9 @@ def validate(
     """Check problem files: keys, types, expressions, every case, and the reference on a small case on the CPU.
 
     Every function, BLAS routine and operator of vLLM and ATen that a file names is looked up and compared with the
-    entry. What cannot be checked on this machine is named after the file, with the reason. PATH is a problem file, a
-    folder of them, or a problem's id; without one all problems are checked. Exit code 2 means that a file is wrong, 3
-    that references could not be run on this machine.
+    entry. Where something cannot be checked on this machine, the line says `partly`, what, and the reason. PATH is a
+    problem file, a folder of them, or a problem's id; without one all problems are checked. Exit code 2 means that a
+    file is wrong, 3 that references could not be run on this machine.
     """
     if suite is not None:
         validate_checkout(suite, paths, run=not no_run)
@@ -87,16 +87,17 @@ def validate(
 
 
 def _line(file: Path, checked: Checked, verbose: bool) -> str:
-    """The line about a file: ``ok``, with what was not checked, or ``wrong``."""
+    """The line about a file: ``ok``; ``partly``, with what was not checked; or ``wrong``."""
     if checked.complaint:
         return f"wrong  {checked.complaint}".replace("\n", "\n       ")
     unseen = [f"{', '.join(targets)}: {reason}" for reason, targets in _by_reason(checked.unseen).items()]
     chance = f"; {_LEFT_OUT} passes: {_chance(checked.left_out)}" if verbose and checked.left_out is not None else ""
-    return f"ok     {shown_path(file)}" + (f"; not checked: {'; '.join(unseen)}" if unseen else "") + chance
+    rest = f"; not checked: {'; '.join(unseen)}" if unseen else ""
+    return f"{'partly' if unseen else 'ok':6} {shown_path(file)}{rest}{chance}"
 
 
 def _as_json(file: Path, checked: Checked) -> dict[str, Any]:
-    found = {"path": str(file), "ok": not checked.complaint, "complaint": checked.complaint}
+    found = {"path": str(file), "ok": not checked.complaint and not checked.unseen, "complaint": checked.complaint}
     not_seen = [{"target": target, "reason": reason} for target, reason in checked.unseen]
     return {**found, "not_checked": not_seen, "left_out_calls_pass": checked.left_out}
 
