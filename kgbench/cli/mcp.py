@@ -67,7 +67,7 @@ def mcp(
     from kgbench.evaluation.evaluator import Evaluator
     from kgbench.mcp.http import TOKEN_VARIABLE, address, checked_token
     from kgbench.mcp.toolbox import Toolbox
-    from kgbench.problem.registry import Registry, problem_folders
+    from kgbench.problem.problem_cache import ProblemCache
 
     place = None if http is None else address(http)
     token = "" if place is None else checked_token(place[0], os.environ.get(TOKEN_VARIABLE, ""))
@@ -85,7 +85,7 @@ def mcp(
             policy=policy,
         )
 
-    toolbox = Toolbox(opened, Registry(problem_folders(problem_dirs)), idle_s=idle_s)
+    toolbox = Toolbox(opened, ProblemCache(problem_dirs), idle_s=idle_s)
     try:
         _serve(toolbox, place, token)
     finally:

@@ -22,7 +22,8 @@ from kgbench.harness.session.cancellation import Cancellation
 from kgbench.llm.conversation import MAX_SOURCE_BYTES
 from kgbench.policy.hints import hints
 from kgbench.problem.model import Problem
-from kgbench.problem.registry import Registry, load_problem, load_summary
+from kgbench.problem.problem_cache import ProblemCache
+from kgbench.problem.registry import load_summary
 from kgbench.prompts.facts import torch_facts
 from kgbench.prompts.feedback import verdict_words
 from kgbench.prompts.render import LANGUAGES, PromptOptions, prompt_for
@@ -81,13 +82,13 @@ class Toolbox:
 
     Args:
         evaluator: opens the evaluator when a kernel is judged for the first time, and again after ``idle_s``.
-        registry: the problems.
+        problems: each is read once, so that all verdicts and explanations of a server are of one text.
         idle_s: seconds without a call after which the evaluator is closed, so that others get its GPU.
     """
 
-    def __init__(self, evaluator: Callable[[], Evaluator], registry: Registry, *, idle_s: float = 600.0) -> None:
+    def __init__(self, evaluator: Callable[[], Evaluator], problems: ProblemCache, *, idle_s: float = 600.0) -> None:
         self._open = evaluator
-        self._registry = registry
+        self._problems = problems
         self._idle_s = idle_s
         self._lock = threading.Lock()
         self._evaluator: Evaluator | None = None
@@ -106,10 +107,11 @@ class Toolbox:
 
     def list_problems(self, source: str, match: str, after: str, limit: int) -> dict[str, Any]:
         """Problems by id, behind ``after``. Raises UsageError for a source or pattern that fits none."""
-        ids = sorted(self._registry.select((source,) if source else (), (match,) if match else ()))
+        registry = self._problems.registry
+        ids = sorted(registry.select((source,) if source else (), (match,) if match else ()))
         rest = [each for each in ids if each > after]
         shown = rest[: max(1, min(limit, MOST_LISTED))]
-        found = [load_summary(self._registry.paths[each]) for each in shown]
+        found = [load_summary(registry.paths[each]) for each in shown]
         rows = [{"id": f.id, "kind": f.kind, "category": f.category, "summary": f.summary} for f in found]
         return {"problems": rows, "number": len(ids), "next": shown[-1] if len(shown) < len(rest) else None}
 
@@ -117,7 +119,7 @@ class Toolbox:
         """What a model is asked, as ``kgbench prompt`` prints it. Raises UsageError."""
         if language not in LANGUAGES:
             raise UsageError("KGB520", f"there is no language {language!r}; there is {', '.join(LANGUAGES)}")
-        problem = load_problem(self._registry.paths[self._registry.resolve(name).id])
+        problem = self._problems.load(name)
         prompt = prompt_for(problem, PromptOptions(language), torch_facts([problem]))
         return "\n".join((prompt.system, *(turn.text for turn in prompt.turns)))
 
@@ -129,7 +131,7 @@ class Toolbox:
             raise UsageError("KGB176", f"the kernel has more than {MAX_SOURCE_BYTES} bytes; nothing was judged")
         if not code.strip():
             raise UsageError("KGB176", "the kernel is empty; give the whole text of its file")
-        problem = load_problem(self._registry.paths[self._registry.resolve(name).id])
+        problem = self._problems.load(name)
         say("start")
         evaluator = self._taken()
         try:

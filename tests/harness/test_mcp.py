@@ -27,7 +27,7 @@ from kgbench.harness.machine import processes
 from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.server import ForkServer
 from kgbench.mcp.toolbox import Judged, Toolbox
-from kgbench.problem.registry import Registry
+from kgbench.problem.problem_cache import ProblemCache
 from tests.harness.living import wait_until
 
 pytestmark = [pytest.mark.torch, pytest.mark.timeout(180)]
@@ -164,7 +164,7 @@ def _command(pid: int) -> str:
 
 @pytest.fixture(scope="module")
 def toolbox(fork_server: ForkServer) -> Iterator[Toolbox]:
-    made = Toolbox(lambda: Evaluator("cpu", jobs=1, timing=False, server=fork_server), Registry())
+    made = Toolbox(lambda: Evaluator("cpu", jobs=1, timing=False, server=fork_server), ProblemCache())
     yield made
     made.close()
 
@@ -258,7 +258,7 @@ def test_an_idle_evaluator_is_closed_and_the_next_call_opens_another(fork_server
         opened.append(Evaluator("cpu", jobs=1, timing=False, server=fork_server))
         return opened[-1]
 
-    toolbox = Toolbox(opens, Registry(), idle_s=0.2)
+    toolbox = Toolbox(opens, ProblemCache(), idle_s=0.2)
     try:
         assert judged(toolbox, "aten/t", RIGHT).result.outcome is Outcome.PASSED
         closed = opened[0]._session._slots

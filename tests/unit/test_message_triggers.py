@@ -60,7 +60,8 @@ from kgbench.models.providers.openai_compatible import CompatibleClient
 from kgbench.problem.expressions import evaluate_reference
 from kgbench.problem.kernelbench import Checkout
 from kgbench.problem.modules import ModuleSource
-from kgbench.problem.registry import Registry, load_problem
+from kgbench.problem.problem_cache import ProblemCache
+from kgbench.problem.registry import load_problem
 from kgbench.prompts.render import PromptOptions, prompt_for
 from kgbench.reports.export.folder import write
 from kgbench.reports.export.tidy import print_parquet
@@ -813,7 +814,7 @@ def _one_is_left_out(ground: Ground) -> str:
 
 
 def _tool_cannot(ground: Ground) -> str:
-    toolbox = Toolbox(Evaluator, Registry())
+    toolbox = Toolbox(Evaluator, ProblemCache())
     return _error(lambda: toolbox.explain("0000"))
 
 
