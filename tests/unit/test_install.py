@@ -122,3 +122,13 @@ def test_all_problems_are_found(built: Built, way: str, tmp_path: Path) -> None:
     imported, _, listed = said.partition("\n")
     assert Path(imported).is_relative_to(site if way == "wheel" else built.tree)
     assert len(json.loads(listed)) == len(Registry().paths)
+
+
+def test_a_checkout_runs_as_a_module(built: Built) -> None:
+    """``python -m kgbench`` where nothing is installed: with what kgbench needs and without kgbench itself."""
+    packages = sorted({str(Path(module.__file__).parents[1]) for module in (click, yaml)})
+    program = (
+        f"import runpy, sys; sys.path += {packages!r}; sys.argv = ['kgbench', 'list', '--json']; "
+        "runpy.run_module('kgbench', run_name='__main__', alter_sys=True)"
+    )
+    assert len(json.loads(call(sys.executable, "-S", "-c", program, cwd=built.tree))) == len(Registry().paths)
