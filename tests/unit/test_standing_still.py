@@ -126,12 +126,22 @@ def test_a_tree_that_forks_on_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     pids = itertools.count(1 << 30)
     monkeypatch.setattr(processes, "descendants", lambda root: [next(pids)])
     monkeypatch.setattr(processes, "STOP_DEADLINE_S", 0.05)
-    assert processes.stop_trees([1]) is True
+    found, forked = processes.stop_trees([1])
+    assert forked
+    assert next(pids) - 1 in found, "what the last look found runs, and is shown to"
 
 
 def test_a_tree_that_stands_still_was_not_forked_meanwhile(start: Start) -> None:
-    start(with_threads)
-    assert processes.stop_trees([os.getpid()]) is False
+    pid = start(with_threads)
+    assert processes.stop_trees([os.getpid()], [pid]) == ({pid}, False)
+    assert processes.stop_trees([os.getpid()]) == ({pid}, False)
+    processes.signal_tree(os.getpid(), signal.SIGCONT)
+
+
+def test_what_was_forked_since_a_tree_was_seen_is_stopped_as_well(start: Start) -> None:
+    seen, new = start(with_threads), start(with_threads)
+    assert processes.stop_trees([os.getpid()], [seen]) == ({seen, new}, True)
+    assert all(task.is_still for task in tasks_of([new]).values())
     processes.signal_tree(os.getpid(), signal.SIGCONT)
 
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
@@ -73,25 +73,36 @@ def signal_tree(pid: int, number: int) -> None:
         signal_one(child, number)
 
 
-def stop_trees(roots: list[int], wait_s: float = WAIT_DEADLINE_S) -> bool:
+def stop_trees(
+    roots: Sequence[int], seen: Iterable[int] = (), wait_s: float = WAIT_DEADLINE_S
+) -> tuple[set[int], bool]:
     """Stop every descendant of these, also those that are forked meanwhile, and wait until they stand still.
 
-    A tree that goes on forking is given up after STOP_DEADLINE_S; its tasks are then seen to run. ``wait_s``: seconds
-    to wait for what is inside the kernel.
+    A tree that goes on forking is given up after STOP_DEADLINE_S; its tasks are then seen to run.
+
+    Args:
+        seen: descendants that were just found, which spares the first search.
+        wait_s: seconds to wait for what is inside the kernel.
 
     Returns:
-        Whether any were forked meanwhile.
+        The descendants, and whether any were forked meanwhile.
     """
     stopped: set[int] = set()
     rounds = 0
     until = time.monotonic() + STOP_DEADLINE_S
-    while (new := {child for root in roots for child in descendants(root)} - stopped) and time.monotonic() < until:
+    new = set(seen) or _below(roots)
+    while new and time.monotonic() < until:
         for child in new:
             signal_one(child, signal.SIGSTOP)
         stopped |= new
         rounds += 1
         await_stopped(new, wait_s)
-    return rounds > 1
+        new = _below(roots) - stopped
+    return stopped | new, rounds > 1
+
+
+def _below(roots: Sequence[int]) -> set[int]:
+    return {child for root in roots for child in descendants(root)}
 
 
 def await_stopped(pids: set[int] | list[int], wait_s: float = WAIT_DEADLINE_S) -> None:

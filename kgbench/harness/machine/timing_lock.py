@@ -302,7 +302,7 @@ class TimingLock:
                 time.sleep(0.0005)
             waiting = starting
         supervisors = [supervisor for referee in stopped for supervisor in self.page.supervisors(referee)]
-        processes.stop_trees(supervisors, processes.TURN_WAIT_S)
+        processes.stop_trees(supervisors, wait_s=processes.TURN_WAIT_S)
 
 
 def _any(moved: Callable[[_Threads, _Threads], bool], before: _Tasks, after: _Tasks) -> bool:

@@ -191,11 +191,12 @@ class WorkerHandle:
         Raises WorkerFailed where something goes on running.
         """
         self.turns.hold(self.supervisor_pid)
-        before = processes.tasks_of(processes.descendants(self.supervisor_pid))
+        pids = processes.descendants(self.supervisor_pid)
+        before = processes.tasks_of(pids)
         begun_ns = time.perf_counter_ns()
-        forked = processes.stop_trees([self.supervisor_pid])
+        stopped, forked = processes.stop_trees([self.supervisor_pid], pids)
         self.is_frozen = True
-        self._stopped = processes.tasks_of(processes.descendants(self.supervisor_pid))
+        self._stopped = processes.tasks_of(stopped)
         took_us = (time.perf_counter_ns() - begun_ns) / 1e3
         if any(not (task.is_still or task.is_waiting) for task in self._stopped.values()):
             raise self._restless()
