@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kgbench.core.device_facts import DURATIONS, device_key, keep, known
+from kgbench.core.kinds import DeviceKind
 from kgbench.core.types import Result
+from kgbench.evaluation.usual_durations import USUAL_DURATIONS
 from kgbench.problem.model import Problem
 
 
@@ -26,12 +28,21 @@ def longest_first(problems: Sequence[Problem], seconds: Mapping[str, float]) -> 
 
 
 def known_durations(device: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds a candidate of each problem took on a device like this one; empty where nothing is kept.
+    """Seconds a candidate of each problem took on a device like this one; on a GPU that has judged nothing yet those
+    on another, which have the same order.
 
     ``device``: the session's facts, of which ``kind`` and ``name`` are used.
     """
-    kept = known(DURATIONS, _key(device)) or {}
-    return {name: float(value) for name, value in kept.items() if isinstance(value, int | float)}
+    return _kept(device) or (_usual() if device.get("kind") == DeviceKind.CUDA else {})
+
+
+def _kept(device: Mapping[str, Any]) -> dict[str, float]:
+    found = known(DURATIONS, _key(device)) or {}
+    return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
+
+
+def _usual() -> dict[str, float]:
+    return {f"{source}/{name}": float(s) for source, each in USUAL_DURATIONS.items() for name, s in each.items()}
 
 
 def remember_durations(device: Mapping[str, Any], results: Iterable[Result]) -> None:
@@ -41,7 +52,7 @@ def remember_durations(device: Mapping[str, Any], results: Iterable[Result]) -> 
         if "total" in result.seconds:
             longest[result.problem] = max(longest.get(result.problem, 0.0), result.seconds["total"])
     if longest:
-        keep(DURATIONS, _key(device), {**known_durations(device), **longest})
+        keep(DURATIONS, _key(device), {**_kept(device), **longest})
 
 
 def _key(device: Mapping[str, Any]) -> str:

@@ -10,7 +10,8 @@ import pytest
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import Result
 from kgbench.evaluation.schedule import known_durations, longest_first, remember_durations
-from kgbench.problem.registry import load_problem
+from kgbench.evaluation.usual_durations import USUAL_DURATIONS
+from kgbench.problem.registry import Registry, load_problem
 from tests.unit.made_results import result
 
 GPU = {"kind": "cuda", "name": "NVIDIA H200"}
@@ -39,4 +40,10 @@ def test_durations_are_kept_per_device_and_the_longest_candidate_counts() -> Non
     remember_durations(GPU, [took("aten/mm", 2.0), took("aten/mm", 7.0), took("aten/mm", 3.0), took("aten/add", 1.0)])
     remember_durations(GPU, [took("aten/add", 0.5), result("aten/sum")])
     assert known_durations(GPU) == {"aten/mm": 7.0, "aten/add": 0.5}
-    assert known_durations({"kind": "cuda", "name": "another"}) == {}
+    assert known_durations({"kind": "cuda", "name": "another"})["aten/add"] == USUAL_DURATIONS["aten"]["add"]
+    assert known_durations({"kind": "cpu", "name": "another"}) == {}
+
+
+def test_the_usual_durations_are_of_all_shipped_problems() -> None:
+    ids = {f"{source}/{name}" for source, each in USUAL_DURATIONS.items() for name in each}
+    assert ids == set(Registry().ids())

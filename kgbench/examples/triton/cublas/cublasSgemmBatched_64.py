@@ -20,8 +20,8 @@ def _gemm(
     y_ptr = tl.load(y_array + batch).to(tl.pointer_type(tl.float32))
     c_ptr = tl.load(c_array + batch).to(tl.pointer_type(tl.float32))
     down = tl.cdiv(rows, ROWS)
-    row = (tile % down * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
-    column = (tile // down * COLUMNS + tl.arange(0, COLUMNS)).to(tl.int64)[None, :]
+    row = ((tile % down).to(tl.int64) * ROWS + tl.arange(0, ROWS))[:, None]
+    column = ((tile // down).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
     step = tl.arange(0, DEPTH).to(tl.int64)
     x_at = x_ptr + row * x_row + step[None, :] * x_depth
     y_at = y_ptr + step[:, None] * y_depth + column * y_column
