@@ -220,7 +220,7 @@ another kernel has lied.
 """
 
 CODE: Final[tuple[tuple[str, str], ...]] = (
-    (r"^$|^\[(?!vdso|vsyscall)|^//anon|^/dev/(?:zero|shm/)|kgbench-worker-", "own"),
+    (r"^$|^\[(?!vdso|vsyscall)|^//anon|^/dev/(?:zero|shm/)|^/memfd:|kgbench-worker-", "own"),
     (r"/triton/_C/", "own"),
     (r"/torch/(?:lib/(?:libtorch|libc10|libshm)|_C\b)", "PyTorch's"),
     (r"/numpy/|/numpy\.libs/", "numpy's"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from typing import Final
 
-from kgbench.core.types import Timing
+from kgbench.core.types import Timing, Window
 from kgbench.harness.attribution.account import Observation
 from kgbench.harness.clock.estimate import overhead
 
@@ -48,7 +48,9 @@ def unlike_on_host(seen: Observation, calls: int, timing: Timing) -> str:
     """How much longer a watched window of so many calls took on the CPU than one that was scored; empty where it did
     not.
     """
-    scored, took = window_us(timing), min(seen.wall_us, seen.cpu_us)
+    # What an empty window takes is not taken off: on a busy machine it can be longer than one with calls.
+    mine = [window.done_us / window.calls for window in timing.windows if _is_candidates(window)]
+    scored, took = statistics.median(mine) if mine else None, min(seen.wall_us, seen.cpu_us)
     slack_us = HOST_SLACK_US + HOST_CALL_US * seen.host_calls
     if scored is None or seen.lost or took <= HOST_DIFFERENCE * scored * calls + slack_us:
         return ""
@@ -57,12 +59,16 @@ def unlike_on_host(seen: Observation, calls: int, timing: Timing) -> str:
 
 def window_us(timing: Timing) -> float | None:
     """Device time of one candidate's call in windows of several, in µs, whatever was scored in the end."""
-    mine = [window for window in timing.windows if window.side == "candidate" and window.kind == "window"]
+    mine = [window for window in timing.windows if _is_candidates(window)]
     overheads = [window for window in timing.windows if window.kind == "overhead"]
     if not mine or not overheads:
         return None
     empty_us = overhead(overheads, timing.queued)
     return statistics.median((window.done_us - empty_us) / window.calls for window in mine)
+
+
+def _is_candidates(window: Window) -> bool:
+    return window.side == "candidate" and window.kind == "window"
 
 
 def window_calls(timing: Timing) -> int:
