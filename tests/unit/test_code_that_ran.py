@@ -55,7 +55,8 @@ def code(**samples: int) -> Code:
         (code(at7=50), code(at90=80), False),  # too few
         (code(at7=90, own=10), code(at7=90, at90=900), False),  # the observer's own work
         (code(at7=90, own=10, calls=10), code(at7=10, at90=80), False),
-        (code(at7=90, own=10), code(at7=90, at90=900, calls=10), True),
+        (code(at7=90, own=10), code(at7=90, at90=3000, calls=10), True),
+        (code(at7=900, own=100), code(at7=90, own=10), False),  # values that take longer
     ],
 )
 def test_libraries_code_that_runs_unwatched_alone(timed: Code, watched: Code, is_refused: bool) -> None:

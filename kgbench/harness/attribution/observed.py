@@ -180,7 +180,9 @@ class Attribution:
                 with contextlib.closing(Sampler(side.handle.supervisor_pid, self.mappings)) as sampler:
                     bench.run_once(case, calls, sampler)
                     code.add(sampler.found(calls))
-            found = strangers(code.files, seen, code.call_us * calls, STRANGE_SHARE, label(case))
+            # The observer's work is in the one, and values that take longer may be in the other.
+            took_us = min(code.call_us * calls, seen.cpu_us)
+            found = strangers(code.files, seen, took_us, STRANGE_SHARE, label(case))
             found += unwatched(code, watched, label(case))
             for each in (*found, *self.findings.moved_on_host(code.files, label(case))):
                 self.add(each)

@@ -33,7 +33,7 @@ def strangers(
     Args:
         found: samples by file.
         seen: an account of as many calls as took ``took_us``.
-        took_us: CPU time in µs of these calls where they were sampled, without the observer and without other programs.
+        took_us: CPU time in µs of these calls, other programs' not in it.
         least_share: of the samples, unaccounted for, from which it did the work.
     """
     counts = owners(found)
@@ -54,16 +54,17 @@ def strangers(
 def unwatched(timed: Code, watched: Code, where: str) -> list[Evidence]:
     """Libraries' code that ran while nobody in the process watched, and not, or far less, when somebody did.
 
-    Times of a call are compared, not shares: the observer's own work is in those that were watched.
+    Times of a call are compared, since the observer's own work is in those that were watched, and shares, since the
+    values of others may be such that they take longer: what is less of the two counts.
     """
     total = timed.files.total()
     if min(total, watched.files.total()) < LEAST_SAMPLES:
         return []
-    calls = timed.calls / max(watched.calls, 1)
+    times = max(timed.calls / max(watched.calls, 1), total / watched.files.total())
     more = 0.0
     for (path, at), count in timed.places.items():
         near = sum(watched.places[path, at + step] for step in (-1, 0, 1))
-        more += max(0.0, count - WATCHED_FACTOR * near * calls) / total if is_others(path) else 0.0
+        more += max(0.0, count - WATCHED_FACTOR * near * times) / total if is_others(path) else 0.0
     if more < UNWATCHED_SHARE:
         return []
     why = f"{more:.0%} of the time went to libraries' code that did not run when its calls were observed"
