@@ -25,7 +25,7 @@ class Registration:
     parameters: str
     """Parameters as ``torch`` prints them: ``Tensor result, Tensor? scale, int n``."""
     adapter: Adapter | None = None
-    """TimingLock the registered operator into a function of the entry's arguments; None where they are the same."""
+    """Turns the registered operator into a function of the entry's arguments; None where they are the same."""
 
 
 @dataclass(frozen=True)

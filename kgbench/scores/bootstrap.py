@@ -1,11 +1,11 @@
-"""Bootstrap intervals over problems and samples: what a score could have been with other problems, asked once more.
+"""Bootstrap intervals over problems and samples: how far a score could be off with other problems and samples.
 
 Only numbers per sample come in (``intervals.py``). Each draw takes as many problems as there are, with replacement, and
 for each of them as many of its samples as were asked for, with replacement too (a two-stage bootstrap; Davison and
 Hinkley, Bootstrap Methods and their Application, 1997, section 3.8). The interval is what 95 % of ``DRAWS`` draws lie
 in (the percentile interval; Efron, 1979). A single problem is not drawn, only its samples.
 
-Where the numbers of a draw come from is a seed in words, so that the same run has the same intervals for ever.
+Where the numbers of a draw come from is a seed in words, so that the same run always has the same intervals.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class Bound:
     text: str
     source: str | None
     p: float
-    """0 asks for right alone, of every kind of problem; otherwise the bound is on those of kind compute."""
+    """0 asks for correctness alone, of every kind of problem; otherwise the bound is on those of kind compute."""
     least: float
 
 

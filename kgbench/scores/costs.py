@@ -1,6 +1,6 @@
 """What the asking of a run took: tokens, seconds and dollars, as pure functions of stored results.
 
-A figure that one request is silent about is unknown and no sum of the others; how many are silent is told beside it.
+A sum is unknown (None) where one request does not report its figure; the number of such requests stands beside it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bootstrap intervals of scores, from the numbers of each sample.
 
-Not to be mixed up with ``Estimate.low`` and ``high``: those say how well one run's clock measured, these how far a
-score could be off with other problems of the kind, asked once more. How they are drawn stands in ``bootstrap.py``.
+Other than ``Estimate.low`` and ``high``, which say how exactly one run's clock measured: these say how far a score
+could be off with other problems and samples of the same kind. How they are drawn stands in ``bootstrap.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rows over several sources, of problems of kind compute: each problem weighs the same, or each source does.
 
-The first leans to the source with most problems. Every share of the second is the mean of the
-sources' shares, every speedup the geometric mean of theirs.
+The first (micro average) follows the source with most problems. In the second (macro average) every share is the mean
+of the sources' shares, every speedup the geometric mean of theirs.
 """
 
 from __future__ import annotations

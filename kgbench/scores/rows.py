@@ -96,13 +96,13 @@ class Row:
     """Required overloads that are correct, of problems correct and not; with several samples the mean over them."""
     overloads: int
     interpreted: int
-    """Right results that ran in Triton's interpreter."""
+    """Correct results that ran in Triton's interpreter."""
     launch_bound: int
-    """Right problems all of whose bench cases are launch-bound."""
+    """Correct problems all of whose bench cases are launch-bound."""
     flagged: tuple[str, ...]
     clamped: tuple[str, ...]
     untimed: dict[str, int]
-    """Right problems of which some bench cases carry no time although others do, with their number."""
+    """Correct problems of which some bench cases have a time and others have none, with their number."""
     samples: int
     """Samples of the problem that has the fewest; one that was asked for and has no result counts."""
     missing_samples: int
@@ -114,9 +114,9 @@ class Row:
     unconfined: dict[str, int]
     """Results from agents that were not confined, by why."""
     compiled: float = 0.0
-    """Problems that came as far as being called; with several samples the mean over them."""
+    """Problems whose kernel was imported, compiled and called; with several samples the mean over them."""
     rejected: float = 0.0
-    """Problems whose kernel the policy or the sandbox turned down; with several samples the mean over them."""
+    """Problems whose kernel the policy or the sandbox rejected; with several samples the mean over them."""
     speedup_over_all: float | None = None
     """Geometric mean over all problems, where what is not correct or has no speedup counts as ``CLAMP[0]``. None where
     speed means nothing, or where problems are not of kind compute and so never timed."""

@@ -21,7 +21,7 @@ from kgbench.problem.yamltree import Items, Keys, Node, node_of
 Errors = Iterator[ProblemFileError | ExpressionError]
 
 _VLLM_REFERENCES: Final = "kgbench.baselines.references.vllm"
-"""How the modules begin that have a plain version beside each reference."""
+"""Prefix of the modules that have a plain PyTorch version beside each reference."""
 _EXACT_KINDS: Final = (Kind.VIEW, Kind.SYNC)
 """Kinds that need no tolerance."""
 

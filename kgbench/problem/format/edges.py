@@ -17,7 +17,7 @@ from kgbench.problem.yamltree import node_of
 GIVES = "gives"
 """Key of a row that says what comes out; the others are parameters of entry."""
 REPEATED = 3
-"""Times that each row stands in its case's tensors."""
+"""How often each row stands in its case's tensors."""
 
 
 def with_edges(part: Part, overload: Overload) -> Overload:

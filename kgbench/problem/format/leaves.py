@@ -39,7 +39,7 @@ DRAWS: Final[dict[str, tuple[int, int]]] = {
 """Fewest and most arguments of each way to draw values; ``harness/verdict/draws.py`` has the functions."""
 
 NONE: Final = "none"
-"""What ``baseline`` and ``fallback`` say where there is none, though one would follow from the problem's name."""
+"""Value of ``baseline`` and ``fallback`` that means none, where one would else follow from the problem's name."""
 
 DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 _TARGET: Final = re.compile(r"[a-z]+:[A-Za-z_][\w.]*$")
