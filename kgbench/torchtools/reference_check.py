@@ -27,7 +27,7 @@ from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.reference import values_only
 from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
 from kgbench.problem.format.file import key_line
-from kgbench.problem.model import Overload, TensorArgument
+from kgbench.problem.model import Access, Overload, TensorArgument
 from kgbench.problem.registry import load_problem
 from kgbench.torchtools.left_out import chance_left_out
 from kgbench.torchtools.library_names import looked_up_by_torch
@@ -111,7 +111,7 @@ def _check_canonical(
 def _check_edges(path: Path, overload: Overload, judge: OverloadJudge) -> None:
     """The reference gives what the table of edges promises, and nothing beside it is correct."""
     tensors = {each.name for each in overload.arguments if isinstance(each, TensorArgument)}
-    written = tuple(each.name for each in overload.arguments if getattr(each, "access", "read") != "read")
+    written = tuple(each.name for each in overload.arguments if getattr(each, "access", Access.READ) != Access.READ)
     for edge in overload.edges:
         given = {each.name: each.default for each in overload.signature.parameters}
         given |= {name: torch.zeros(1, dtype=torch.float64) for name in written}

@@ -11,6 +11,7 @@ from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
 from kgbench.harness.verdict.views import show_views
 from kgbench.harness.wire.requests import PlaceOutputs
 from kgbench.harness.workers.started import WorkerSide
+from kgbench.problem.model import Access
 
 TAKEN: Final = 0x5A
 """Byte that takes the place of inputs once a call is done."""
@@ -42,7 +43,9 @@ class Collector:
 
     def taken(self, call: PlacedCall) -> list[Chunk]:
         """The inputs that are overwritten while outputs are copied."""
-        return [chunk for chunk in call.inputs.chunks.values() if chunk.spec.access == "read" and not chunk.is_on_host]
+        return [
+            chunk for chunk in call.inputs.chunks.values() if chunk.spec.access == Access.READ and not chunk.is_on_host
+        ]
 
     def _place_without_inputs(
         self, side: WorkerSide, call: PlacedCall, snapshot: torch.Tensor, timeout_s: float

@@ -260,7 +260,7 @@ class WorkerHandle:
             log = told_lines(str(error["traceback"]), MOST_LOG)
         except (KeyError, TypeError, IndexError):
             return WorkerFailed(self, Outcome.REJECTED, RuleBroken(Breach.MALFORMED), where)
-        outcome = _outcome_of(types, interpreted=self.device_kind == "cpu")
+        outcome = _outcome_of(types, interpreted=self.device_kind == DeviceKind.CPU)
         return WorkerFailed(self, outcome, Raised(kind, words), where, log)
 
     def _read_control(self) -> None:

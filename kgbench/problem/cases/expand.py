@@ -40,7 +40,7 @@ def expand_cases(
     The same seed gives the same cases. Raises ExpressionError where a derived variable has no value.
     """
     preset = choose_preset(overload, device_kind, memory_gb)
-    return _expanded(overload, [preset], seed, optional_dtypes, large=device_kind == "cuda")
+    return _expanded(overload, [preset], seed, optional_dtypes, large=device_kind == DeviceKind.CUDA)
 
 
 def expand_for_all_devices(overload: Overload, seed: str) -> list[Case]:

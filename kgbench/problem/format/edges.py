@@ -11,7 +11,7 @@ from kgbench.core.errors import ProblemFileError
 from kgbench.problem.calls import parse
 from kgbench.problem.expressions import Expr
 from kgbench.problem.format.body import Part
-from kgbench.problem.model import Argument, CaseTemplate, Draw, Edge, Overload, Signature, TensorArgument
+from kgbench.problem.model import Access, Argument, CaseTemplate, Draw, Edge, Overload, Signature, TensorArgument
 from kgbench.problem.yamltree import node_of
 
 GIVES = "gives"
@@ -58,7 +58,7 @@ def edge_errors(rows: Sequence[Mapping[str, Expr]], at: Any, names: Sequence[str
 def _concerns(edge: Edge, overload: Overload) -> bool:
     """Whether a row gives every argument that the overload reads and needs, and no other."""
     parameters = {each.name: each for each in overload.signature.parameters}
-    read = {each.name for each in overload.arguments if getattr(each, "access", "read") != "write"}
+    read = {each.name for each in overload.arguments if getattr(each, "access", Access.READ) != Access.WRITE}
     needed = {name for name in read if not parameters[name].has_default}
     return edge.given.keys() <= read and needed <= edge.given.keys()
 
