@@ -22,7 +22,7 @@ HOST_SHARE: Final = 0.2
 """Share of a call's time on the host from which an operator that ran there counts, given HOST_US."""
 HOST_US: Final = 50.0
 """Time in µs per call on the host from which an operator that ran there counts: a sum over a shape takes less."""
-ALONE_SHARE: Final = 0.5
+ALONE_SHARE: Final = 0.42
 """Share of the samples on the CPU in PyTorch's code from which it did the work if nobody else did OTHERS_SHARE."""
 OTHERS_SHARE: Final = 0.06
 """Share of the samples in the candidate's own code and in libraries that it may use from which that worked, too."""
