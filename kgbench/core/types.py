@@ -16,7 +16,7 @@ from kgbench.core.details.sentences import sentence
 from kgbench.core.details.union import Detail, detail_from_json, detail_to_json, where_from_json
 from kgbench.core.details.values import Mismatch, RootMeanSquare
 from kgbench.core.details.where import Where
-from kgbench.core.kinds import Kind, Phase
+from kgbench.core.kinds import Kind, Phase, PolicyMode
 from kgbench.core.outcomes import Outcome
 
 _T = TypeVar("_T")
@@ -198,8 +198,8 @@ class Result:
     memory_mb: dict[str, float] = field(default_factory=dict)
     """Peak resident memory by process."""
     log_tail: str = ""
-    policy: str = ""
-    """``strict``, ``report`` or ``off``; empty where no candidate was judged, or one that needs no watching."""
+    policy: PolicyMode | None = None
+    """None where no candidate was judged, or one that needs no watching."""
     evidence: tuple[Evidence, ...] = ()
     """What the candidate was seen to do; docs/policy.md."""
     seed: str = ""
@@ -226,7 +226,8 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data: enums as text, tuples as lists, details with the name of their type."""
         data = dataclasses.asdict(self)
-        return data | {"detail": detail_to_json(self.detail), "cases": [case.to_json() for case in self.cases]}
+        data |= {"detail": detail_to_json(self.detail), "cases": [case.to_json() for case in self.cases]}
+        return data | {"policy": self.policy or ""}
 
 
 def result_from_json(data: dict[str, Any]) -> Result:
@@ -237,6 +238,7 @@ def result_from_json(data: dict[str, Any]) -> Result:
     evidence = tuple(_known(Evidence, each) for each in data.get("evidence", ()))
     read: dict[str, Any] = {"outcome": Outcome(data["outcome"]), "cases": cases, "library": library}
     read |= {"generation": generation, "evidence": evidence}
+    read["policy"] = PolicyMode(data["policy"]) if data.get("policy") else None
     if "kind" in data:
         read["kind"] = Kind(data["kind"])
     read["without"] = tuple(data.get("without", ()))

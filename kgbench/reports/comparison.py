@@ -200,7 +200,7 @@ def _facts(side: Side) -> dict[str, str]:
     device, packages = info.get("device") or {}, info.get("packages") or {}
     found = {
         "device": device.get("name"),
-        "policy": " and ".join(sorted({result.policy for result in side.attempts} - {""})),
+        "policy": " and ".join(sorted({result.policy for result in side.attempts if result.policy is not None})),
         "clock": "times nothing" if info.get("timed") is False else "times kernels",
         "driver": device.get("driver"),
         "kgbench": info.get("kgbench"),

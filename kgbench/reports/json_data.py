@@ -58,7 +58,7 @@ def result_json(result: Result) -> dict[str, Any]:
         "speedup": None if result.interpreted else estimate_json(against["library"]),
         "fallback_speedup": None if result.interpreted else estimate_json(against["fallback"]),
         "overloads": result.overloads,
-        "policy": result.policy,
+        "policy": result.policy or "",
         "not_allowed": [asdict(each) for each in result.evidence if not each.allowed],
         "library": asdict(result.library) if result.library else None,
         "first_failure": case.to_json() if case else None,

@@ -128,7 +128,7 @@ def _order(row: Row) -> tuple[float, ...]:
 
 
 def _entry(rank: int | None, report: Report, row: Row) -> Entry:
-    policies = {result.policy for result in report.results} - {""}
+    policies = {result.policy for result in report.results if result.policy is not None}
     status = str(report.info.get("status") or "finished")
     return Entry(
         rank=rank,

@@ -21,7 +21,7 @@ def repeat_command(stored: StoredRun, result: Result) -> str:
     words = [word for folder in asked.get("problem_dirs", ()) for word in ("--problem-dir", shown_path(folder))]
     words += ["--device", result.device] if result.device else []
     words += [word for text in asked.get("deadlines", ()) for word in ("--deadline", text)]
-    words += ["--policy", result.policy] if result.policy not in ("", PolicyMode.STRICT) else []
+    words += ["--policy", result.policy] if result.policy not in (None, PolicyMode.STRICT) else []
     seed = seed_of(info, result)
     words += ["--seed", seed] if seed else []
     file = candidate_file(stored, result)

@@ -8,6 +8,7 @@ from typing import Final
 
 from kgbench.core.details.failures import Evidence
 from kgbench.core.details.values import Mismatch
+from kgbench.core.kinds import PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import examples_dir
 from kgbench.core.types import CaseResult, Library, Result, Timing, Window
@@ -88,7 +89,7 @@ def _add(store: RunStore, problem: Problem, sample: int, chance: random.Random, 
             library=Library("cuBLAS 13.1.0", notes={"math_mode": "default"}),
             seconds={"total": 12.5},
             log_tail=log,
-            policy="strict",
+            policy=PolicyMode.STRICT,
             evidence=(Evidence("kernel", f"own_{HOSTILE}", "check-1", 3, 0.98), _bought(outcome)),
         )
     )

@@ -198,7 +198,7 @@ class Evaluation:
                 "worker": self.peak_mb,
                 "referee": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, 1),
             },
-            policy=self.settings.policy if job.trusted is None else "",
+            policy=self.settings.policy if job.trusted is None else None,
             evidence=() if self.attribution is None else self.attribution.kept(),
             log_tail=self.log if failed is not PASSED else self.log[-2000:],
         )

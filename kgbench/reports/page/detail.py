@@ -95,7 +95,7 @@ def _sample(source: PageSource, result: Result, problem: Problem | None, texts: 
         "cases": [_case(case, texts) for case in result.cases],
         "timed": [_timed(case, result, problem, peaks) for case in result.cases if case.timing],
         "evidence": [_seen(each, texts) for each in sorted(result.evidence, key=lambda one: one.allowed)],
-        "policy": result.policy,
+        "policy": result.policy or "",
         "facts": [[name, texts.number(shown(text))] for name, text in _facts(result) if text],
         "again": shown(source.again(result)),
     }
