@@ -131,18 +131,21 @@ def test_a_tree_that_forks_on_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     assert next(pids) - 1 in found, "what the last look found runs, and is shown to"
 
 
-def test_a_tree_that_stands_still_was_not_forked_meanwhile(start: Start) -> None:
+def test_a_tree_that_stands_still_was_not_forked_meanwhile(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree of one process: this one's other children are none of the test's."""
     pid = start(with_threads)
-    assert processes.stop_trees([os.getpid()], [pid]) == ({pid}, False)
-    assert processes.stop_trees([os.getpid()]) == ({pid}, False)
-    processes.signal_tree(os.getpid(), signal.SIGCONT)
+    monkeypatch.setattr(processes, "descendants", lambda root: [pid])
+    assert processes.stop_trees([1], [pid]) == ({pid}, False)
+    assert processes.stop_trees([1]) == ({pid}, False)
 
 
-def test_what_was_forked_since_a_tree_was_seen_is_stopped_as_well(start: Start) -> None:
+def test_what_was_forked_since_a_tree_was_seen_is_stopped_as_well(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen, new = start(with_threads), start(with_threads)
-    assert processes.stop_trees([os.getpid()], [seen]) == ({seen, new}, True)
+    monkeypatch.setattr(processes, "descendants", lambda root: [seen, new])
+    assert processes.stop_trees([1], [seen]) == ({seen, new}, True)
     assert all(task.is_still for task in tasks_of([new]).values())
-    processes.signal_tree(os.getpid(), signal.SIGCONT)
 
 
 def test_what_may_change_and_what_may_not() -> None:
