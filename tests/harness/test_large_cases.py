@@ -220,8 +220,9 @@ def test_the_answer_for_some_rows_is_that_of_the_whole(problem_path: Path) -> No
 class Crowded:
     """A device on which others give memory back one by one, and the turns that are taken on it."""
 
-    def __init__(self, *free_gb: float) -> None:
+    def __init__(self, *free_gb: float, is_alone: bool = False) -> None:
         self.free_gb = list(free_gb)
+        self.is_alone = is_alone
         self.seen: list[str] = []
 
     def free_bytes(self) -> int:
@@ -283,6 +284,10 @@ def test_a_call_is_tried_again_when_the_referee_finds_no_memory(
     assert device.seen == ["call", "released", "pause", "call", "released", "pause", "call"]
     with pytest.raises(torch.OutOfMemoryError):
         device.checker(overload, monkeypatch, [full] * 9)._check_case(case)
+    alone = Crowded(10.0, is_alone=True)
+    with pytest.raises(torch.OutOfMemoryError):
+        alone.checker(overload, monkeypatch, [full] * 9)._check_case(case)
+    assert alone.seen == ["call"], "nobody can give any back"
 
 
 def test_the_calls_of_large_cases_are_made_once(problem_path: Path) -> None:

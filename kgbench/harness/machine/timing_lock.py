@@ -255,6 +255,11 @@ class TimingLock:
         with suppress(Disturbed), self.turn():
             yield
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether this is the device's only referee."""
+        return not any(self.page.pid(each) for each in range(MAX_REFEREES) if each != self.referee)
+
     def pause(self, seconds: float) -> None:
         """Sleep while others work; the time counts against no deadline of this referee's."""
         asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]

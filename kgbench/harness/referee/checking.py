@@ -19,7 +19,7 @@ from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.large_calls import call_bytes, lacks_memory, needed_gb
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import CROWDED_PAUSES, ROOM_PAUSES
+from kgbench.harness.referee.room import ROOM_PAUSES, crowded_pauses
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.wire.device import GPU
@@ -152,7 +152,7 @@ class Checker:
         """One call of a case, tried again where others hold the memory that judging it takes. ``again``: which of the
         later ones, with its own values; 0 for the first, which all get. ``twice``: made again with the same values.
         """
-        for pause_s in CROWDED_PAUSES:
+        for pause_s in crowded_pauses(self.resources.turns):
             with contextlib.suppress(torch.OutOfMemoryError):
                 return self._check_once(case, again, twice)
             self._give_back_memory()

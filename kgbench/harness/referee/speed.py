@@ -25,7 +25,7 @@ from kgbench.harness.clock.work_estimate import work_of
 from kgbench.harness.machine.timing_lock import DISTURBED, Disturbed
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report, library_key
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import CROWDED_PAUSES
+from kgbench.harness.referee.room import crowded_pauses
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.workers.handle import HarnessFailed, Unmeasured, WorkerFailed
 from kgbench.harness.workers.started import Worker
@@ -192,7 +192,7 @@ class Stopwatch:
 
     def _timed_with_room(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing:
         """The times, measured again where others held the memory that this takes."""
-        for pause_s in CROWDED_PAUSES:
+        for pause_s in crowded_pauses(self.resources.turns):
             with contextlib.suppress(torch.OutOfMemoryError):
                 return bench.time_case(case, self.resources.library.against, known)
             bench.release()
