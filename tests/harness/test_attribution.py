@@ -192,7 +192,7 @@ def test_report_says_so_and_off_does_not_look(session: Session, session_of: Sess
         trusted = judge.evaluate(Job(NEG, "baseline", trusted="baseline"))
     assert result.outcome is trusted.outcome is Outcome.PASSED
     assert any(not each.allowed for each in result.evidence) is seen
-    assert (result.policy, trusted.policy, trusted.evidence) == (policy, "", ())
+    assert (result.policy, trusted.policy, trusted.evidence) == (policy, None, ())
     (note,) = notes([result])
     assert ("aten/neg" in note) if seen else note.startswith("Policy off")
     assert any(line.startswith("NOT ALLOWED: operator aten::neg") for line in lines(result)) is seen
