@@ -9,12 +9,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from kgbench.core.errors import KgbenchError, ProblemFileError, ProblemFileErrors, UsageError
 from kgbench.core.messages import GROUPS, MESSAGES, document
 from kgbench.core.messages_input import INPUT
 from kgbench.core.messages_service import SERVICE
 from kgbench.core.messages_work import WORK
 
+pytestmark = pytest.mark.xdist_group("messages")  # every module is parsed once
 ROOT = Path(__file__).resolve().parents[2]
 NUMBER = re.compile(r"KGB\d{3}$")
 PASSED_ON = {
