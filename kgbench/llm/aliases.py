@@ -1,4 +1,4 @@
-"""Short names for ``--model``: ``claude`` for a provider and a model's id. A provider's own name wins."""
+"""Short names for ``--model``: ``claude`` stands for a provider and a model id. A provider's name is never an alias."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ FILE: Final = UserFile(Path(__file__).with_name("aliases.toml"), "KGBENCH_ALIASE
 
 
 def aliases() -> Mapping[str, str]:
-    """Aliases with their meanings; the user's win over the package's."""
+    """The meaning of each alias. The user's file overrides the package's.
+
+    Raises UsageError when a file is wrong.
+    """
     known: dict[str, str] = {}
     for path, table in FILE.tables():
         for name, spec in table.items():
@@ -24,7 +27,10 @@ def aliases() -> Mapping[str, str]:
 
 
 def resolve(spec: str, providers: Collection[str]) -> str:
-    """What ``--model SPEC`` is short for, or ``spec`` itself where it names one of ``providers`` or no alias."""
+    """The meaning of the alias ``spec``, or ``spec`` itself where it begins with a provider's name or no alias.
+
+    Raises UsageError when a colon follows an alias, or when a file of aliases is wrong.
+    """
     name, colon, rest = spec.partition(":")
     if name in providers:
         return spec

@@ -1,7 +1,7 @@
-"""Questions to a model and its replies: Prompt, Question, Reply, and the two ways of getting no reply.
+"""Questions to a model and its replies: Prompt, Question, Reply, and the two exceptions for a missing reply.
 
-Plain data and one base class, no SDK and no network. A provider that asks is a module whose ``provider`` function
-returns a ``ModelClient``; ``generation.py`` decides which questions are asked, and stores the replies.
+This module has plain data and one base class; it needs no SDK and no network. A provider is a module whose ``provider``
+function returns a ``ModelClient``. Other code chooses the questions and stores the replies.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kgbench.core.types import Result
 from kgbench.problem.model import Problem
 
 MAX_SOURCE_BYTES: Final = 1 << 20
-"""Most bytes of a candidate's text; a longer one counts as no code, and is not judged."""
+"""Most bytes of a candidate's source. A longer source gets the outcome ``no code`` and is not judged."""
 
 RECORDED_USD: Final = "recorded_usd"
 RECORDED_PROMPT: Final = "recorded_prompt_sha256"
-"""Facts of a reply that somebody gave in an earlier run: what it cost then, and the prompt that it answered."""
+"""Keys in the facts of a reply from an earlier run: its cost then, in US dollars, and its prompt's SHA-256."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A conversation up to where the model is to answer; its last turn is the user's."""
+    """A conversation that the model is to continue. Its last turn is the user's."""
 
     system: str
-    """The part that is the same for every problem of a source and language, which providers cache."""
+    """The same for every problem of one source and language, so that providers can cache it."""
     turns: tuple[Turn, ...]
 
     @property
@@ -55,13 +55,13 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a reply is drawn. None leaves it to the provider."""
+    """Sampling parameters of a reply. None means the provider's default."""
 
     temperature: float | None = None
     max_tokens: int = 16_384
     """Upper bound of output tokens of one reply, thinking included."""
     thinking: str | None = None
-    """``off``, ``low``, ``medium`` or ``high``; a provider that has no such thing refuses it with UsageError."""
+    """``off``, ``low``, ``medium`` or ``high``; a provider without it raises UsageError."""
     timeout_s: float = 600.0
     """Seconds for one reply; for an agent, for the whole of its work on one problem."""
 
@@ -73,21 +73,21 @@ class Question:
     problem: Problem
     sample: int
     round: int
-    """Round from 0; later ones carry the verdict of the one before in ``prompt``."""
+    """Counted from 0. From round 1 on, ``prompt`` has the verdict of the round before."""
     prompt: Prompt
     sampling: Sampling
     judge: Callable[[str], Result] | None = None
-    """Asks the run's referee about a text with inputs of its own; None where nothing is judged (generate)."""
+    """Has a candidate's source judged, on inputs drawn for this call. None when nothing is judged (generate)."""
     folder: Path | None = None
-    """Folder in which a provider may keep what it wants of this question (an agent's log); the writer makes it."""
+    """Folder in which a provider may store files about this question, such as an agent's log. Who writes creates it."""
     hidden: tuple[Path, ...] = ()
     """Folders that an agent must not see: the run's own folder, the user's problem folders."""
     visible: tuple[Path, ...] = ()
     """Paths in the user's home that an agent may see (``--agent-sees``): its program, its credentials."""
     checks: int = 50
-    """How often an agent may ask ``judge`` (``--agent-checks``)."""
+    """Most calls of ``judge`` that an agent may make (``--agent-checks``)."""
     peaks: Mapping[str, Any] | None = None
-    """Measured peaks of the device; None where nothing is judged or measured."""
+    """Measured peaks of the device; None when nothing is judged or no peak is measured."""
 
 
 class Stop(StrEnum):
@@ -97,24 +97,24 @@ class Stop(StrEnum):
     MAX_TOKENS = "max tokens"
     REFUSED = "refused"
     CUT_OFF = "cut off"
-    """The connection or the process ended in the middle; what had come is kept."""
+    """The connection or the process ended before the reply did. The text received so far is kept."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one reply; None where the provider did not say. The three kinds of input are disjoint."""
+    """Tokens of one reply; None when the provider reports no count. No token counts as two kinds of input."""
 
     input_tokens: int | None = None
-    """Neither read from a cache nor written to one."""
+    """Input tokens neither read from a cache nor written to one."""
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     output_tokens: int | None = None
-    """Thinking included."""
+    """Output tokens, thinking included."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said, whole, before anything is read from it."""
+    """A model's whole reply, not yet parsed."""
 
     text: str
     model_id: str
@@ -124,31 +124,31 @@ class Reply:
     seconds: float = 0.0
     """Seconds from sending the request to the last byte."""
     batch: bool = False
-    """Asked through a provider's batch interface, at its price."""
+    """Whether the batch interface was used, whose prices differ."""
     detail: str = ""
     """More about ``stop``, in the provider's words."""
     code: str | None = None
-    """The kernel where it came apart from the text: an agent's ``kernel.py``."""
+    """The kernel's source when it is not part of ``text``: an agent's ``kernel.py``."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """Further facts to store: an agent's exit code, its checks, whether it was confined."""
+    """Further facts to store: an agent's exit code, its checks, whether a sandbox held it."""
 
 
 class NotAnswered(Exception):
-    """No reply to this one question, after retries: a rate limit, an overloaded server, a lost connection.
+    """No reply to one question after all retries: a rate limit, an overloaded server, a lost connection.
 
-    The model is not to blame: the sample stays unanswered and is asked again by ``--resume``.
+    The sample stays unanswered; ``--resume`` asks it again.
     """
 
 
 class Unanswerable(Exception):
-    """The provider refuses this one question for good (too long, not allowed): the sample's outcome is ``no code``."""
+    """The provider will never answer this question (too long, not allowed). The sample's outcome is ``no code``."""
 
 
 class ModelClient(ABC):
-    """A model that can be asked, from several threads at once. Whatever asks one derives from it."""
+    """Base class of every provider's client. Several threads may call it at once."""
 
     model: str
-    """The name under which results are stored: what stood behind ``--model``."""
+    """The name under which results are stored: the value of ``--model``."""
     model_id: str
     """The model's id, as the provider names it."""
     timed: bool = True
@@ -156,44 +156,45 @@ class ModelClient(ABC):
     batches: ClassVar[bool] = False
     """Whether ``ask_many`` is implemented."""
     is_agent: ClassVar[bool] = False
-    """Whether it works with files in a folder of its own, and its prompts say so."""
+    """Whether it works on files in its own folder. Its prompts then say so."""
 
     @property
     @abstractmethod
     def endpoint(self) -> str:
-        """Key of the price table: ``anthropic``, ``openai``, a host name; empty where nothing is paid."""
+        """Key of the price table: ``anthropic``, ``openai``, a host name; empty when the model is free."""
 
     @abstractmethod
     def ready(self) -> None:
-        """Raises ModelError, within a second and without a request, when SDK, key or program is missing."""
+        """Raises ModelError when SDK, key or program is missing. Takes under a second and sends no request."""
 
     def narrow(self, ids: Sequence[str], *, chosen: bool) -> Sequence[str]:
-        """Ids of the problems it can be asked about, of those selected; ``chosen``: they were named with --problems.
+        """Those of the selected problems' ``ids`` that this model can be asked about.
 
-        Raises ModelError when none is.
+        chosen: whether ``--problems`` named them. Raises ModelError when none is left.
         """
         return ids
 
     def recorded(self) -> tuple[int, int] | None:
-        """Samples and rounds of the run whose replies it repeats; None where somebody is asked now."""
+        """Number of samples and of rounds of the run whose replies are repeated; None when replies are new."""
         return None
 
     @abstractmethod
     def ask(self, question: Question) -> Reply:
-        """One reply.
+        """One reply to one question.
 
-        Raises NotAnswered, Unanswerable, or ModelError when no question of this run can be answered (a wrong key, an
-        unknown model).
+        Raises NotAnswered or Unanswerable for this question alone. Raises ModelError when no question of this run
+        can be answered (a wrong key, an unknown model).
         """
 
     def ask_many(
         self, questions: Sequence[Question], say: Callable[[str], None]
     ) -> Iterator[tuple[Question, Reply | NotAnswered | Unanswerable]]:
-        """Replies to all questions through the batch interface, each as soon as it is known. Raises ModelError as
-        ``ask`` does.
+        """Replies to all questions through the batch interface, each yielded once it is known.
+
+        Raises ModelError when no question of this run can be answered.
         """
         raise NotImplementedError("there is no batch interface")
 
     @abstractmethod
     def close(self) -> None:
-        """Abort running requests: an ``ask`` of another thread raises NotAnswered soon."""
+        """Aborts running requests: ``ask`` in another thread then soon raises NotAnswered."""

@@ -1,6 +1,6 @@
-"""Prices of tokens. Unknown is None, never 0; only an endpoint on this machine is free.
+"""Prices of tokens. An unknown price is None, never 0. Only an empty endpoint is free.
 
-The figures are in ``models/prices.toml``, with a date, and in a file of the user's own that takes precedence.
+The figures and their date are in ``prices.toml`` beside this module. A file of the user's overrides them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FREE: Final = Price(0.0, 0.0, 0.0, 0.0, 1.0)
 
 
 def price_of(endpoint: str, model_id: str) -> Price | None:
-    """The price of a model; None where no file has one."""
+    """The price of a model; None when no file has one. Raises UsageError when a file is wrong."""
     if not endpoint:
         return FREE
     found = None
@@ -53,7 +53,7 @@ def price_of(endpoint: str, model_id: str) -> Price | None:
 
 
 def usd(price: Price | None, usage: Usage, batch: bool) -> float | None:
-    """What one reply cost; None where a figure that counts is unknown."""
+    """Cost of one reply in US dollars; None when a price or count that it needs is unknown."""
     if price is FREE:
         return 0.0
     if price is None or usage.input_tokens is None:
@@ -63,7 +63,7 @@ def usd(price: Price | None, usage: Usage, batch: bool) -> float | None:
         return None
     parts = (
         _times(usage.input_tokens, price.input),
-        # A provider without a cache says nothing of it, and charges for no part of it.
+        # A provider without a cache reports no cached tokens and charges for none.
         _times(usage.cache_read_tokens or 0, price.cache_read),
         _times(usage.cache_write_tokens or 0, price.cache_write),
         _times(usage.output_tokens, price.output),
@@ -72,9 +72,10 @@ def usd(price: Price | None, usage: Usage, batch: bool) -> float | None:
 
 
 def ceiling_usd(price: Price | None, input_tokens: int, max_tokens: int, requests: int, batch: bool) -> float | None:
-    """What ``requests`` can cost at most, each with ``max_tokens`` of output; ``input_tokens`` is the sum of all.
+    """Upper bound in US dollars of the cost of ``requests`` requests; None when a price that it needs is unknown.
 
-    All of the input counts as written to a cache where that is dearer than not.
+    ``input_tokens`` is the sum over all requests, ``max_tokens`` the most output tokens of one request. All input
+    is priced as input or as cache writes, whichever costs more.
     """
     if price is FREE:
         return 0.0

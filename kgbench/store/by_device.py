@@ -1,4 +1,4 @@
-"""A run that devices of several models judged, as one run per model: their speeds never make one score."""
+"""Splits a run into one run per device model. Times of different device models never enter the same score."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from kgbench.store.reader import StoredRun
 
 
 def models_in(results: Iterable[Result]) -> tuple[str, ...]:
-    """Names of the devices that judged, sorted; none where run.json has the only one."""
+    """Sorted names of the device models in the results. Empty when no result names a device: run.json then names it."""
     return tuple(sorted({result.device_name for result in results} - {""}))
 
 
 def by_device(run: StoredRun) -> tuple[StoredRun, ...]:
-    """The run itself, or one for each model of its devices.
+    """The run itself where one device model judged it, otherwise one run per device model.
 
-    Each of several has the problems and samples that its device judged, and all that nobody did.
+    Each part has the problems and samples that were judged on its device model, and those that were not judged at all.
     """
     models = models_in(run.results)
     return (run,) if len(models) < 2 else tuple(_part(run, model) for model in models)
 
 
 def on_device(run: StoredRun, model: str) -> StoredRun:
-    """What a model of device judged; with an empty ``model`` the run, whose devices are alike then.
+    """The part of a run that was judged on the device model ``model``. An empty ``model`` means the whole run.
 
-    Raises UsageError where the run has no such device, or several and none is named.
+    Raises UsageError when the run was not judged on ``model``, or when ``model`` is empty and the run has several
+    device models.
     """
     models = models_in(run.results)
     known = models or (str((run.info.get("device") or {}).get("name")),)
@@ -60,10 +61,13 @@ def _part(run: StoredRun, model: str) -> StoredRun:
     sha256 = sha256_of((each["id"], each.get("sha256")) for each in problems)
     info = {**run.info, "device": facts, "problems": problems, "problem_set_sha256": sha256}
     if model != own:
-        info.pop("least_us", None)  # they are of the other one's peaks
+        info.pop("least_us", None)  # computed from the peaks of the device in run.json
     return replace(run, info=info, results=tuple(results))
 
 
 def _whose(result: Result, own: str) -> str:
-    """The device that judged it; empty where nobody had to."""
+    """Name of the device model that judged a result; empty when no candidate was run.
+
+    own: the name of the device in run.json.
+    """
     return result.device_name or (own if result.seconds else "")

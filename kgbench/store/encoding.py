@@ -1,7 +1,7 @@
 """Strict JSON, and hashes of texts.
 
-A float that is not finite is written as the text ``nan``, ``inf`` or ``-inf``, a complex number as text. Reading turns
-the three texts back into floats inside timings, where numbers are needed.
+A float that is not finite is written as the text ``nan``, ``inf`` or ``-inf``. A complex number is written as text.
+When timings are read, the three texts become floats again.
 """
 
 from __future__ import annotations
@@ -14,22 +14,26 @@ from pathlib import Path
 from typing import Any, Final
 
 _NOT_FINITE: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-"""Floats by the text that stands for them."""
+"""Each float that is not finite, keyed by the text that is written for it."""
 NOT_FINITE_BYTES: Final = tuple(f'"{name}"'.encode() for name in _NOT_FINITE)
-"""The three texts as they stand in a line. A line without any of them needs no conversion of its timings."""
+"""The three texts, quoted, as bytes of a JSON line. A line that has none of them needs no conversion."""
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """Strict JSON: see the module's text for what happens to floats that are not finite."""
+    """``value`` as strict JSON; the module's docstring says how floats that are not finite are written.
+
+    Raises TypeError for a type that has no JSON form.
+    """
     return json.dumps(_strict(value), allow_nan=False, indent=indent, ensure_ascii=False)
 
 
 def sha256(text: str) -> str:
+    """SHA-256 of the text's UTF-8 bytes, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_floats(timing: dict[str, Any]) -> dict[str, Any]:
-    """The timing with floats in place of the three texts."""
+    """A copy of the timing with each of the three texts replaced by its float."""
     return {key: _to_float(value) for key, value in timing.items()}
 
 
@@ -46,7 +50,7 @@ def _strict(value: Any) -> Any:
         case None | bool() | int():
             return value
         case str():
-            return value.encode("utf-8", "replace").decode()  # a lone surrogate from a candidate's text is no UTF-8
+            return value.encode("utf-8", "replace").decode()  # a candidate's text may have lone surrogates
         case float():
             return value if math.isfinite(value) else str(value)
         case complex() | Path():

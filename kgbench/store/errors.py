@@ -1,4 +1,4 @@
-"""What goes wrong with run folders."""
+"""Errors about run folders."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class StoreError(UsageError):
 
 
 class NewerError(StoreError):
-    """A run folder is a newer kgbench's; exit code 2."""
+    """A newer kgbench wrote the run folder; exit code 2."""
 
 
 class WriteError(MachineError):
-    """A run folder that was made can no longer be written, for example on a full disk; exit code 3."""
+    """A run folder was created but can no longer be written, for example on a full disk; exit code 3."""
 
 
 def reason(error: OSError) -> str:
-    """What the system says about an error, without number and path."""
+    """The operating system's message for an error, without its number and path."""
     return error.strerror or str(error)

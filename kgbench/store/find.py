@@ -1,4 +1,4 @@
-"""Which run folder is meant by what a user writes."""
+"""Finds the run folder that a user names."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from kgbench.store.layout import RUN_FILE
 
 
 def find_run(spelling: str, out: Path) -> Path:
-    """The run folder that a path, ``last`` (the newest below ``out``) or a prefix of an id means.
+    """The run folder that ``spelling`` names: a path, ``last`` (the newest run in ``out``), or a prefix of a run's id.
 
-    An id may also begin at its token, after the dash, since what stands before is only the time. Raises StoreError.
+    The prefix may also start after the id's first dash, because the part before the dash is only the time. Raises
+    StoreError when no run or several runs match.
     """
     given = Path(spelling).expanduser()
     if spelling != "last" and (given.is_dir() or given.is_absolute()):
@@ -22,7 +23,7 @@ def find_run(spelling: str, out: Path) -> Path:
             "KGB404", f"there is no run '{spelling}', and none in {out}; name its folder, or where runs are: --out DIR"
         )
     if spelling == "last":
-        return out / names[-1]  # a name begins with the time
+        return out / names[-1]  # sorted by time: each name begins with it
     found = [name for name in names if any(part.startswith(spelling) for part in (name, name.partition("-")[2]))]
     if len(found) == 1:
         return out / found[0]

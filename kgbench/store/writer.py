@@ -1,10 +1,10 @@
-"""Writes a run folder, so that nothing finished is lost.
+"""Writes a run folder. A finished result is on disk before the run goes on.
 
-* run.json is replaced whole (temporary file, fsync, rename). Its segments are the times that the run was started or
-  resumed, each with a seed of its own, of which it holds only the hash until the segment is over.
-* results.jsonl is locked by whoever writes the run.
-* results.jsonl gets one line per candidate, one write and one fsync each. A killed run loses at most the line being
-  written; a line that could not be written whole is cut off again.
+* run.json is replaced whole (temporary file, fsync, rename). It has one segment for each time that the run was started
+  or resumed. Each segment has its own seed. Until the segment ends, run.json holds only the seed's hash.
+* The process that writes the run holds a lock on results.jsonl.
+* results.jsonl gets one line per result. Each append is one write and one fsync. A killed run loses at most what is
+  being appended. When an append fails, the file is truncated to its length before.
 """
 
 from __future__ import annotations
@@ -37,14 +37,17 @@ from kgbench.store.reader import read_info
 from kgbench.store.replies import StoredReply, read_reply
 
 _BLOCK_BYTES: Final = 1 << 16
-"""Bytes read at once, from the end backwards, to find the last whole line of results.jsonl."""
+"""Bytes per read when results.jsonl is searched backwards for its last newline."""
 
 
 class RunStore:
-    """The one writer of a run folder."""
+    """Writes one run folder; a lock keeps a second writer out."""
 
     def __init__(self, path: Path, info: Mapping[str, Any], *, made_out: bool = False) -> None:
-        """Takes over an existing folder; ``create`` makes one."""
+        """Opens and locks an existing folder; ``create`` makes one.
+
+        Raises StoreError when another process writes it.
+        """
         self.path = path
         self._made_out = made_out
         self._info = dict(info)
@@ -67,7 +70,7 @@ class RunStore:
         path, made_out, made = out / run_id, not out.exists(), False
         try:
             out.mkdir(parents=True, exist_ok=True)
-            path.mkdir(mode=0o700)  # a worker has a uid of its own where it can, and must not read seeds or results
+            path.mkdir(mode=0o700)  # a worker with its own uid must not read seeds or results
             made = True
             (path / "candidates").mkdir()
             (path / "logs").mkdir()
@@ -85,9 +88,10 @@ class RunStore:
 
     @classmethod
     def reopen(cls, path: Path) -> RunStore:
-        """Takes over a run that has ended, however that was; a last line that is cut off goes.
+        """Opens a run that is no longer being written, and removes an incomplete last line of its results.
 
-        Raises StoreError when there is no run, or when somebody writes it.
+        Raises StoreError when there is no run, when it is a published one, when another process writes it, or when
+        it cannot be written.
         """
         info = read_info(path)
         if (path / PACKED_RESULTS_FILE).exists():
@@ -101,7 +105,10 @@ class RunStore:
         return store
 
     def begin(self, changes: Mapping[str, Any], *, seed: str, started: str, command: Sequence[str]) -> None:
-        """Goes on with a run that was reopened, with a new seed. Raises StoreError, WriteError on a full disk."""
+        """Starts a new segment, with a new seed, of a reopened run.
+
+        Raises WriteError on a full disk, and StoreError when run.json cannot be written for another reason.
+        """
         self._before = self.info
         segments = [
             {**each, "status": "killed"} if each["status"] == "running" else each
@@ -141,7 +148,7 @@ class RunStore:
         write_atomically(self.path / RUN_FILE, json_text(self._info, indent=2) + "\n")
 
     def save_candidate(self, problem_id: str, sample: int, text: str, round: int = 0) -> Path:
-        """Keeps the source as received. Raises WriteError."""
+        """Stores a candidate's source as received, and returns its path. Raises WriteError."""
         path = candidate_path(self.path, problem_id, sample, round)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +158,7 @@ class RunStore:
         return path
 
     def save_reply(self, question: Question, reply: StoredReply) -> None:
-        """Keeps what was asked and what came back, whole. From any thread. Raises WriteError."""
+        """Stores the whole prompt and the whole reply. Any thread may call this. Raises WriteError."""
         name = sample_name(question.problem.id, question.sample, question.round)
         path = self.path / REPLIES_DIR / f"{name}.json"
         asked = {"prompt": asdict(question.prompt), "sampling": asdict(question.sampling)}
@@ -162,15 +169,15 @@ class RunStore:
             raise self._failure(path, error) from error
 
     def read_reply(self, problem_id: str, sample: int, round: int) -> StoredReply | None:
-        """What was answered before; None where nothing was. Raises StoreError."""
+        """The stored reply; None when there is none. Raises StoreError."""
         return read_reply(self.path, problem_id, sample, round)
 
     def agent_dir(self, problem_id: str, sample: int, round: int) -> Path:
-        """Where an agent's own log belongs. Not made."""
+        """Folder for an agent's own log. This does not create it."""
         return self.path / "agents" / sample_name(problem_id, sample, round)
 
     def save_suite(self, text: str) -> None:
-        """Keeps what is judged in place of the problems' own cases. Raises WriteError."""
+        """Stores the suite, whose calls are judged in place of the problems' own cases. Raises WriteError."""
         try:
             write_atomically(self.path / SUITE_FILE, text)
         except OSError as error:
@@ -178,12 +185,15 @@ class RunStore:
 
     @property
     def seed_sha256(self) -> str:
-        """SHA-256 of the seed that is drawn from now; empty in a run of a version that had no segments."""
+        """SHA-256 of the current segment's seed; empty in a run that an older version wrote without segments."""
         segments = self._info.get("segments")
         return str(segments[-1]["seed_sha256"]) if segments else ""
 
     def append(self, *results: Result) -> None:
-        """Appends a line for each and waits until it is on disk. Raises WriteError; earlier lines are then whole."""
+        """Appends one line per result and waits until all are on disk.
+
+        Raises WriteError. The file then has its earlier lines only.
+        """
         lines = "".join(json_text(result.to_json()) + "\n" for result in results).encode()
         end = os.fstat(self._results_fd).st_size
         try:
@@ -195,9 +205,9 @@ class RunStore:
             raise self._failure(self.path / RESULTS_FILE, error) from error
 
     def discard(self) -> None:
-        """Removes a run in which nothing was judged, and the folder of runs where this one made it.
+        """Removes a run in which nothing was judged, and its parent folder if ``create`` made that.
 
-        A run that was continued is again as it was.
+        A reopened run is not removed: its run.json gets its former content.
         """
         if self._before is not None:
             with contextlib.suppress(OSError):
@@ -208,7 +218,10 @@ class RunStore:
         _remove(self.path, and_parent=self._made_out)
 
     def finish(self, status: str, *, finished: str, seed: str) -> None:
-        """Closes the run: its status (``finished``, ``interrupted``, ``failed``), when, and now the seed itself."""
+        """Ends the run: writes its status (``finished``, ``interrupted``, ``failed``), its end time and its seed.
+
+        Raises WriteError. The lock is released in any case.
+        """
         *earlier, last = self._info["segments"]
         last = {**last, "status": status, "finished": finished, "seed": seed}
         try:
@@ -217,7 +230,10 @@ class RunStore:
             self.release()
 
     def close(self, *, finished: bool = False) -> None:
-        """Leaves a run that was reopened and had nothing to do; ``finished``: say so where it did not yet."""
+        """Closes a reopened run that had nothing left to judge. Raises WriteError.
+
+        finished: also sets the status to ``finished``.
+        """
         try:
             if finished and self._info.get("status") != "finished":
                 self.update({"status": "finished"})
@@ -225,7 +241,7 @@ class RunStore:
             self.release()
 
     def release(self) -> None:
-        """Lets somebody else write the run."""
+        """Closes results.jsonl and so releases the lock. A second call does nothing."""
         if self._results_fd >= 0:
             os.close(self._results_fd)
             self._results_fd = -1
@@ -237,7 +253,10 @@ class RunStore:
 
 
 def _lock(fd: int) -> None:
-    """Raises BlockingIOError when somebody else has it. A file system that knows no locks is written without one."""
+    """Locks a file. Raises BlockingIOError when another process holds the lock.
+
+    A file system without locks is written without one.
+    """
     import fcntl  # not on Windows, where runs are only read
 
     try:
@@ -249,7 +268,7 @@ def _lock(fd: int) -> None:
 
 
 def _whole_lines(fd: int) -> int:
-    """Bytes up to the end of the last line that has one."""
+    """Length of the file in bytes up to and including its last newline."""
     end = os.fstat(fd).st_size
     while end > 0:
         begin = max(0, end - _BLOCK_BYTES)
@@ -267,7 +286,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def _remove(path: Path, *, and_parent: bool) -> None:
-    """A run that never began, and the folder of runs where it was made for it."""
+    """Removes a run's folder; ``and_parent``: also its parent folder, if that is then empty."""
     shutil.rmtree(path, ignore_errors=True)
     if and_parent:
         with contextlib.suppress(OSError):
