@@ -1,4 +1,4 @@
-"""Evidence of what candidates did, in words for the report and for ``kgbench show``. No torch."""
+"""Text about the attribution evidence of candidates, for the report and ``kgbench show``. Imports no torch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 
 NAMED: Final = 5
-"""Most problems that a line names; it counts the others."""
+"""Most problems that one line names. It gives the number of the others."""
 
 
 def lines(result: Result) -> Iterator[str]:
-    """All evidence of a result, what is not allowed first."""
+    """One line per piece of evidence of a result; those that the policy forbids come first."""
     for each in sorted(result.evidence, key=lambda one: one.allowed):
         yield f"{'seen' if each.allowed else 'NOT ALLOWED'}: {evidence_words(each)}"
 
 
 def notes(results: Sequence[Result]) -> tuple[str, ...]:
-    """Footnotes of a report: correct candidates whose work others did, and kernels that were not watched."""
+    """Footnotes of a report: correct candidates that used forbidden library calls, and results without a policy."""
     right = [result for result in results if result.outcome is Outcome.PASSED]
     helped = sorted({result.problem for result in right if any(not each.allowed for each in result.evidence)})
     found = []

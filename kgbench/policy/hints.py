@@ -1,6 +1,6 @@
-"""What a candidate's text seems to call and may not: hints for the report, never a verdict. No torch.
+"""Finds calls in a candidate's source that the policy seems to forbid. Imports no torch.
 
-Names can be hidden from a text and mean something else than they say.
+They are hints for the report, never a verdict: source can hide what it calls, and a name can mean something else.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ _FOREIGN: Final = re.compile(
     r"|<(?:cublas|cudnn|cusparse|cusolver|cutensor)\w*\.h>|\b(?:cublas|cudnn|cusparse|cusolver)[A-Z]\w*(?=\s*\()"
     r"|\b(?:at|torch)::(?:_?softmax|addmm|bmm|conv\w*|einsum|linear|matmul|mm|scaled_dot_product_attention)\b"
 )
-"""Matches other libraries in C++ source or in a library's name: cuBLAS, cuDNN and the like, and ATen's own operators.
-"""
+"""Matches uses of NVIDIA's libraries and of ATen's operators in C++ source and in names of libraries."""
 
 
 @dataclass(frozen=True)
 class Hint:
+    """One forbidden use in a candidate's source."""
+
     line: int
+    """Line in the source, counted from 1."""
     what: str
-    """The call as the text has it: ``calls torch.matmul``."""
+    """The use, as part of a sentence: ``calls torch.matmul``."""
     rule: str
 
     def __str__(self) -> str:
@@ -37,7 +39,7 @@ class Hint:
 
 
 def hints(problem: Problem, source: str) -> list[Hint]:
-    """What a candidate's text seems to call and may not, by line, each call once. Empty for what is no Python."""
+    """Forbidden uses in a candidate's source, sorted by line, each once. Empty when the source is not valid Python."""
     try:
         tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -76,7 +78,7 @@ def _call(problem: Problem, function: ast.expr, names: dict[str, str]) -> Iterat
 
 
 def _why_not(problem: Problem, dotted: str) -> str:
-    """Why a function of a module may not be called; empty when it may, as far as its name says."""
+    """Why a function may not be called; empty when its name breaks no rule."""
     exception = next((MODULE_EXCEPTIONS[each] for each in MODULE_EXCEPTIONS if below(dotted, each)), None)
     if exception is None and (why := module_rule(dotted)):
         return why
@@ -95,7 +97,7 @@ def _why_not(problem: Problem, dotted: str) -> str:
 
 
 def _import(problem: Problem, node: ast.Import | ast.ImportFrom) -> Iterator[Hint]:
-    """A module whose every use is refused is named where it is imported."""
+    """Hints about imported modules that the policy forbids, other than parts of torch."""
     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
     for module in modules:
         why = module_rule(module)
@@ -108,7 +110,7 @@ def _rule(problem: Problem, why: str) -> str:
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """What each imported name stands for, dotted."""
+    """The full dotted name of each imported name."""
     names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -123,7 +125,7 @@ def _imported(tree: ast.AST) -> dict[str, str]:
 
 
 def _dotted(node: ast.expr, names: dict[str, str]) -> str | None:
-    """``F.softmax`` as ``torch.nn.functional.softmax``; None for what does not begin with an imported name."""
+    """Full name: ``torch.nn.functional.softmax`` for ``F.softmax``. None if it begins with no imported name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -134,7 +136,7 @@ def _dotted(node: ast.expr, names: dict[str, str]) -> str | None:
 
 
 def _on_the_host(node: ast.AST, names: dict[str, str]) -> Iterator[ast.AST]:
-    """Every node but those inside functions that Triton compiles, whose names mean something else."""
+    """Every node outside device functions (Triton, Numba, CUTLASS, TileLang), where names have other meanings."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef) and any(_is_triton(each, names) for each in child.decorator_list):
             continue

@@ -1,7 +1,7 @@
-"""The rules: what a candidate may call of PyTorch and other libraries, by the kind of its problem. No torch.
+"""The policy's rules: what a candidate may call of PyTorch and other libraries, by its problem's kind.
 
-A kernel for a problem must do the problem's work itself. ``allowed`` judges one operator by name, when it is seen at
-run time. ``tables.py`` has the data; ``hints.py`` reads a candidate's text. docs/policy.md says the same in words.
+A candidate must do the problem's work itself. ``allowed`` judges one operator by its name. ``tables.py`` has the data.
+``hints.py`` reads a candidate's source. docs/policy.md has the rules as prose. This module imports no torch.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ _OPERATOR: Final = re.compile(r"^(?:torch\.ops\.)?(\w+)(?:::|\.)(\w+)(?:\.(\w+))
 
 @dataclass(frozen=True)
 class Verdict:
+    """Whether an operator may be called, and the reason."""
+
     allowed: bool
     why: str
 
 
 def allowed(problem: Problem, operator: str) -> Verdict:
-    """Whether a candidate of this problem may call an operator: ``aten::add.Tensor``, also as ``aten.add.Tensor``.
+    """Whether a candidate of this problem may call an operator.
 
-    Raises ValueError for what is no operator's name.
+    operator: its name, as ``aten::add.Tensor`` or ``aten.add.Tensor``. Raises ValueError when it has another form.
     """
     match = _OPERATOR.match(operator)
     if match is None:
@@ -40,7 +42,7 @@ def allowed(problem: Problem, operator: str) -> Verdict:
 
 
 def whose_kernel(name: str) -> str:
-    """The owner of a device kernel, by its name; empty for a name that no library has."""
+    """The library that a device kernel belongs to, by the kernel's name; empty when no pattern matches."""
     return next((whose for pattern, whose in KERNELS if re.search(pattern, name)), "")
 
 
@@ -59,7 +61,7 @@ def _aten(problem: Problem, name: str) -> Verdict:
 
 
 def own_operators(problem: Problem) -> set[str]:
-    """Names under which ATen has the problem's operator."""
+    """ATen's names for the problem's operator."""
     targets = [target for overload in problem.overloads for target in overload.baseline.values()]
     named = [target.partition(":")[2].partition(".")[0] for target in targets if target.startswith("aten:")]
     return {*named, *([problem.name] if problem.source == "aten" else [])}
@@ -73,7 +75,7 @@ def family(name: str) -> str:
 
 
 def group_of(name: str) -> str | None:
-    """The group in which an operator of ATen stands; None where it computes."""
+    """The group of an ATen operator in ``GROUPS``; None when it is in none and so computes."""
     return next((group for group, names in GROUPS.items() if name in names), None)
 
 
@@ -82,10 +84,11 @@ def _does(group: str, own: str) -> bool:
 
 
 def module_rule(dotted: str) -> str:
-    """Why nothing of a Python module may be called; empty where no rule names it."""
+    """Why a Python function or module may not be called; empty when it may. ``dotted``: its full name."""
     matching = [each for each in MODULES if below(dotted, each)]
     return MODULES[max(matching, key=len)] if matching else ""
 
 
 def below(dotted: str, module: str) -> bool:
+    """Whether a full name is that of the module or of something in it."""
     return dotted == module or dotted.startswith(f"{module}.")

@@ -1,4 +1,4 @@
-"""The data of the rules: operators by what they do, libraries by the names of their kernels."""
+"""Data of the policy's rules: groups of operators, and patterns of the names of libraries' kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "host": ("_local_scalar_dense", "is_nonzero", "item"),
 }  # fmt: skip
-"""Operators of ATen that compute nothing, by what they do. Whatever stands in no group computes."""
+"""ATen operators that compute nothing, grouped by what they do. An operator in no group computes."""
 
 KIND_GROUPS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.COMPUTE: ("metadata", "allocation", "fills", "views", "copies", "host"),
@@ -55,7 +55,7 @@ KIND_GROUPS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.VIEW: ("metadata", "views", "lazy bits"),
     Kind.SYNC: ("metadata", "allocation", "views", "copies", "host"),
 }
-"""What a candidate of each kind may call."""
+"""Groups of ATen operators that a candidate may call, by the problem's kind."""
 
 _ANY_MEMORY: Final = "memory, views, fills, and copies to another dtype, layout or device"
 KIND_WORDS: Final[dict[Kind, str]] = {
@@ -65,17 +65,17 @@ KIND_WORDS: Final[dict[Kind, str]] = {
     Kind.VIEW: "other views, but no copy",
     Kind.SYNC: "copies to the host",
 }
-"""The allowed operators of each kind, in words."""
+"""Text that says which operators are allowed, by the problem's kind."""
 
 WORK: Final = ("fills", "copies")
-"""Groups whose operators do each other's work: a problem that is one of them may use none of its group."""
+"""Groups whose operators can replace each other. A problem whose operator is in one may use none of that group."""
 
 ALIASES: Final[dict[str, str]] = {
     "broadcast_to": "expand", "expand_as": "expand", "item": "_local_scalar_dense", "moveaxis": "movedim",
     "numpy_T": "permute", "ravel": "flatten", "reshape_as": "reshape", "swapaxes": "transpose", "swapdims": "transpose",
     "tensor": "scalar_tensor", "view_as": "view", "zero": "zeros", "_neg_view": "neg",
 }  # fmt: skip
-"""Operators that are another one by a second name, or leave it to whoever copies their result."""
+"""The operator that each of these is judged as: it is another name for it, or defers its work to it."""
 
 NAMESPACES: Final[dict[str, str]] = {
     **dict.fromkeys(("_C", "_C_cache_ops", "_C_custom_ar", "_C_cuda_utils", "_moe_C", "_rocm_C", "vllm"), "vLLM's"),
@@ -94,7 +94,7 @@ NAMESPACES: Final[dict[str, str]] = {
     "xformers": "xFormers'",
     "xformers_flash": "xFormers'",
 }
-"""Namespaces of libraries' operators. One that is not here is the candidate's own; what it calls is seen, too."""
+"""Owner of each namespace of library operators. Any other namespace is the candidate's; its calls are traced, too."""
 
 MODULES: Final[dict[str, str]] = {
     "torch.compile": "PyTorch's compiler writes the kernel then",
@@ -126,7 +126,7 @@ MODULES: Final[dict[str, str]] = {
     "scipy": "the host does the work then",
     "vllm": "vLLM's kernels do the work then",
     "flag_gems": "FlagGems' kernels do the work then",
-    "flag_gems.utils": "",  # launchers and generators, for kernels of one's own
+    "flag_gems.utils": "",  # launchers and code generators for a candidate's own kernels
     "liger_kernel": "Liger's kernels do the work then",
     "flashinfer": "FlashInfer's kernels do the work then",
     "flash_attn": "FlashAttention's kernels do the work then",
@@ -135,15 +135,15 @@ MODULES: Final[dict[str, str]] = {
     "xformers": "xFormers' kernels do the work then",
     "kgbench": "it is what judges the kernel",
 }
-"""Functions and modules of Python that no candidate may call, with the reason. The longest match counts; one without a
-reason may be called."""
+"""Python functions and modules that no candidate may call, with the reason. The longest match decides. An empty reason
+means that it may be called."""
 
 MODULE_EXCEPTIONS: Final[dict[str, str]] = {
     "torch.nn.functional.pad": "constant_pad_nd",
     "torch.nn.Parameter": "detach",
     "torch.nn.parameter": "detach",
 }
-"""Names below MODULES that are an operator of a group."""
+"""Names inside ``MODULES`` that are judged as the ATen operator given."""
 
 PLAIN: Final = (
     "asarray", "autocast", "device", "dtype", "enable_grad", "finfo", "from_dlpack", "from_numpy", "frombuffer",
@@ -153,7 +153,7 @@ PLAIN: Final = (
     "set_printoptions", "to_dlpack", "typename", "broadcast_shapes", "is_deterministic_algorithms_warn_only_enabled",
     "are_deterministic_algorithms_enabled", "use_deterministic_algorithms", "get_num_threads", "get_rng_state",
 )  # fmt: skip
-"""Functions of the module torch that are no operators and compute nothing."""
+"""Functions of the module ``torch`` that are not operators and compute nothing."""
 
 METHODS: Final = (
     "abs", "add", "add_", "addbmm", "addcdiv", "addcmul", "addmm", "addmm_", "addmv", "addr", "amax", "amin", "argmax",
@@ -168,7 +168,7 @@ METHODS: Final = (
     "scatter_reduce_", "sigmoid", "sign", "sin", "softmax", "sqrt", "sqrt_", "square", "std", "sub", "sub_", "sum",
     "take_along_dim", "tan", "tanh", "topk", "tril", "triu", "trunc", "var", "where",
 )  # fmt: skip
-"""Methods of a tensor that compute, as far as a text can tell them from methods of other things."""
+"""Tensor methods that compute and whose names are rarely methods of other types."""
 
 KERNELS: Final[tuple[tuple[str, str], ...]] = (
     (r"\bat::native::|\bat::cuda::|\bat_cuda_detail::|\bc10::cuda::", "PyTorch's"),
@@ -195,16 +195,15 @@ KERNELS: Final[tuple[tuple[str, str], ...]] = (
     (r"\btransformer_engine::", "Transformer Engine's"),
     (r"^cupy_(?!copy|fill|arange|RawKernel)\w+__", "CuPy's"),
 )
-"""Patterns of the names of libraries' kernels, first match first. A candidate can give its kernel any name: one with a
-library's name counts as the library's.
+"""Patterns of the names of library kernels, with the owner; the first match decides. A candidate's kernel with such
+a name counts as the library's.
 """
 
 HARMLESS_KERNELS: Final = re.compile(
     r"FillFunctor|direct_copy_kernel|float(?:16|32|8)?_copy_kernel|bfloat16_copy|float8_copy|CatArrayBatchedCopy|\barange_cuda"
     r"|copy_device_to_device|conj_kernel|neg_conj"
 )
-"""PyTorch's kernels that only fill or copy. Used where the operator that launched a kernel is unknown: in a CUDA graph.
-"""
+"""Matches PyTorch kernels that only fill or copy. Used in a CUDA graph, where the launching operator is unknown."""
 
 ITS_KERNELS: Final[dict[str, str]] = {
     **dict.fromkeys(("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"), "CatArray"),
@@ -212,11 +211,11 @@ ITS_KERNELS: Final[dict[str, str]] = {
     **dict.fromkeys(("fill", "full", "full_like", "zeros", "zeros_like", "ones", "ones_like", "new_full"), "Fill"),
     "arange": "arange",
 }
-"""For a problem whose own operator fills or copies: the kernels that do its work, by the problem's operator."""
+"""Part of the name of the PyTorch kernels that do the operator's work. For operators that fill or copy."""
 
 MOVING_KERNELS: Final = re.compile(r"copy|[Ff]ill|Cat|arange|conj_kernel|neg_kernel|neg_conj|pad")
-"""PyTorch's kernels that operators which only move data launch. A candidate that names one of them as the launcher of
-another kernel has lied.
+"""Matches the PyTorch kernels that operators launch which only move data. Evidence that such an operator launched any
+other kernel is forged.
 """
 
 CODE: Final[tuple[tuple[str, str], ...]] = (
@@ -231,8 +230,8 @@ CODE: Final[tuple[tuple[str, str], ...]] = (
         "the system's",
     ),
 )
-"""Owners of files with code by patterns of their paths, first match first; the candidate's folder is its own, and so is
-code without a file.
+"""Patterns of paths of files with machine code, with the owner; the first match decides. ``own`` is the candidate: its
+folder, and code without a file.
 """
 
 LIBRARIES: Final = re.compile(
@@ -244,4 +243,4 @@ LIBRARIES: Final = re.compile(
 LIBRARY_MARKS: Final = re.compile(
     rb"openblas_get_co|MKL_Get_Version|mkl_serv_|cblas_[sdcz]gemm|bli_[sdcz]gemm|armpl_get"
 )
-"""Texts in the files of host libraries, whatever their names are."""
+"""Matches bytes in the files of host BLAS libraries. Used because a file may have any name."""

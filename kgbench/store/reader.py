@@ -1,4 +1,4 @@
-"""Reads a run folder, also one that is damaged in part."""
+"""Reads a run folder, even a partly damaged one."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ _NOT_FINISHED: Final = {
     "partial": "Parts of the merged run are missing, or did not finish.",
     "generated": "The replies are there, and nothing is judged yet.",
 }
-"""The sentence about a run that has work left, by the status in run.json."""
+"""What a report says about an unfinished run, keyed by the status in run.json."""
 _DECLARED_BEFORE: Final = {"aten": 110, "vllm": 50, "cublas": 50}
-"""Problems by source in every version that wrote no ``declared`` into run.json."""
+"""Number of problems of each source, for runs of older versions, whose run.json has no ``declared``."""
 _WINDOWS: Final = re.compile(rb'"windows": \[[^\]]*\]')
-"""A timing's raw samples in a line of results.jsonl."""
+"""Matches the raw samples of a timing in a line of results.jsonl."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as read back."""
+    """A run read from its folder."""
 
     path: Path
     info: dict[str, Any]
     results: tuple[Result, ...]
     notes: tuple[str, ...]
-    """What was found damaged while reading, in words."""
+    """Sentences on what is damaged, missing or unfinished."""
 
 
 def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
-    """Reads a run folder, also one whose run was killed or whose files are damaged in part, and notes what is missing.
+    """Reads a run folder. The run may have been killed, and its files may be partly damaged: ``notes`` says so.
 
-    Raw samples (``Timing.windows``) are many and scores do not need them: they come only when asked for. Raises
-    StoreError where there is no run, where nothing of it can be read, and where a newer kgbench wrote it.
+    with_windows: also reads the raw samples (``Timing.windows``), which are large and which no score needs.
+    Raises StoreError when there is no run, when nothing of it can be read, or when a newer kgbench wrote it.
     """
     info, notes = _info_or_none(path)
     results, unread = read_results(path / RESULTS_FILE, with_windows=with_windows)
@@ -71,12 +71,12 @@ def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
 
 
 def shard_of(info: Mapping[str, Any]) -> str:
-    """Which part of a run this is, as in ``3/8``; empty where it is a whole one. ``info`` is run.json."""
+    """The shard that this run is, as ``3/8``; empty for a whole run. ``info`` is run.json."""
     return str((info.get("asked") or {}).get("shard") or "")
 
 
 def _info_or_none(path: Path) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """What run.json says; None with a note where it cannot be read and there are results. Raises StoreError."""
+    """(run.json, notes). run.json is None when it cannot be read but there are results. Raises StoreError."""
     try:
         return read_info(path), ()
     except NewerError:
@@ -92,7 +92,7 @@ def _info_or_none(path: Path) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
 
 
 def _info_of(path: Path, results: Sequence[Result]) -> dict[str, Any]:
-    """The little that results say about the run that they are of."""
+    """A substitute for a damaged run.json, made from what the results say."""
     kinds = {result.problem: result.kind for result in results}
     problems = [{"id": name, "kind": kind} for name, kind in kinds.items()]
     models = sorted({result.model for result in results})
@@ -101,7 +101,10 @@ def _info_of(path: Path, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def read_info(run: Path) -> dict[str, Any]:
-    """What run.json says. Raises StoreError."""
+    """The content of run.json.
+
+    Raises StoreError when it is missing, damaged or no run's, and NewerError when a newer kgbench wrote it.
+    """
     path = run / RUN_FILE
     try:
         info = json.loads(path.read_text())
@@ -124,7 +127,7 @@ def read_info(run: Path) -> dict[str, Any]:
 
 
 def declared_in(info: Mapping[str, Any]) -> dict[str, int]:
-    """Problems by source when a run was started; ``info`` is run.json."""
+    """Number of problems of each source when the run was started. ``info`` is run.json."""
     declared = info.get("declared")
     return dict(_DECLARED_BEFORE) if not isinstance(declared, dict) else {str(k): int(v) for k, v in declared.items()}
 
@@ -132,9 +135,10 @@ def declared_in(info: Mapping[str, Any]) -> dict[str, int]:
 def read_results(
     path: Path, *, with_windows: bool = False, again: str = "run --resume"
 ) -> tuple[tuple[Result, ...], tuple[str, ...]]:
-    """(results, notes). Lines that cannot be read are left out and noted. Raises StoreError where no line can be.
+    """(results, notes). A line that cannot be read is left out and noted.
 
-    ``again`` is the command that makes such lines again.
+    again: the command that judges the candidates of such lines again, for the notes. Raises StoreError when the file
+    cannot be read, or when it has damaged lines and no readable one.
     """
     results: list[Result] = []
     damaged: list[StoreError] = []
@@ -170,7 +174,7 @@ def read_results(
 
 
 def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
-    """The lines, also those of a published run, which are compressed. Raises OSError."""
+    """The opened file of results; that of a published run is decompressed. Raises OSError."""
     packed = path.with_name(PACKED_RESULTS_FILE)
     if path.name == RESULTS_FILE and not path.exists() and packed.is_file():
         return gzip.open(packed, "rb")
@@ -193,13 +197,16 @@ def _read_line(path: Path, number: int, line: bytes, *, with_windows: bool) -> R
 
 
 def _without_windows(line: bytes) -> Any:
-    """They are most of a line. No candidate's text can look like this, since its quotes are escaped."""
+    """The line's JSON with empty ``windows``, which are most of its bytes.
+
+    No text of a candidate can match the pattern, because quotes in it are escaped.
+    """
     try:
         return json.loads(_WINDOWS.sub(b'"windows": []', line))
     except ValueError:
-        return json.loads(line)  # windows of the first runs had lists in them
+        return json.loads(line)  # in the first runs, windows held lists, which the pattern does not match
 
 
 def _why_not(error: Exception) -> str:
-    """A missing key is all that a KeyError says."""
+    """The error's message as a sentence; the text of a KeyError is only the missing key."""
     return f"it has no {error}" if isinstance(error, KeyError) else str(error)

@@ -1,8 +1,8 @@
-"""Records: per problem and timed case the fastest kernel that was verified on a device, in ``<device>.json``.
+"""Records: the fastest verified kernel of each problem and timed case on a device, in ``<device>.json``.
 
-A claim is a result of ``kgbench verify``. It becomes a record where it is faster than the one there by the lower end of
-its interval. A file is read, changed and replaced under a lock of its own, so that two commands lose nothing of each
-other. The kernels lie in ``kernels/`` beside the files, by their SHA-256.
+A claim is a result of ``kgbench verify``. It replaces a record when it takes less time even at the lower end of its
+speedup's interval. Each file has its own lock, which is held from reading to replacing, so that two commands do not
+overwrite each other's records. The kernels are in ``kernels/`` beside the files, named by their SHA-256.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kgbench.store.errors import StoreError, WriteError, reason
 from kgbench.store.layout import device_slug
 
 FORMAT: Final = 1
-"""Version of a file of records."""
+"""Version of the format of a file of records."""
 
 
 @dataclass(frozen=True)
@@ -34,42 +34,49 @@ class Record:
     """The fastest verified kernel in one timed case."""
 
     candidate_us: float
-    """Device time of a call in µs, as it was verified."""
+    """Verified device time of one call of the kernel, in µs."""
     library_us: float
+    """Device time of one call of the library, in µs."""
     ratio: float
-    """Library / kernel, paired by window."""
+    """Speedup: library time / kernel time, paired by window."""
     library: str
     by: str
     """The model of the run."""
     run: str
     """Id of the run."""
     at: str
-    """When it was verified, UTC."""
+    """Time of the verification, UTC."""
     sha256: str
     """SHA-256 of the kernel's file, ``kernels/<sha256>.py``."""
     seed_sha256: str
-    """SHA-256 of the seed that the verification's inputs came from."""
+    """SHA-256 of the seed of the verification's inputs."""
     busy_percent: tuple[float, float]
-    """How busy the device was right before and right after the verification; 0 is quiet."""
+    """Utilization of the device right before and right after the verification, in percent; 0 is idle."""
 
 
 @dataclass(frozen=True)
 class OfProblem:
+    """The records of one problem."""
+
     problem_sha256: str
-    """The file that the records were judged by; another file has other records."""
+    """SHA-256 of the problem file that the kernels were judged by. A changed file starts with no records."""
     cases: Mapping[str, Record]
     """Records by ``case_key``."""
 
     def times(self) -> dict[str, float]:
+        """Device time of each record in µs, by ``case_key``."""
         return {case: record.candidate_us for case, record in self.cases.items()}
 
 
 @dataclass(frozen=True)
 class Records:
+    """All records of one device."""
+
     device: str
     problems: Mapping[str, OfProblem]
 
     def of(self, problem: str, problem_sha256: str) -> OfProblem | None:
+        """The records of a problem; None when it has none for this problem file."""
         found = self.problems.get(problem)
         return found if found is not None and found.problem_sha256 == problem_sha256 else None
 
@@ -82,11 +89,11 @@ class Records:
 
 @dataclass(frozen=True)
 class Claim:
-    """A verified result, and what a record says of it beside its times."""
+    """A verified result, with the facts that a record of it needs."""
 
     result: Result
     text: str
-    """The kernel's file."""
+    """Source of the kernel."""
     run: str
     at: str
     seed_sha256: str
@@ -94,11 +101,15 @@ class Claim:
 
 
 def path_of(folder: Path, device: str) -> Path:
+    """The file of a device's records."""
     return folder / f"{device_slug(device)}.json"
 
 
 def read_records(folder: Path, device: str) -> Records:
-    """Those of a device, none where there is no file. Raises StoreError where it is broken or another device's."""
+    """The records of a device; no records when there is no file.
+
+    Raises StoreError when the file is damaged, when a newer kgbench wrote it, or when it is another device's.
+    """
     path = path_of(folder, device)
     again = "restore it with git, or remove it and verify again"
     try:
@@ -133,16 +144,16 @@ def _record(data: Mapping[str, Any]) -> Record:
 
 
 def with_records(selected: Sequence[Selected], info: Mapping[str, Any], records: Records) -> tuple[Selected, ...]:
-    """Each problem with its records' times, where they are of the file that the run goes by. ``info`` is run.json."""
+    """Each problem with the times of its records, if they are of the run's problem file. ``info`` is run.json."""
     files = {each["id"]: str(each.get("sha256") or "") for each in info.get("problems", ())}
     known = {name: found.times() for name, sha256 in files.items() if (found := records.of(name, sha256))}
     return tuple(dataclasses.replace(each, record_us=known.get(each.id, {})) for each in selected)
 
 
 def beaten(result: Result, records: Records) -> dict[str, Timing]:
-    """The timed cases in which a result is faster than the record, or the first, by their key.
+    """The timings in which a result beats the record, or is the first, by ``case_key``.
 
-    Faster is: at the lower end of the interval of its speedup it still takes less time.
+    It beats the record when it takes less time even at the lower end of its speedup's interval.
     """
     if result.outcome is not Outcome.PASSED or result.interpreted:
         return {}
@@ -158,7 +169,10 @@ def beaten(result: Result, records: Records) -> dict[str, Timing]:
 
 
 def enter(folder: Path, device: str, claims: Iterable[Claim]) -> dict[str, list[str]]:
-    """The cases of each problem of which a claim is the record now. Raises StoreError, WriteError."""
+    """Stores the claims that are records now, and returns their cases by problem.
+
+    Raises StoreError when the file of records is damaged, WriteError when it cannot be written.
+    """
     path, entered = path_of(folder, device), dict[str, list[str]]()
     try:
         (folder / "kernels").mkdir(parents=True, exist_ok=True)
@@ -197,7 +211,7 @@ def _with(records: Records, claim: Claim) -> tuple[Records, list[str]]:
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Waits for whoever has it."""
+    """Holds a file lock; waits while another process holds it."""
     import fcntl  # not on Windows, where nothing is verified
 
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

@@ -15,7 +15,10 @@ from kgbench.store.reader import StoredRun
 
 
 def repeat_command(stored: StoredRun, result: Result) -> str:
-    """What judges the same candidate again, with the same inputs where the seed is known; empty without a candidate."""
+    """The shell command that judges the same candidate again; empty when there is no candidate.
+
+    It uses the same inputs if the seed is known.
+    """
     info = stored.info
     asked = info.get("asked") or {}
     words = [word for folder in asked.get("problem_dirs", ()) for word in ("--problem-dir", shown_path(folder))]
@@ -33,7 +36,7 @@ def repeat_command(stored: StoredRun, result: Result) -> str:
 
 
 def seed_of(info: Mapping[str, Any], result: Result) -> str | None:
-    """The seed that the result's inputs came from; None while the run is still going, or where it was killed."""
+    """The seed of the result's inputs; None while the run is going, and when its segment was killed."""
     return next((each["seed"] for each in info.get("segments", ()) if each["seed_sha256"] == result.seed), None)
 
 
@@ -43,6 +46,6 @@ def sample_label(result: Result) -> str:
 
 
 def candidate_file(stored: StoredRun, result: Result) -> Path | None:
-    """The stored text of the result's candidate; None where the run has none."""
+    """Path of the stored source of the result's candidate; None when the run has none."""
     path = candidate_path(stored.path, result.problem, result.sample, result.round)
     return path if path.is_file() else None

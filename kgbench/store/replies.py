@@ -1,4 +1,4 @@
-"""What a model was asked and what it replied, as kept in a run folder."""
+"""Stored prompts and replies of a run folder."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from kgbench.store.layout import REPLIES_DIR, sample_name
 
 @dataclass(frozen=True)
 class StoredReply:
-    """What came of one question, and what was read from it."""
+    """The reply to one question, and the kernel found in it."""
 
     reply: Reply | None
-    """None where the provider refused the question."""
+    """None when the provider refused the question."""
     code: str | None
-    """The kernel; None where there is none."""
+    """Source of the kernel; None when there is none."""
     why: str
     """How the kernel was found, or why there is none."""
     usd: float | None
-    """None where the price is unknown."""
+    """Cost in US dollars; None when the price is unknown."""
     prompt_sha256: str
     problem: CodeProblem | None = None
-    """Why there is no kernel; None with one, and in replies that an earlier version stored."""
+    """Why there is no kernel. None when there is one, and in replies that an older version stored."""
 
     @property
     def no_code(self) -> NoCode:
@@ -35,7 +35,7 @@ class StoredReply:
 
 
 def read_reply(run: Path, problem_id: str, sample: int, round: int) -> StoredReply | None:
-    """A stored reply of a run; None where there is none. Raises StoreError when its file is damaged."""
+    """A stored reply of a run; None when there is none. Raises StoreError when its file cannot be read."""
     path = run / REPLIES_DIR / f"{sample_name(problem_id, sample, round)}.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -52,7 +52,7 @@ def read_reply(run: Path, problem_id: str, sample: int, round: int) -> StoredRep
 
 
 def read_prompt(run: Path, problem_id: str, sample: int, round: int = 0) -> Prompt | None:
-    """What was asked for a sample; None where nothing was, or where that cannot be read any more."""
+    """The stored prompt of a sample; None when there is none or it cannot be read."""
     path = run / REPLIES_DIR / f"{sample_name(problem_id, sample, round)}.json"
     try:
         said = json.loads(path.read_text(encoding="utf-8"))["asked"]["prompt"]

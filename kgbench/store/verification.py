@@ -1,7 +1,7 @@
-"""Winners of a run, measured once more with new seeds: which hold, and by how much. Torch-free.
+"""Winners of a run, measured again with new seeds. Imports no torch.
 
-``kgbench verify`` appends to ``verification.jsonl`` in the run's folder, so that the run's own results and its scores
-stay as they are; ``kgbench report`` shows both.
+A winner is a correct result that is faster than the library. ``kgbench verify`` appends to ``verification.jsonl`` in
+the run's folder. The run's own results and scores do not change. ``kgbench report`` shows both.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ FILE: Final = "verification.jsonl"
 
 @dataclass(frozen=True)
 class Verified:
-    """A winner and what it did when it was measured again, the last time."""
+    """A winner with its last repeated measurement."""
 
     winner: Result
     again: Result
     times: int
-    """How often it was measured again."""
+    """Number of repeated measurements."""
 
     @property
     def before(self) -> Estimate:
         estimate = speedup(self.winner)
-        assert estimate is not None  # it was fast
+        assert estimate is not None  # a winner has a speedup
         return estimate
 
     @property
@@ -44,33 +44,38 @@ class Verified:
 
     @property
     def right(self) -> bool:
+        """Whether it was correct again."""
         return self.again.outcome is Outcome.PASSED
 
     @property
     def fast(self) -> bool:
+        """Whether it was faster than the library again."""
         return is_fast(self.again, 1.0)
 
     @property
     def outside(self) -> bool:
-        """The speedup now is not in the interval that the run gave it."""
+        """Whether the new speedup is outside the interval of the run's speedup."""
         return self.after is not None and not self.before.low <= self.after.point <= self.before.high
 
 
 def winners(results: Iterable[Result], top: int | None = None) -> list[Result]:
-    """Results that are correct and faster than the library by their intervals, the fastest first."""
+    """Correct results whose interval says faster than the library, by falling speedup; at most ``top``."""
     found = [(estimate.point, r) for r in results if is_fast(r, 1.0) and (estimate := speedup(r))]
     return [result for _, result in sorted(found, key=lambda each: -each[0])][:top]
 
 
 def read(run: Path, file: str = FILE) -> tuple[tuple[Result, ...], tuple[str, ...]]:
-    """(results, notes) of all verifications of a run; a line that was cut off by a kill is left out and noted."""
+    """(results, notes) of all verifications of a run. An incomplete last line is left out and noted.
+
+    Raises StoreError when the file cannot be read.
+    """
     if not (run / file).exists():
         return (), ()
     return read_results(run / file, again="verify" if file == FILE else "reproduce")
 
 
 def verified(results: Iterable[Result], again: Iterable[Result]) -> list[Verified]:
-    """Every winner that was measured again, with its last measurement."""
+    """Every winner that was measured again with the same source, with its last measurement."""
     by_key: dict[Key, list[Result]] = {}
     for each in again:
         by_key.setdefault(each.key, []).append(each)
@@ -83,7 +88,7 @@ def verified(results: Iterable[Result], again: Iterable[Result]) -> list[Verifie
 
 
 def append(run: Path, result: Result, seed_sha256: str, where: dict[str, Any], file: str = FILE) -> None:
-    """One line, on disk when this returns; a half line that a kill left is taken away first. Raises OSError."""
+    """Appends one line, which is on disk on return. First removes an incomplete last line. Raises OSError."""
     line = json_text({**result.to_json(), "seed": seed_sha256, "verified_on": where}) + "\n"
     fd = os.open(run / file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -99,13 +104,13 @@ def append(run: Path, result: Result, seed_sha256: str, where: dict[str, Any], f
 
 
 def _whole(fd: int) -> int:
-    """Bytes up to the end of the last whole line."""
+    """Length of the file in bytes up to and including its last newline."""
     size = os.fstat(fd).st_size
     return os.pread(fd, size, 0).rfind(b"\n") + 1
 
 
 def summary(found: Sequence[Verified]) -> dict[str, Any]:
-    """JSON-ready: counts, and per winner both speedups."""
+    """Counts, and both speedups of each winner, as JSON types."""
     return {
         "winners": len(found),
         "still_correct": sum(each.right for each in found),
@@ -124,7 +129,10 @@ def summary(found: Sequence[Verified]) -> dict[str, Any]:
 
 
 def lines(found: Sequence[Verified], of: int) -> Iterable[str]:
-    """For a report: how many hold, what left its interval, whose outcome changed. ``of``: winners of the run."""
+    """Lines of a report: how many are faster again, which left their interval, whose outcome changed.
+
+    of: number of winners of the run.
+    """
     if not found:
         return
     fast = sum(each.fast for each in found)
