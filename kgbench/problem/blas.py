@@ -1,7 +1,7 @@
-"""Signatures of BLAS routines: one letter per argument after the handle, as a row or a problem file writes them.
+"""Signatures of BLAS routines: one letter for each argument after the handle.
 
 ``i pi pi x x`` is cublasSrot_v2: a size, two vectors with their increments, two scalars of the routine's precision.
-Blanks mean nothing. No torch and no library here: what the letters become stands in ``baselines``.
+Blanks are ignored. This module imports no torch and no library; ``baselines`` converts the arguments.
 """
 
 from __future__ import annotations
@@ -31,18 +31,21 @@ LETTERS: Final = {
     "r": "tensor of one element that receives a scalar result",
 }
 OWN_SCALAR: Final = "x"
-"""Letter for a scalar of the precision that the routine's name has: of cublasSrot_v2 ``s``."""
+"""Letter for a scalar of the precision in the routine's name: ``s`` for cublasSrot_v2."""
 ENTRY_TYPES: Final = {
     **dict.fromkeys("TULD", ("str",)), **dict.fromkeys("iIl", ("int",)), **dict.fromkeys("hsd", ("float", "Scalar")),
     **dict.fromkeys("cz", ("complex", "Scalar")), **dict.fromkeys("par", ("Tensor",)), "e": ("dtype",),
 }  # fmt: skip
-"""Types that an entry's parameter may have, by letter."""
+"""Types that an entry's parameter may have for each letter."""
 
 _PRECISION: Final = re.compile(r"cublas([HSDCZ])")
 
 
 def resolved(text: str, routine: str) -> str:
-    """One letter of LETTERS per argument; raises ``ValueError`` about one that is none."""
+    """The signature without blanks, with ``x`` replaced by the letter of the routine's precision.
+
+    Raises ValueError when it is empty, has an unknown letter, or has ``x`` and the routine names no precision.
+    """
     written = "".join(text.split())
     if not written:
         raise ValueError("a signature has one letter per argument of the routine")
@@ -61,7 +64,7 @@ def resolved(text: str, routine: str) -> str:
 
 
 def entry_difference(letters: str, parameters: Sequence[Parameter]) -> str:
-    """How an entry's parameters differ from the letters of its routine; empty where they fit."""
+    """How an entry's parameters differ from the routine's signature, as a sentence; empty when they match."""
     if len(letters) != len(parameters):
         return f"it has {len(letters)} letters, and entry has {len(parameters)} parameters"
     for letter, parameter in zip(letters, parameters, strict=True):
@@ -77,9 +80,9 @@ def is_routine(target: str) -> bool:
 
 
 def split(name: str) -> tuple[str, str]:
-    """Routine and own letters of a target's name, ``cublasSrot_v2(i pi pi x x)``; no letters where it brings none.
+    """(routine, letters) of a target's name such as ``cublasSrot_v2(i pi pi x x)``. Letters are empty when it has none.
 
-    So for an operator of vLLM with its own schema.
+    A vLLM operator with its schema in parentheses is split in the same way.
     """
     routine, _, letters = name.partition("(")
     return routine, letters.removesuffix(")")

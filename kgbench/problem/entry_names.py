@@ -1,4 +1,4 @@
-"""Under which names a candidate may define what a problem asks for. No torch."""
+"""The names under which a candidate may define its entry. Imports no torch."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from kgbench.problem.suites import aten_overload
 
 
 def entry_names(problem: Problem, source: str) -> dict[str, list[str]]:
-    """By overload the names under which a candidate may define its entry, the signature's first.
+    """For each overload, the names that a candidate may give its entry; the signature's name is first.
 
-    The operator's bare name serves every overload, but only in a file that names none of several.
+    The operator's bare name counts for every overload. It does not count in a source that defines the own name of one
+    of several overloads.
     """
     bare = [problem.name, f"{problem.name}_kernel_impl"]
     own = {}
@@ -24,7 +25,7 @@ def entry_names(problem: Problem, source: str) -> dict[str, list[str]]:
 
 
 def _defined(source: str) -> set[str]:
-    """Names that a text defines or imports anywhere."""
+    """Names that a source defines, assigns or imports anywhere."""
     nodes = _nodes(source)
     functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
@@ -33,7 +34,7 @@ def _defined(source: str) -> set[str]:
 
 
 def _nodes(source: str) -> list[ast.AST]:
-    """Everything in a text's syntax tree; nothing when it is no Python, or nested beyond what can be parsed."""
+    """All nodes of a source's syntax tree; none when it is not valid Python or nested too deeply to parse."""
     try:
         return list(ast.walk(ast.parse(source.removeprefix("\ufeff"))))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -9,7 +9,7 @@ from kgbench.core.errors import ExpressionError, shown_path
 
 @dataclass(frozen=True)
 class FilePlace:
-    """File, line and key; lines count from 1."""
+    """File, line and key. Lines are counted from 1."""
 
     file: str
     line: int
@@ -20,5 +20,5 @@ class FilePlace:
 
 
 def expression_error(number: str, words: str, place: FilePlace | None) -> ExpressionError:
-    """An ExpressionError with its place in front; without one where the expression is in no file."""
+    """An ExpressionError whose message begins with its place. ``place``: None when the expression is in no file."""
     return ExpressionError(number, words) if place is None else ExpressionError(number, f"{place}: {words}", place.line)

@@ -1,4 +1,4 @@
-"""A problem that is a module of PyTorch in a Python file, as KernelBench has them. Torch-free."""
+"""Problems that are PyTorch modules in Python files, as in KernelBench. Imports no torch."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 from typing import Final
 
 ENTRY: Final = "ModelNew"
-"""The class that a candidate defines."""
+"""Name of the class that a candidate defines."""
 TRUSTED_ENTRY: Final = "Model"
-"""The class of the problem's own file."""
+"""Name of the class in the problem's own file."""
 VALUE_SETS: Final = ("default", "centred", "wide")
-"""How inputs are drawn: as the file draws them, with both signs, and eight times as far out."""
+"""Value sets of the inputs: as the file draws them, with both signs, and eight times as wide."""
 EAGER: Final = "module:eager"
 COMPILED: Final = "module:compile"
-"""What candidates are timed beside: the file's own module as it stands, or ``torch.compile`` of it."""
+"""Baselines: the file's own module run eagerly, or ``torch.compile`` of it."""
 
 
 @dataclass(frozen=True)
 class ModuleSource:
-    """The file of such a problem."""
+    """The Python file of such a problem."""
 
     file: str
-    """Its name, for tracebacks."""
+    """File name, for tracebacks."""
     text: str
     batch: str = ""
-    """The global that holds the batch size; empty where no other batch size can be asked for."""
+    """Name of the global variable with the batch size; empty when the batch size cannot be changed."""
 
     def with_batch(self, size: int) -> ast.Module:
-        """The file's syntax tree with another batch size. Raises SyntaxError."""
+        """The file's syntax tree with batch size ``size``; unchanged if ``batch`` is empty. Raises SyntaxError."""
         tree = ast.parse(self.text, self.file)
         for node in tree.body:
             if self.batch and isinstance(node, ast.Assign) and assigned_name(node) == self.batch:
@@ -37,6 +37,6 @@ class ModuleSource:
 
 
 def assigned_name(node: ast.Assign) -> str:
-    """The one name that a statement assigns to; empty where it is something else."""
+    """The name that a statement assigns to; empty when it has several targets or another kind of target."""
     target = node.targets[0]
     return target.id if len(node.targets) == 1 and isinstance(target, ast.Name) else ""

@@ -1,9 +1,8 @@
-"""The standard mutants: wrong kernels that every problem must tell from a correct one. Names and words only, no torch.
+"""The standard mutants: wrong kernels that the cases of every problem must reject. Names and texts; imports no torch.
 
-Each is made from the problem's own reference, made wrong in one way; ``harness/mutants/standard.py`` has the function
-that does it, under the same name. Where a problem has nothing to break the mutant does not apply, by the fact that it
-needs (``harness/mutants/applicability.py``). One that answers right by what the operator is stands in the problem's
-file under ``mutants``, with the reason.
+A mutant is the problem's reference, made wrong in one way. ``harness/mutants/standard.py`` has a function of the same
+name that does so. A mutant applies only to problems that have what it needs (``harness/mutants/applicability.py``).
+A mutant that is correct for some operator is listed in that problem's file under ``mutants``, with the reason.
 """
 
 from __future__ import annotations
@@ -14,12 +13,14 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Mutant:
+    """What a mutant does wrong, and which problems it applies to."""
+
     breaks: str
-    """One sentence on what is wrong."""
+    """One sentence that says what is wrong."""
     needs: str = "anything"
-    """One of NEEDS: what a problem must have for the mutant to apply."""
+    """Key of ``NEEDS``: what a problem must have for the mutant to apply."""
     source: str = ""
-    """The only source whose problems it is for; empty for all."""
+    """The source whose problems it applies to; empty for all sources."""
 
 
 def _blas(breaks: str, needs: str) -> Mutant:
@@ -72,7 +73,7 @@ NEEDS: Final[dict[str, str]] = {
     "Python value": "the result is no Python value",
     "float32 sums": "the routine sums no products of 16-bit numbers, or may keep sums in 16 bits",
 }
-"""What mutants need, with the words for a problem that does not have it."""
+"""What mutants need, with the text for a problem that lacks it."""
 
 MUTANTS: Final[dict[str, Mutant]] = {
     "zeros": Mutant("It returns zeros for every input."),
@@ -143,6 +144,6 @@ PLACELESS: Final = (
     "last_element", "last_row", "last_column", "last_tile", "shifted", "transposed", "drops_nan", "bfloat16_inputs",
     "tf32_inputs", "float32_inputs",
 )  # fmt: skip
-"""Do nothing that shows where chance decides every element: one of another place or a few zeros are as right."""
+"""Mutants that no test detects when every element is random: moved or rounded elements or a few zeros are as likely."""
 VALUELESS: Final = ("changes_input", "flattened", "other_dtype")
-"""Show also where no value of the result is defined."""
+"""Mutants that can be detected even when no value of the result is defined."""

@@ -1,4 +1,4 @@
-"""Problems of some folders, kept once they are read: for programs that judge many candidates of one problem."""
+"""A cache of problems, for programs that judge many candidates of one problem."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ if TYPE_CHECKING:
 
 
 class ProblemCache:
-    """Reads each problem file at most once. Safe from any thread.
+    """Reads each problem file at most once. Any thread may use it.
 
-    A file that is edited afterwards is not read again, so all verdicts of one process are of one text.
+    A file that is edited later is not read again, so that all verdicts of a process use the same problem.
     """
 
     def __init__(self, problem_dirs: Sequence[Path] = ()) -> None:
-        """``problem_dirs`` come on top of the problems that ship. Raises UsageError for a folder without problems."""
+        """``problem_dirs``: folders with problems, besides those of kgbench. Raises UsageError when one has none."""
         self.registry = Registry(problem_folders(problem_dirs))
         self._lock = threading.Lock()
         self._loaded: dict[str, Problem] = {}
 
     def load(self, name: str) -> Problem:
-        """The problem of an id, or of a name that ``kgbench show`` takes. Raises UsageError, ProblemFileError."""
+        """The problem with an id, or with a name that ``kgbench show`` takes.
+
+        Raises UsageError when there is no such problem, ProblemFileError when its file is wrong.
+        """
         with self._lock:
             if name not in self._loaded:
                 chosen = self.registry.resolve(name).id

@@ -1,6 +1,6 @@
-"""Which problems a number is about: the set's version and hash, without which no two numbers can be compared.
+"""The problem set of a run: version, number of problems, hash. Scores compare only within one problem set.
 
-Whatever prints a table says it, and says it in these words.
+Every printed table names its problem set in the form given here.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ProblemSet:
+    """Identifies the problems of a run."""
+
     version: str
-    """kgbench's, with which the problems are released."""
+    """Version of kgbench, with which the problems are released."""
     problems: int
+    """Number of problems."""
     sha256: str
-    """Over ids and files of the problems, so that it differs for a part of them."""
+    """Hash over the ids and files of these problems. A subset of the problems has another hash."""
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> ProblemSet:
-        """What a run was asked for; ``info`` is run.json."""
+        """The problem set of a run; ``info`` is run.json."""
         version, sha256 = (str(info.get(key) or "unknown") for key in ("kgbench", "problem_set_sha256"))
         return cls(version, len(info.get("problems", ())), sha256)
 
@@ -36,6 +39,6 @@ class ProblemSet:
 
 
 def sha256_of(files: Iterable[tuple[str, str | None]]) -> str:
-    """One hash over (id, hash of its file) of all problems, whatever their order."""
+    """SHA-256 over (id, SHA-256 of the file) of all problems, in hexadecimal digits. Their order does not matter."""
     lines = sorted(f"{problem} {sha256}\n" for problem, sha256 in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

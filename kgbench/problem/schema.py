@@ -1,4 +1,4 @@
-"""``python -m kgbench.problem.schema > kgbench/problem/schema.json``: problem files as a JSON Schema, for editors."""
+"""The JSON Schema of problem files, for editors: ``python -m kgbench.problem.schema > kgbench/problem/schema.json``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATH: Final = Path(__file__).with_name("schema.json")
 
 
 def schema_text() -> str:
-    """The schema as ``schema.json`` has it."""
+    """The content of ``schema.json``."""
     from kgbench.problem.format.keys import File
     from kgbench.problem.format.leaves import DEFINITIONS
 
@@ -20,12 +20,15 @@ def schema_text() -> str:
 
 
 def schema_line() -> str:
-    """What a problem file begins with, so that editors complete its keys and mark what is wrong."""
+    """The first line of a problem file. With it, editors complete keys and mark errors."""
     return f"# yaml-language-server: $schema={PATH.as_uri()}\n"
 
 
 def _tidy(schema: Any) -> Any:
-    """A key that may be left out may not be null; the models say both in one way. Titles repeat the keys."""
+    """The schema without null and default null for optional keys, and without titles.
+
+    pydantic writes an optional key as one that may be null, which problem files do not allow. Titles repeat the keys.
+    """
     if isinstance(schema, list):
         return [_tidy(part) for part in schema]
     if not isinstance(schema, dict):

@@ -1,7 +1,7 @@
-"""Schemas of vLLM's compiled operators, as a version of vLLM registers them with torch. No torch here.
+"""Schemas of vLLM's compiled operators, as vLLM registers them with torch. This module imports no torch.
 
-``_C::silu_and_mul(Tensor! result, Tensor input) -> ()``: the registered name, parameters with their types, what is
-returned. ``!`` marks what is written; torch prints it as ``Tensor($0! -> )``.
+``_C::silu_and_mul(Tensor! result, Tensor input) -> ()`` has the registered name, the parameters with their types, and
+the return type. ``!`` marks a tensor that the operator writes; torch prints it as ``Tensor($0! -> )``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ KINDS: Final = {
     "float": "float", "float | None": "float?", "bool": "bool", "bool | None": "bool?", "str": "str",
     "str | None": "str?", "dtype": "ScalarType", "dtype | None": "ScalarType?",
 }  # fmt: skip
-"""A schema's word for each type of an entry."""
+"""The schema's type for each type of an entry's parameter."""
 TYPES: Final = {kind: written for written, kind in KINDS.items()}
-"""An entry's type for each word of a schema."""
+"""The type of an entry's parameter for each type of a schema."""
 
 _NAME: Final = re.compile(r"\w+::\w+$")
 _MARK: Final = re.compile(r"\((?:\$\d+|[a-z])(!?)(?: -> [^)]*)?\)")
-"""How torch prints an alias mark."""
+"""Matches an alias annotation as torch prints it."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class SchemaParameter:
     """One parameter of a schema."""
 
     kind: str
-    """Its type, without marks: ``Tensor?``."""
+    """Its type without alias annotation: ``Tensor?``."""
     name: str
     is_written: bool
     default: str
-    """Empty where it has none."""
+    """Text of its default; empty when it has none."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Schema:
     """``namespace::name``."""
     parameters: tuple[SchemaParameter, ...]
     returns: str
-    """``()``, ``Tensor`` or ``(Tensor, Tensor)``; empty where the text does not say."""
+    """``()``, ``Tensor`` or ``(Tensor, Tensor)``; empty when the schema has no return type."""
 
     @property
     def plain(self) -> str:
-        """Types and names, as a row of ``baselines/vllm_operators.py`` has them: ``Tensor result, Tensor input``."""
+        """Types and names, in the form of ``baselines/vllm_operators.py``: ``Tensor result, Tensor input``."""
         return ", ".join(f"{each.kind} {each.name}" for each in self.parameters)
 
 
 def parsed(text: str) -> Schema:
-    """The schema in a text; raises ``ValueError`` where it is none."""
+    """Parses a schema. Raises ValueError when the text is not one."""
     name, _, rest = " ".join(_MARK.sub(r"\1", text).split()).partition("(")
     end = _closing(rest)
     returns = rest[end + 1 :].strip()
@@ -68,9 +68,9 @@ def parsed(text: str) -> Schema:
 
 
 def entry_difference(plain: str, parameters: Sequence[Parameter]) -> str:
-    """What in an entry is of another type than in ``Tensor result, Tensor input``; empty where all fits.
+    """How the types of an entry's parameters differ from a schema's, as a sentence; empty when they match.
 
-    Calls are by position, so names may differ.
+    plain: ``Tensor result, Tensor input``. Names may differ, because arguments are passed by position.
     """
     wanted = _split(plain)
     if len(wanted) != len(parameters):
@@ -88,7 +88,7 @@ def _parameter(written: str) -> SchemaParameter:
 
 
 def _closing(text: str) -> int:
-    """Where the bracket closes that was open before the text; -1 where it does not."""
+    """Index of the bracket that closes one opened before the text; -1 when there is none."""
     depth = 1
     for place, character in enumerate(text):
         depth += (character in "([") - (character in ")]")
@@ -98,7 +98,7 @@ def _closing(text: str) -> int:
 
 
 def _split(parameters: str) -> list[str]:
-    """At the commas that stand in no brackets."""
+    """Splits at commas outside brackets."""
     depth, found = 0, [""]
     for character in parameters:
         depth += (character in "([") - (character in ")]")

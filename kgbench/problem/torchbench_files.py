@@ -1,4 +1,4 @@
-"""BackendBench's data set of the calls that models make, as people have it: parquet or trace text. Torch-free."""
+"""Reads BackendBench's data set of operator calls of models, as parquet or trace text. Imports no torch."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kgbench.problem.calls import TraceError, format_call, parse_call
 from kgbench.problem.trace_files import TracedCall, read_trace_file
 
 NEEDED: Final = ("op_name", "args", "included_in_benchmark", "count")
-"""Columns without which a file is none of theirs."""
+"""Columns that a parquet file of the data set must have."""
 USED: Final = (*NEEDED, "why_excluded", "is_overhead_dominated_op")
 
 
 @dataclass(frozen=True)
 class Traced:
-    """The calls of a file, and how many it leaves out for which reason."""
+    """The calls of a file, and the number of excluded calls by reason."""
 
     calls: tuple[TracedCall, ...]
     excluded: dict[str, int] = field(default_factory=dict)
 
 
 def read_torchbench(path: Path, *, everything: bool) -> Traced:
-    """The calls of a file. ``everything``: those, too, that the data set does not include in its benchmark.
+    """The calls of a file. ``everything``: also those that the data set excludes from its benchmark.
 
-    Raises ValueError with file and line where it is no such file, UsageError without pyarrow; OSError and
-    UnicodeDecodeError rise.
+    Raises ValueError, which names file and line, when the content is wrong; UsageError when it is parquet and pyarrow
+    is missing; OSError or UnicodeDecodeError when the file cannot be read.
     """
     with path.open("rb") as file:
         is_parquet = file.read(4) == b"PAR1"

@@ -1,4 +1,4 @@
-"""Trace files: the calls that a model made, as text. Torch-free."""
+"""Reads trace files: the operator calls that a model made, as text. Imports no torch."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class TracedCall:
     operator: str
     """``aten.add.Tensor``."""
     count: int
-    """How often the traced model made the call; 0 for one that somebody made up."""
+    """Number of times that the traced model made the call; 0 for a synthetic call."""
     call: str
     line: int
-    """Counts from 1."""
+    """Line in the file, counted from 1."""
     overhead: bool = False
-    """The data set says that launching it takes longer than its work."""
+    """Whether the data set says that launching the call takes longer than its work."""
 
 
 def read_trace_file(path: Path) -> list[TracedCall]:
     """The calls of a trace file: lines ``Operator: aten.add.Tensor`` and, below each, ``cnt: 156, ((…), {})``.
 
-    Empty lines and lines that begin with # say nothing. ValueError, with ``FILE:LINE: `` in front, where a line is
-    neither; OSError and UnicodeDecodeError rise.
+    Empty lines and lines that begin with # are skipped. Raises ValueError, whose message begins with ``FILE:LINE: ``,
+    for any other line; OSError or UnicodeDecodeError when the file cannot be read.
     """
     calls: list[TracedCall] = []
     operator = ""

@@ -1,6 +1,6 @@
-"""Makes a problem concrete: templates to cases, and a case to the exact tensors and scalars of one call.
+"""Expands a problem's templates to cases, and binds a case to the exact arguments of one call.
 
-Pure: sizes, strides and Python values, no tensor. ``kgbench/harness/verdict/draws.py`` draws the values.
+The results are sizes, strides and Python values, no tensors. ``kgbench/harness/verdict/draws.py`` draws the values.
 """
 
 from kgbench.problem.cases.bind import bind

@@ -1,4 +1,4 @@
-"""A case to the arguments of its call."""
+"""Binds a case to the arguments of its call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from kgbench.problem.model import (
 
 
 def bind(overload: Overload, case: Case) -> BoundCase:
-    """The exact arguments of a case. ExpressionError naming file, line and key where one has no sensible value."""
+    """The exact arguments of a case.
+
+    Raises ExpressionError, which names file, line and key, when an argument has a wrong value.
+    """
     given = {} if case.call is None else given_arguments(overload, case.call)
     parameters = zip(overload.signature.parameters, overload.arguments, strict=True)
     bound = [_bind_argument(parameter, argument, case, given) for parameter, argument in parameters]
@@ -52,14 +55,14 @@ def _bind_argument(parameter: Parameter, argument: Any, case: Case, given: Mappi
 
 
 def _is_none(parameter: Parameter, argument: TensorArgument, case: Case) -> bool:
-    """A tensor that is left out: where the file says so, or where neither it nor the call says what it would be."""
+    """Whether a tensor is left out: ``none_when`` is true, or it has no shape and its default is None."""
     if argument.none_when is not None and argument.none_when.evaluate(case.variables):
         return True
     return argument.shape is None and parameter.has_default and parameter.default is None
 
 
 def _from_call(parameter: Parameter, argument: Any, case: Case, value: Any) -> Any:
-    """An argument as the call has it."""
+    """The value of an argument that the call gives."""
     where = argument.value if isinstance(argument, ScalarArgument) else argument.dtype
     if not takes_tensors(parameter):
         return scalar(parameter, plain_value(value), where, case)
@@ -143,7 +146,10 @@ def _spec(
 
 
 def _slots(argument: TensorArgument, case: Case, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
-    """An order that no constant step gives, the same in every call of the case; two are exchanged."""
+    """A shuffled order of the batch, the same in every call of the case; empty when it is not shuffled.
+
+    No constant stride gives this order. A batch of two is swapped.
+    """
     if argument.passed == PassedAs.POINTERS and not shape:
         raise wrong_value(
             argument.shape or argument.dtype, case, "expected a batch as the first dimension, one pointer each", shape
@@ -167,7 +173,7 @@ def _bound_draw(argument: TensorArgument, case: Case) -> BoundDraw:
 
 
 def _sizes(expr: Expr, case: Case, absent: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """A tuple of whole numbers, none negative; ``absent`` stands for None where that is allowed."""
+    """A tuple of integers, none negative. ``absent`` replaces None; without it, None is wrong."""
     value = expr.evaluate(case.variables)
     if value is None and absent is not None:
         return absent

@@ -1,4 +1,4 @@
-"""Cases that are calls in the trace format: what they give, by the parameters of the entry."""
+"""Cases that are calls in the trace format: their values by the parameters of the entry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgbench.problem.model import Overload, ScalarArgument, takes_tensors
 
 
 def parsed_call(overload: Overload, text: str) -> ParsedCall:
-    """A call that stands in no problem file. Raises ExpressionError."""
+    """Parses a call that is not in a problem file. Raises ExpressionError."""
     try:
         return parse(text)
     except TraceError as error:
@@ -21,7 +21,7 @@ def parsed_call(overload: Overload, text: str) -> ParsedCall:
 
 
 def with_values(overload: Overload, call: ParsedCall, variables: Mapping[str, Any]) -> Call:
-    """The call with values for its ``$name``. Raises ExpressionError."""
+    """The call with each ``$name`` replaced by its value. Raises ExpressionError."""
     try:
         return call.with_values(variables)
     except TraceError as error:
@@ -29,7 +29,7 @@ def with_values(overload: Overload, call: ParsedCall, variables: Mapping[str, An
 
 
 def first_dtype(overload: Overload, call: Call) -> str:
-    """The dtype of a call that names one: its first tensor's; without tensors that of its keyword ``dtype``."""
+    """The dtype of a call: its first tensor's; without tensors, the first dtype among its arguments; else float32."""
     values = list(given_arguments(overload, call).values())
     flat = [each for value in values for each in (value if isinstance(value, (tuple, list)) else (value,))]
     tensors = [each.dtype for each in flat if isinstance(each, TensorLike)]
@@ -38,7 +38,7 @@ def first_dtype(overload: Overload, call: Call) -> str:
 
 
 def given_arguments(overload: Overload, call: Call) -> dict[str, Any]:
-    """Values of the entry's parameters that a call gives. Raises ExpressionError."""
+    """The arguments of a call, by the name of the entry's parameter. Raises ExpressionError."""
     positional = [each.name for each in overload.signature.parameters if not each.keyword_only]
     known = {each.name for each in overload.signature.parameters}
     if len(call.args) > len(positional):
@@ -76,7 +76,7 @@ def _fact(value: Any, part: str) -> Any:
 
 
 def plain_value(value: Any) -> Any:
-    """The value in the form that expressions use: torch's names as text, lists as tuples."""
+    """The value as expressions use it: names of torch are text, lists are tuples."""
     if isinstance(value, TorchName):
         return value.name
     return tuple(plain_value(each) for each in value) if isinstance(value, (list, tuple)) else value

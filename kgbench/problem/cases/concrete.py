@@ -26,23 +26,23 @@ class Case:
     values: str = "default"
     """Name of the value set from which tensors are drawn."""
     exact: bool = False
-    """Values must be equal bit for bit."""
+    """Whether values must be equal bit for bit."""
     unjudged: bool = False
-    """No value is judged."""
+    """Whether no value is judged."""
     call: Call | None = None
-    """The call in the trace format; None where expressions make the arguments."""
+    """The call in the trace format; None when expressions give the arguments."""
     offset: int = 0
-    """Elements of storage before each tensor's first, of a call."""
+    """Storage offset of each tensor, in elements. Only for a call."""
     lazy: str = ""
-    """``conj`` or ``neg``, of a call: tensors are handed over with that bit set."""
+    """``conj`` or ``neg``: tensors are passed with that bit set. Only for a call."""
     late: bool = False
-    """Values are still being written on the current stream when the call is made."""
+    """Whether values are still being written on the current stream when the call is made."""
     samples: int | None = None
-    """Of phase large: the dimension of which some rows alone are judged; None where all are."""
+    """Dimension of which only some rows are judged; None when all are. Only in phase large."""
 
     @cached_property
     def variables(self) -> dict[str, Any]:
-        """What expressions see, by name: the options above, ``dtype`` and ``itemsize``, and the sizes."""
+        """Variables of expressions: the options above, ``dtype``, ``itemsize`` and the sizes."""
         options: dict[str, Any] = {"values": self.values, "exact": self.exact, "unjudged": self.unjudged}
         if self.call is not None:
             options |= {"offset": self.offset, "lazy": self.lazy, "late": self.late, "call": format_call(self.call)}
@@ -67,20 +67,20 @@ class TensorSpec:
     strides: tuple[int, ...]
     offset: int
     extent: int
-    """Elements of storage from its begin to the view's last element."""
+    """Elements of storage from its start up to and including the view's last element."""
     dtype: str
     passed: PassedAs
     live: Expr | None
     draw: BoundDraw
-    """Its content before the call; ``zeros`` for access ``write``, where the harness chooses it."""
+    """How its values before the call are drawn; ``zeros`` for access ``write``, whose values the harness chooses."""
     contiguous: bool
-    """The view is row-major without gaps."""
+    """Whether the view is row-major without gaps."""
     slots: tuple[int, ...] = ()
-    """Positions of ``view[b]`` in memory, in multiples of the first stride; empty where they are in order."""
+    """Position of each ``view[b]`` in memory, in multiples of the first stride; empty when they are in order."""
     lazy: str = ""
-    """``conj`` or ``neg``: handed over with that bit set, so that its values are those of storage, changed so."""
+    """``conj`` or ``neg``: passed with that bit set, so that its values are those in storage, conjugated or negated."""
     host: bool = False
-    """The candidate gets it in the memory of the host."""
+    """Whether the candidate gets it in host memory."""
 
     @property
     def elements(self) -> int:
@@ -97,8 +97,8 @@ class BoundArgument:
     type: str
     keyword_only: bool
     value: Any
-    """A TensorSpec, a tuple of them and of None, or what is passed: number, text, truth value, None, the name of a
-    dtype, layout or memory format, or a tuple of numbers."""
+    """A TensorSpec, a tuple of TensorSpec and None, or the value that is passed: number, text, bool, None, tuple of
+    numbers, or the name of a dtype, layout or memory format."""
 
     @property
     def specs(self) -> tuple[TensorSpec, ...]:
@@ -120,11 +120,11 @@ class BoundCase:
 
 
 def case_bytes(bound: BoundCase) -> int:
-    """Bytes of all argument tensors' storages."""
+    """Total bytes of the storages of all argument tensors."""
     return sum(spec.extent * ITEMSIZE[spec.dtype] for spec in bound.specs)
 
 
 def sampled_rows(bound: BoundCase) -> int:
-    """How many rows the sampled dimension of a call has, in the tensor that has the most there; 0 where none has it."""
+    """Largest size of the sampled dimension over a call's tensors; 0 when no dimension is sampled."""
     at = bound.case.samples
     return 0 if at is None else max((spec.shape[at] for spec in bound.specs if len(spec.shape) > at), default=0)

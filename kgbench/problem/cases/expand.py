@@ -1,4 +1,4 @@
-"""Templates to cases: every dtype, every size, and what the secret seed draws."""
+"""Expands templates to cases: every dtype, every size, and the fuzz cases of the secret seed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from kgbench.problem.cases.concrete import Case
 from kgbench.problem.model import CALL_OPTIONS, CASE_OPTIONS, LARGE_OPTIONS, CaseTemplate, Fuzz, Overload
 
 _PRESET_SHARE: Final = 0.95
-"""A device sold with 24 GB reports a little less; it still takes the preset for 24 GB."""
+"""Least share of a preset's memory that a device must have. A device sold with 24 GB reports a little less."""
 
 
 def choose_preset(overload: Overload, device_kind: DeviceKind, memory_gb: float | None) -> str:
-    """Name of the bench preset: ``cpu`` there, else the largest ``gpuN`` whose N GB the device has.
+    """Name of the bench preset: ``cpu`` on a CPU, else the largest ``gpuN`` whose N GB the device has.
 
-    ``memory_gb`` is in 10^9 bytes; without it, or when nothing fits, the smallest. Empty when the kind has no preset.
+    memory_gb: the device's memory in 10^9 bytes. When it is None or no preset fits, the smallest ``gpuN`` is chosen.
+    The name is empty when there is no preset for the kind of device.
     """
     if device_kind == DeviceKind.CPU:
         return "cpu" if "cpu" in overload.bench else ""
@@ -33,28 +34,28 @@ def choose_preset(overload: Overload, device_kind: DeviceKind, memory_gb: float 
 def expand_cases(
     overload: Overload, device_kind: DeviceKind, memory_gb: float | None, seed: str, optional_dtypes: bool = False
 ) -> list[Case]:
-    """All cases of an overload: check, those for a GPU alone, fuzz drawn from the secret ``seed``, then bench of the
-    preset that fits.
+    """All cases of an overload, in this order: check, opinfo, large (CUDA only), fuzz, bench of the preset that fits.
 
     A template that names no dtype becomes one case per required dtype, and per optional one if ``optional_dtypes``.
-    The same seed gives the same cases. Raises ExpressionError where a derived variable has no value.
+    Fuzz cases are drawn from ``seed``; the same seed gives the same cases. Raises ExpressionError when a derived
+    variable has no value.
     """
     preset = choose_preset(overload, device_kind, memory_gb)
     return _expanded(overload, [preset], seed, optional_dtypes, large=device_kind == DeviceKind.CUDA)
 
 
 def expand_for_all_devices(overload: Overload, seed: str) -> list[Case]:
-    """The cases of all devices together, in every dtype; those that no device changes come once."""
+    """The cases of all devices in every dtype. A case that is the same on all devices comes once."""
     return _expanded(overload, list(overload.bench), seed, optional_dtypes=True, large=True)
 
 
 def bench_cases(overload: Overload, preset: str) -> list[Case]:
-    """The timed cases of a preset, which are no secret; empty where it has none."""
+    """The timed cases of a preset, which do not depend on the seed; empty when it has none."""
     return phase_cases(overload, Phase.BENCH, overload.bench.get(preset, ()), overload.dtypes, preset)
 
 
 def judged_dtypes(overload: Overload) -> frozenset[str]:
-    """Every dtype that a call of a run comes in, also those that only some calls have."""
+    """Every dtype that any case of a run has."""
     templates = itertools.chain(overload.check, overload.opinfo, overload.large, *overload.bench.values())
     found = {dtype for each in templates for dtype in _template_dtypes(overload, each, overload.dtypes)}
     if overload.fuzz is not None:
@@ -91,7 +92,7 @@ def phase_cases(
 
 
 def _template_dtypes(overload: Overload, template: CaseTemplate, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-    """Its own where it has one, else all of the overload's."""
+    """The template's own dtype if it has one, else ``dtypes``."""
     own = template.variables.get("dtype", overload.defaults.get("dtype"))
     if template.call is not None and own is None and "dtype" not in template.call.names:
         anonymous = Case("", overload.name, Phase.CHECK, "float32", {})
@@ -118,7 +119,7 @@ def _case(overload: Overload, template: CaseTemplate, name: str, phase: Phase, d
 
 
 def _with_values(overload: Overload, template: CaseTemplate, case: Case) -> Call:
-    """The template's call, with the values that the case has for its ``$name``."""
+    """The template's call, with each ``$name`` replaced by the case's value."""
     assert template.call is not None
     return with_values(overload, template.call, {**overload.defaults, **template.variables, **case.variables})
 

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 
 def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements may lie on one another: a stride that does not step over all that the smaller ones reach."""
+    """Whether elements of a view may share memory. Strides are in elements.
+
+    They may when a stride is at most the largest offset that the dimensions with smaller strides reach.
+    """
     reach = 0
     for step, size in sorted((step, size) for step, size in zip(strides, shape, strict=True) if size > 1):
         if step <= reach:
@@ -16,6 +19,7 @@ def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a contiguous tensor, in elements. A size of 0 counts as 1."""
     strides: list[int] = []
     step = 1
     for size in reversed(shape):

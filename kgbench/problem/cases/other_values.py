@@ -13,20 +13,20 @@ from kgbench.problem.cases.expand import phase_cases
 from kgbench.problem.model import Overload
 
 _ALONG: Final = ("dim", "keepdim")
-"""Arguments that say along which dimensions an ATen operator works."""
+"""Names of the arguments that choose the dimensions along which an ATen operator works."""
 
 
 class OtherValues:
-    """The value sets in which an overload's check cases are drawn, by all that they ask for but values and sizes."""
+    """The value sets of an overload's check cases, by the dtypes and other arguments of those cases."""
 
     def __init__(self, overload: Overload) -> None:
         self.overload = overload
 
     def of(self, case: Case) -> list[Case]:
-        """Copies of the case, one per value set that a check case with the same dtypes and other arguments uses.
+        """Copies of the case, one per other value set of a check case with the same dtypes and arguments.
 
-        Sizes may differ: the shapes, ``dim`` and ``keepdim`` (ATen), every whole number (other sources). Other flags,
-        scales or orders must be equal, since an author may have chosen values for them.
+        Shapes, ``dim`` and ``keepdim`` may differ, and outside ATen every integer. All other arguments must be equal,
+        because an author may have chosen a value set for them. Empty when the kind is not compute.
         """
         if self.overload.kind != Kind.COMPUTE:
             return []
@@ -42,7 +42,7 @@ class OtherValues:
 
 
 def _asked(overload: Overload, case: Case) -> list[Any]:
-    """Everything about a call except its values and sizes."""
+    """The dtypes of a call's tensors and its other arguments, without values of tensors and sizes."""
     whole = int if not overload.baseline.get("cuda", "").startswith("aten:") else ()
     plain: list[Any] = []
     for argument in bind(overload, case).arguments:

@@ -1,4 +1,4 @@
-"""Converts Python values to the type that the entry declares."""
+"""Converts Python values to the types that the entry declares."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _BECOMES: Final[dict[str, type]] = {"float": float, "complex": complex}
 
 
 def scalar(parameter: Parameter, value: Any, where: Expr, case: Case) -> Any:
-    """The value as the entry's type wants it: ``1`` for a float is ``1.0``."""
+    """The value converted to the parameter's type: ``1`` becomes ``1.0`` for a float.
+
+    Raises ExpressionError when it does not fit.
+    """
     plain = plain_type(parameter.type)
     if value is None and (plain != parameter.type or (parameter.has_default and parameter.default is None)):
         return None
@@ -32,7 +35,7 @@ def scalar(parameter: Parameter, value: Any, where: Expr, case: Case) -> Any:
 
 
 def _number_list(parameter: Parameter, value: Any, where: Expr, case: Case) -> Any:
-    """A tuple of numbers; one number stays one, as ATen takes it where it wants a list."""
+    """A tuple of numbers. A single number stays one, because ATen accepts it in place of a list."""
     takes = _TAKES[plain_type(parameter.type).removeprefix("list[").removesuffix("]")]
     listed = value if isinstance(value, (list, tuple)) else (value,)
     if not all(isinstance(each, takes) and (not isinstance(each, bool) or bool in takes) for each in listed):
@@ -41,4 +44,5 @@ def _number_list(parameter: Parameter, value: Any, where: Expr, case: Case) -> A
 
 
 def wrong_value(expr: Expr, case: Case, expected: str, value: Any) -> ExpressionError:
+    """The error that an expression has a wrong value in a case."""
     return expression_error("KGB265", f"'{expr.text}' is {value!r} in case {case.id}; {expected}", expr.where)

@@ -1,4 +1,4 @@
-"""Promised results of special arguments: told in prompts, held against the reference, and run as check cases."""
+"""Required results for special arguments. Prompts list them, and check cases contain them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kgbench.problem.model import Access, Argument, CaseTemplate, Draw, Edge, Ov
 from kgbench.problem.yamltree import node_of
 
 GIVES = "gives"
-"""Key of a row that says what comes out; the others are parameters of entry."""
+"""Key of a row's result. Its other keys are parameters of the entry."""
 REPEATED = 3
-"""How often each row stands in its case's tensors."""
+"""Number of times that each row's values are repeated in the tensors of its case."""
 
 
 def with_edges(part: Part, overload: Overload) -> Overload:
-    """With the rows that are about its parameters, a check case for those of the same numbers, and its values."""
+    """The overload with the rows that concern it, and with one check case per group of rows with the same numbers."""
     edges = tuple(edge for edge in _rows(part) if _concerns(edge, overload))
     arguments, check = list(overload.arguments), list(overload.check)
     for number, rows in enumerate(_alike(edges, overload), 1):
@@ -43,7 +43,7 @@ def _rows(part: Part) -> list[Edge]:
 
 
 def edge_errors(rows: Sequence[Mapping[str, Expr]], at: Any, names: Sequence[str]) -> list[ProblemFileError]:
-    """Rows without a result or without a parameter of any overload of the file."""
+    """Errors about rows that have no result, no argument, or a name that is no parameter in ``names``."""
     errors = []
     for row, datum in zip(rows, at, strict=True):
         unknown = sorted(row.keys() - {GIVES, *names})
@@ -64,7 +64,7 @@ def _concerns(edge: Edge, overload: Overload) -> bool:
 
 
 def _alike(edges: Sequence[Edge], overload: Overload) -> list[list[Edge]]:
-    """Rows by what they have for arguments that are no tensors: one call each."""
+    """Rows grouped by the arguments given and by the values of those that are not tensors. One call per group."""
     tensors = {each.name for each in overload.arguments if isinstance(each, TensorArgument)}
     groups: dict[str, list[Edge]] = {}
     for edge in edges:
@@ -95,7 +95,7 @@ def _call(signature: Signature, rows: Sequence[Edge], arguments: Sequence[Argume
 
 
 def _written(value: Any) -> str:
-    """A number as an expression has it."""
+    """A number as text of an expression."""
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
     return repr(value)

@@ -1,6 +1,6 @@
-"""Texts that several problems of a source share, from a file beside theirs.
+"""Texts that several problems of a source share. They are in one file in the problems' folder.
 
-A line of ``doc`` that is ``{name}`` alone stands for the text of that name.
+A line of ``doc`` that is only ``{name}`` is replaced by the text of that name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MARK: Final = re.compile(r"^\{(\w+)\}$", re.MULTILINE)
 
 
 def whole_doc(node: Node, text: str) -> tuple[str, str]:
-    """The doc with its fragments, and the fragments' texts alone. Raises Complaint at a name that has none."""
+    """(doc with the shared texts inserted, the shared texts alone). Raises Complaint at a name without a text."""
     names = _MARK.findall(text)
     if not names:
         return text, ""
@@ -33,6 +33,6 @@ def whole_doc(node: Node, text: str) -> tuple[str, str]:
 
 @functools.lru_cache(maxsize=32)
 def _fragments(path: Path, changed: int) -> dict[str, str]:
-    """Texts by name; ``changed``, the time of the file's last change, makes a newer one be read."""
+    """Texts by name. ``changed``: the file's modification time in ns, so that a changed file is read again."""
     root = read_tree(path, path.read_text(encoding="utf-8"))
     return {name: child.text().rstrip("\n") for name, child in root.mapping().items()}

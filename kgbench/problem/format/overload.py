@@ -1,4 +1,4 @@
-"""The parts of a file put together: one ``Overload`` from its keys."""
+"""Makes an ``Overload`` from its keys in a problem file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kgbench.problem.model import Argument, Overload, Returned, Tolerance
 
 
 def judged_overload(part: Part, arguments: tuple[Argument, ...]) -> Overload:
-    """One whose keys are all there and right."""
+    """An overload that is judged. All its keys must be present and valid."""
     cost, needs, mutants = part.get("cost"), part.get("needs"), part.get("mutants")
     tolerance, returns = part.get("tolerance"), part.get("returns")
     return Overload(
@@ -45,7 +45,7 @@ def judged_overload(part: Part, arguments: tuple[Argument, ...]) -> Overload:
 
 
 def named_overload(part: Part) -> Overload:
-    """One that is only named: not required, and without cases of its own."""
+    """An overload that is not judged: the file gives its signature and the reason, and no cases."""
     return Overload(
         name=part.name, required=False, reason=part.values["reason"], signature=part.signature, arguments=(),
         variables={}, defaults={}, dtypes=(), optional_dtypes=(), check=(), fuzz=None, bench={}, baseline={},
@@ -54,7 +54,7 @@ def named_overload(part: Part) -> Overload:
 
 
 def _may_flush(part: Part) -> bool:
-    """What the file says of subnormal numbers, else whether it computes with rounding."""
+    """Whether subnormal numbers may become zero: what the file says, else whether results are rounded."""
     said, tolerance = part.get("subnormals"), part.get("tolerance")
     if said is not None:
         return bool(said == "zero")

@@ -18,11 +18,12 @@ RETURNS_STEP: Final = "return None, Tensor, tuple[Tensor, Tensor], list[Tensor] 
 
 _RETURNS: Final = re.compile(r"None$|Tensor$|list\[Tensor\]$|tuple\[Tensor(, Tensor)*\]$|Scalar$")
 _HOST_RETURNS: Final = re.compile(r"(int|float|complex|bool|str)$")
-"""Return types of overloads that are only named."""
+"""Matches return types that only an overload which is not judged may have."""
 _STEP: Final = "write name(x: Tensor, n: int, *, alpha: Scalar = 1) -> Tensor"
 
 
 def read_signature(node: Node) -> Signature:
+    """Parses the key ``entry``. Raises Complaint when it is not a valid signature."""
     text = node.text()
     try:
         function = syntax.parse(f"def {text}: ...").body[0]
@@ -45,7 +46,7 @@ def read_signature(node: Node) -> Signature:
 
 
 def returns_to_host(returns: str) -> bool:
-    """A plain Python type, which only an overload that is not judged may return."""
+    """Whether a return type is a plain Python type. Only an overload that is not judged may have one."""
     return bool(_HOST_RETURNS.match(returns))
 
 
