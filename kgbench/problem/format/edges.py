@@ -1,4 +1,4 @@
-"""Required results for special arguments. Prompts list them, and check cases contain them."""
+"""Required results for special arguments: prompts list them, check cases contain them, references are held to them."""
 
 from __future__ import annotations
 
