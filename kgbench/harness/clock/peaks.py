@@ -63,21 +63,14 @@ def peaks(device: torch.device) -> dict[str, Any]:
 
 def _empty_launch_us(device: torch.device) -> float:
     """Queued behind a pause, so that the device never waits for the host."""
-    few, many = (min(_queued_s(launches, device) for _ in range(REPEATS)) for launches in (LAUNCHES, 2 * LAUNCHES))
+    few, many = (_least_s(partial(_launch, count), device, PAUSE_CYCLES) for count in (LAUNCHES, 2 * LAUNCHES))
     return 1e6 * (many - few) / LAUNCHES
 
 
-def _queued_s(launches: int, device: torch.device) -> float:
-    """Seconds that minimal kernels, which read and write nothing, take one after the other."""
-    begin, end = GPU.events()
-    GPU.wait(device)
-    GPU.idle(PAUSE_CYCLES)
-    begin.record()
-    for _ in range(launches):
+def _launch(count: int) -> None:
+    """Queue kernels that read and write nothing."""
+    for _ in range(count):
         GPU.idle(0)
-    end.record()
-    end.synchronize()
-    return float(begin.elapsed_time(end)) / 1e3
 
 
 def _rate(work: float, action: Callable[[], Any], device: torch.device) -> int:
@@ -85,20 +78,23 @@ def _rate(work: float, action: Callable[[], Any], device: torch.device) -> int:
     return round(work / _least_s(action, device) / 1e9)
 
 
-def _least_s(action: Callable[[], Any], device: torch.device) -> float:
+def _least_s(action: Callable[[], Any], device: torch.device, pause_cycles: int = 0) -> float:
     """The shortest of some runs, in seconds, after one that does not count."""
     action()
-    return min(_seconds(action, device) for _ in range(REPEATS))
+    return min(_seconds(action, device, pause_cycles) for _ in range(REPEATS))
 
 
-def _seconds(action: Callable[[], Any], device: torch.device) -> float:
-    """Of one run; on CUDA the device's alone, without its launch."""
+def _seconds(action: Callable[[], Any], device: torch.device, pause_cycles: int = 0) -> float:
+    """Of one run; on CUDA the device's alone, without its launch. ``pause_cycles``: clock cycles of a CUDA device
+    behind which the run is queued."""
     if device.type != "cuda":
         begun = time.perf_counter()
         action()
         return time.perf_counter() - begun
     begin, end = GPU.events()
     GPU.wait(device)
+    if pause_cycles:
+        GPU.idle(pause_cycles)
     begin.record()
     action()
     end.record()

@@ -281,9 +281,10 @@ class TimingLock:
         disturbed = False
         for referee, before in standing.items():
             after = self._tasks(referee)
-            disturbed |= _any(processes.woken, before, after)
-            if _any(processes.ran_own_code, before, after):
-                self.page.slot(referee)[_RESTLESS] = 1
+            if _any(processes.woken, before, after):
+                disturbed = True
+                if _any(processes.ran_own_code, before, after):
+                    self.page.slot(referee)[_RESTLESS] = 1
         if disturbed:
             raise Disturbed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import torch
@@ -19,7 +20,7 @@ from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.large_calls import call_bytes, lacks_memory, needed_gb
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import ROOM_PAUSES, crowded_pauses
+from kgbench.harness.referee.room import ROOM_PAUSES, tried_again
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.wire.device import GPU
@@ -152,12 +153,7 @@ class Checker:
         """One call of a case, tried again where others hold the memory that judging it takes. ``again``: which of the
         later ones, with its own values; 0 for the first, which all get. ``twice``: made again with the same values.
         """
-        for pause_s in crowded_pauses(self.resources.turns):
-            with contextlib.suppress(torch.OutOfMemoryError):
-                return self._check_once(case, again, twice)
-            self._give_back_memory()
-            self.resources.turns.pause(pause_s)
-        return self._check_once(case, again, twice)
+        return tried_again(self.resources.turns, partial(self._check_once, case, again, twice), self._give_back_memory)
 
     def _check_once(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
         """One call of a case."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
+from functools import partial
 from typing import Final
-
-import torch
 
 from kgbench.core.details.absence import Fault
 from kgbench.core.details.place import place
@@ -25,7 +23,7 @@ from kgbench.harness.clock.work_estimate import work_of
 from kgbench.harness.machine.timing_lock import DISTURBED, Disturbed
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report, library_key
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import crowded_pauses
+from kgbench.harness.referee.room import tried_again
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.workers.handle import HarnessFailed, Unmeasured, WorkerFailed
 from kgbench.harness.workers.started import Worker
@@ -192,12 +190,8 @@ class Stopwatch:
 
     def _timed_with_room(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing:
         """The times, measured again where others held the memory that this takes."""
-        for pause_s in crowded_pauses(self.resources.turns):
-            with contextlib.suppress(torch.OutOfMemoryError):
-                return bench.time_case(case, self.resources.library.against, known)
-            bench.release()
-            self.resources.turns.pause(pause_s)
-        return bench.time_case(case, self.resources.library.against, known)
+        timed = partial(bench.time_case, case, self.resources.library.against, known)
+        return tried_again(self.resources.turns, timed, bench.release)
 
     def _believed(self, bench: Bench, case: Case, timing: Timing | None) -> Verdict:
         """PASSED, or a rejection where no such device can do the work in that time; on a CPU, whose caches hold too
