@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
+import torch
+
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.clock.quiet import DeviceBusy, Freezer
@@ -172,6 +174,35 @@ def test_a_library_that_is_ready_on_a_busy_device_is_let_go(written: Written) ->
         runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), WHERE)
     assert written.clocks["library"].page.words[ControlPage.RELEASE] == written.posted[0].epoch
     assert runner.owed == {"library": (1, WHERE)}
+
+
+@pytest.mark.parametrize("step", ["fill", "flush", "secure"])
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_worker_whose_window_found_no_memory_is_let_go_and_can_be_asked_again(
+    written: Written, monkeypatch: pytest.MonkeyPatch, step: str, queued: bool
+) -> None:
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError
+
+    runner, values = written.runner(), written.inputs("values", 4)
+    owners = {"fill": values, "flush": written.device, "secure": runner.outputs["candidate"]}
+    with monkeypatch.context() as crowded:
+        crowded.setattr(owners[step], step, full)
+        with pytest.raises(torch.OutOfMemoryError):
+            runner.run(TimedWindow("candidate", values, queued), WHERE)
+    assert written.clocks["candidate"].page.words[ControlPage.RELEASE] == written.posted[0].epoch
+    assert runner.owed == {"candidate": (1, WHERE)}
+    runner.run(TimedWindow("candidate", values, queued), WHERE)
+    assert written.log[-1] == "secure 4 of 512"
+    assert written.posted[1].epoch == 2
+
+
+def test_values_for_which_there_is_no_memory_beside_a_window_are_not_drawn_there(written: Written) -> None:
+    def draw() -> None:
+        raise torch.OutOfMemoryError
+
+    written.runner().run(TimedWindow("candidate", written.inputs("values", 4), True), WHERE, draw)
+    assert written.log[-1] == "secure 4 of 512"
 
 
 def test_what_is_to_be_done_meanwhile_is_done_once_the_worker_was_asked(written: Written) -> None:

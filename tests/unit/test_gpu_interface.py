@@ -298,11 +298,15 @@ def test_the_harness_asks_the_interface(monkeypatch: pytest.MonkeyPatch) -> None
     placed_call.synchronize(torch.device("cpu"))
     assert asked == ["wait"]
     device = quiet.QuietDevice(torch.device("cpu"), None, random.Random(1))  # type: ignore[arg-type]
-    device.flush()
+    assert device.flush() == 0.0
     assert asked == ["wait"]
-    device.scratch = torch.empty(8, dtype=torch.uint8)
+    device.cuda = True
+    monkeypatch.setattr(quiet, "FLUSH_BYTES", 8)
     device.flush()
     assert asked == ["wait"] * 3
+    device.release()
+    device.flush()
+    assert asked == ["wait"] * 5, "a flush after its memory was given back is one like any other"
     mark = SimpleNamespace(record=lambda: None, synchronize=lambda: None, elapsed_time=lambda other: 1500.0)
     monkeypatch.setattr(peaks, "GPU", SimpleNamespace(events=lambda: (mark, mark), wait=lambda device: None))
     assert peaks._seconds(lambda: None, torch.device("cuda", 0)) == 1.5

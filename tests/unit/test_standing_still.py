@@ -166,6 +166,12 @@ def test_what_the_kernel_did_for_a_waiting_thread_is_no_work_of_its_own() -> Non
     assert woken(waiting, driver), "the turn is disturbed"
     assert not ran_own_code(waiting, driver), "but nobody is to blame"
     assert ran_own_code(waiting, {key: Task("T", 9, 300_000_010, 60)})
+    busy = {key: Task("R", 5, 10, 40)}
+    for after in (driver, {key: Task("R", 7, 300_000_010, 41)}):
+        assert woken(busy, after), "a driver may be busy without waiting"
+        assert not ran_own_code(busy, after)
+    assert ran_own_code(busy, {key: Task("R", 7, 300_000_010, 60)})
+    assert ran_own_code({key: Task("T", 5)}, {key: Task("R", 5)}), "where the kernel does not count"
     assert ran_own_code({key: Task("T", 5)}, {key: Task("T", 6)}), "it was stopped, and has run"
     assert ran_own_code(waiting, {**driver, (1, 2): Task("T", 1)}), "a thread is new"
 

@@ -64,18 +64,24 @@ class QuietDevice:
         self.cuda = device.type == "cuda"
         self.turns = turns
         self.choose = choose
-        self.scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=device) if self.cuda else None
+        self.device = device
+        self.scratch: torch.Tensor | None = None
 
     @trace.span("flush")
     def flush(self) -> float:
-        """Push inputs and outputs out of the cache, so that every call starts cold; the microseconds that it took."""
-        if self.scratch is not None:
-            # What was asked of the device before is no part of the time.
-            GPU.wait()
+        """Push inputs and outputs out of the cache, so that every call starts cold; the microseconds that it took.
+
+        What was asked of the device before has ended then. Raises OutOfMemoryError.
+        """
+        if not self.cuda:
+            return 0.0
+        if self.scratch is None:
+            self.scratch = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device=self.device)
+        # What was asked of the device before is no part of the time.
+        GPU.wait()
         begun_ns = time.perf_counter_ns()
-        if self.scratch is not None:
-            self.scratch.fill_(self.choose.randrange(256))
-            GPU.wait()
+        self.scratch.fill_(self.choose.randrange(256))
+        GPU.wait()
         return (time.perf_counter_ns() - begun_ns) / 1e3
 
     @trace.span("await a quiet device")
@@ -94,10 +100,12 @@ class QuietDevice:
 
     def is_short(self, flush_us: float) -> bool:
         """Whether a flush of so many µs found a quiet device. The shortest one of the device is remembered."""
+        if not self.cuda:
+            return True
         known = self.turns.page.quiet_us
         if not known or flush_us < known:
             self.turns.page.quiet_us = flush_us
-        return not self.cuda or flush_us <= QUIET_FACTOR * known + QUIET_US
+        return flush_us <= QUIET_FACTOR * known + QUIET_US
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -122,5 +130,5 @@ class QuietDevice:
         raise Unmeasured(Fault.BUSY_DEVICE, f"{place(where)}{STAYS_BUSY}; {advice}")
 
     def release(self) -> None:
-        """Give back the memory that flushing needs; ``flush`` then does nothing."""
+        """Give back the memory that flushing needs, until the next flush."""
         self.scratch = None

@@ -15,6 +15,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Protocol
 
+import torch
+
 from kgbench.core.details.failures import Deadline, Limit, QueueStalled
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.outcomes import Outcome
@@ -162,9 +164,9 @@ class WindowRunner:
     def run(
         self, plan: OverheadWindow | TimedWindow, where: Where, meanwhile: Callable[[], None] = lambda: None
     ) -> Window:
-        """Run one window; its outputs are in ``outputs`` afterwards. Raises WorkerFailed, DeviceBusy.
+        """Run one window; its outputs are in ``outputs`` afterwards. Raises WorkerFailed, DeviceBusy, OutOfMemoryError.
 
-        ``meanwhile`` is called while the worker queues its calls.
+        ``meanwhile`` is called while the worker queues its calls; where it finds no memory, it is left undone.
         """
         side, clock = self.sides[plan.side], self.clocks[plan.side]
         self.settle(plan.side)
@@ -174,12 +176,24 @@ class WindowRunner:
             if self.timing:
                 self.freezer.await_quiet()
         self._open(side, clock, plan, where, meanwhile)
+        try:
+            return self._timed(plan, side, clock, hostile, where)
+        except (DeviceBusy, torch.OutOfMemoryError):
+            # The worker is to be asked again: it ends this window, and its reply is read before that.
+            clock.page.words[ControlPage.RELEASE] = clock.epoch
+            self.owed[plan.side] = clock.epoch, where
+            raise
+
+    def _timed(
+        self, plan: OverheadWindow | TimedWindow, side: WorkerSide, clock: Clock, hostile: bool, where: Where
+    ) -> Window:
+        """Fill, release, clock and secure a window that its worker has opened."""
         if plan.queued:
             # All that is left is the device's work: nobody on the worker's side can raise a mark any more.
             self.freezer.freeze(side.handle)
         if plan.inputs is not None:
             plan.inputs.fill(side)
-        self._flush(plan.side, clock, hostile, where)
+        self._flush(hostile)
         done_us, released_ns = self._release(side, clock, where)
         plan.at_done(side, self._frozen)
         self._spin(side, clock, ControlPage.SECURED, self.turns.now() + self.limit_s, where)
@@ -239,17 +253,11 @@ class WindowRunner:
         yield
         self.candidate.thaw()
 
-    def _flush(self, name: str, clock: Clock, hostile: bool, where: Where) -> None:
+    def _flush(self, hostile: bool) -> None:
         """Make the cache cold; before a window of the library's the device must be quiet, too. Raises DeviceBusy."""
         short = self.device.is_short(self.device.flush())
-        if hostile or short or not self.timing:
-            return
-        try:
+        if self.timing and not hostile and not short:
             self.freezer.await_quiet()
-        except DeviceBusy:
-            clock.page.words[ControlPage.RELEASE] = clock.epoch
-            self.owed[name] = clock.epoch, where
-            raise
 
     @trace.span("queue")
     def _open(
@@ -262,7 +270,8 @@ class WindowRunner:
     ) -> None:
         """Have the worker queue its calls, or wait beside them, until the release. Raises WorkerFailed."""
         self._post(side, clock, plan, where)
-        meanwhile()
+        with contextlib.suppress(torch.OutOfMemoryError):
+            meanwhile()
         if not plan.queued:
             side.handle.reply(clock.epoch, self.limit_s, where)
             return

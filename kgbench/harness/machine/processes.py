@@ -150,36 +150,36 @@ def tasks_of(pids: Iterable[int]) -> dict[tuple[int, int], Task]:
 
 
 def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
-    """Whether a stopped thread has run since, or there is a new thread.
+    """Whether a stopped thread has run since, one did not stop, or there is a new thread.
 
     A thread that was waiting in the kernel may have returned from there and been stopped then, which takes RETURN_NS at
     most. Dead threads are ignored.
     """
-    returned = _returned(before, after)
-    return returned is None or sum(task.ran_ns - then.ran_ns for then, task in returned) > RETURN_NS
+    late = _late(before, after)
+    if late is None or not all(each.is_still or each.is_waiting for pair in late for each in pair):
+        return True
+    return sum(task.ran_ns - then.ran_ns for then, task in late) > RETURN_NS
 
 
 def ran_own_code(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
-    """As ``woken``, but what the kernel did for a thread that waited in it, before the thread stopped, is no work of
-    its own: a driver that takes or gives back memory is busy for longer than anybody waits."""
-    returned = _returned(before, after)
-    return returned is None or sum(task.user_ticks - then.user_ticks for then, task in returned) > RETURN_TICKS
+    """As ``woken``, but what the kernel did for a thread before it stopped is no work of its own: a driver that takes
+    or gives back memory is busy for longer than anybody waits, whether the thread sleeps meanwhile or not."""
+    late = _late(before, after)
+    return late is None or sum(task.user_ticks - then.user_ticks for then, task in late) > RETURN_TICKS
 
 
-def _returned(
+def _late(
     before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]
 ) -> list[tuple[Task, Task]] | None:
-    """Threads that waited in the kernel, then and now; None where one that was stopped has run, or one is new."""
+    """Threads that had not stopped yet, then and now; None where one that was stopped has run, or one is new."""
     found = []
     for key, task in after.items():
         if task.state in DEAD:
             continue
         then = before.get(key)
-        if then is None or not all(each.is_still or each.is_waiting for each in (then, task)):
+        if then is None or (then.is_still and (task.scheduled != then.scheduled or not task.is_still)):
             return None
-        if then.is_still and task.scheduled != then.scheduled:
-            return None
-        if then.is_waiting:
+        if not then.is_still:
             found.append((then, task))
     return found
 
