@@ -37,6 +37,12 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
     help="Likewise the output of `kgbench selftest exploits`.  [default: RUN/selftest-exploits.json]",
 )
 @click.option(
+    "--after",
+    type=_FOLDER,
+    metavar="FOLDER",
+    help="The published run whose verdicts these kernels were written from; RESULTS.md then shows both as two rounds.",
+)
+@click.option(
     "--to",
     type=_FOLDER,
     metavar="DIR",
@@ -53,15 +59,15 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 @click.option("--dry-run", is_flag=True, help="Print all checks and write nothing.")
 @out_option
 def publish(
-    run: str, what: str | None, null: Path | None, exploits: Path | None, to: Path, draft: Path | None, dry_run: bool,
-    out: Path,
+    run: str, what: str | None, null: Path | None, exploits: Path | None, after: Path | None, to: Path,
+    draft: Path | None, dry_run: bool, out: Path,
 ) -> None:  # fmt: skip
     """Write a run to results/ as evidence that anyone can judge again (docs/published.md).
 
     It has to be whole, of one GPU, with its seeds disclosed and the shipped problems, strict in policy and sandbox, and
     with the null test and the exploits of the same day beside it. Exit code 1: --dry-run, and a check does not hold.
     """
-    from kgbench.reports.publishing.checks import checks
+    from kgbench.reports.publishing.checks import checks, follows
     from kgbench.reports.publishing.folder import files_of, folder_name, size_check, write_folder
     from kgbench.reports.publishing.selftests import EXPLOITS, FILES, NULL, read_evidence
     from kgbench.store.errors import StoreError
@@ -77,9 +83,11 @@ def publish(
     given = {NULL: null, EXPLOITS: exploits}
     evidence = [read_evidence(part, given[part] or stored.path / FILES[part]) for part in (NULL, EXPLOITS)]
     found = list(checks(stored, evidence))
+    if after is not None:
+        found.append(follows(stored, read_run(after)))
     what = what or str(stored.info.get("model") or "unknown")
     path = (draft or to) / folder_name(stored.info, what)
-    files = files_of(stored, what, found, evidence, draft=draft is not None)
+    files = files_of(stored, what, found, evidence, draft=draft is not None, after=after.name if after else "")
     found.append(size_check(files, draft or to, path))
     _say(found, draft=draft, dry_run=dry_run)
     if dry_run:

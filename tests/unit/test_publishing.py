@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -39,19 +40,22 @@ CHECKS = ("whole", "candidates stored", "GPU", "one device", "timed", "seeds", "
           "selftest null", "selftest exploits", "size")  # fmt: skip
 
 
-def gpu_run(out: Path, *, seed: str = "s", **changes: Any) -> Path:
+def gpu_run(
+    out: Path, *, seed: str = "s", run_id: str = "20260102T030405Z-ab12cd", ratios: dict[str, float] = RATIOS,
+    **changes: Any,
+) -> Path:  # fmt: skip
     """A made-up run on a GPU that is fit to be published, but for ``changes`` of run.json."""
-    hashes = {name: load_problem(problems_dir() / f"{name}.yaml").sha256 for name in RATIOS}
+    hashes = {name: load_problem(problems_dir() / f"{name}.yaml").sha256 for name in ratios}
     info = {
         "kgbench": "1.0", "model": "mine", "started": "2026-01-02T03:04:05+00:00", "timed": True, "suite": None,
         "seed_is_secret": True, "samples": None, "machine": {"name": "secret-host"}, "packages": {"torch": "2.13"},
-        "problems": [{"id": name, "kind": "compute", "sha256": hashes[name], "own": False} for name in RATIOS],
+        "problems": [{"id": name, "kind": "compute", "sha256": hashes[name], "own": False} for name in ratios],
         "problem_set_sha256": sha256_of(hashes.items()), "declared": {"aten": 110},
         "asked": {"folder": "/somewhere/private", "model": "dir:/somewhere/private/kernels", "policy": "strict"},
         "device": {"kind": "cuda", "name": "NVIDIA H200", "driver": "580.82", "devices": [{"name": "NVIDIA H200"}]},
     }  # fmt: skip
-    store = RunStore.create(out, "20260102T030405Z-ab12cd", {**info, **changes}, seed="s")
-    for name, ratio in RATIOS.items():
+    store = RunStore.create(out, run_id, {**info, **changes}, seed="s")
+    for name, ratio in ratios.items():
         store.save_candidate(name, 0, TEXT)
         made = result(name, timing(ratio), problem_sha256=hashes[name], candidate_sha256=sha256(TEXT), seed=sha256("s"))
         store.append(replace(made, policy="strict", sandbox={"level": "isolated"}, log_tail="on secret-host"))
@@ -267,6 +271,54 @@ def test_a_published_run_is_not_gone_on_with_or_published_again(run: Path) -> No
         done = CliRunner().invoke(main, command)
         assert (done.exit_code, "KGB430" in done.output) == (2, True), done.output
     assert not Path("results", NAME, "results.jsonl").exists()
+
+
+@pytest.fixture
+def later(run: Path, tmp_path: Path) -> Path:
+    """A run of two kernels that were written again after the first one's verdicts, which are published."""
+    wrong = json.loads((run / "results.jsonl").read_text().splitlines()[1])
+    assert wrong["problem"] == "aten/mm"
+    lines = (run / "results.jsonl").read_text().splitlines()
+    lines[1] = json.dumps({**wrong, "outcome": "wrong value"})
+    (run / "results.jsonl").write_text("\n".join(lines) + "\n")
+    assert publish("--as", "mine")[0] == 0
+    return gpu_run(tmp_path / "runs", run_id="20260102T040506Z-ab12cd", ratios={"aten/mm": 3.0, "aten/add": 0.8})
+
+
+def test_a_later_round_is_shown_with_the_better_kernel_of_both(later: Path, tmp_path: Path) -> None:
+    code, output = publish("--as", "again", "--after", f"results/{NAME}")
+    assert (code, "ok     after" in output) == (0, True), output
+    text = rendered(tmp_path / "results")["RESULTS.md"]
+    first, both = (line.split(" | ") for line in text.splitlines() if "| aten, 3 |" in line)
+    assert first[0].strip("| ") == NAME
+    assert both[0].strip("| ") == f"{NAME}, then again"
+    assert first[2].startswith("66.7 % ")
+    assert both[2].startswith("100.0 % ")
+    assert "1.1" in first[4], "the geometric mean of 1.5 and 0.9"
+    assert both[4].startswith("1.59x"), "that of 1.5, 3.0 and the better 0.9"
+    assert "| wrong value | – | 1 | aten/mm |" in text.split("again\n")[0]
+    assert text.count("| wrong value |") == 1, "the later kernel is right"
+    assert "KernelGenBench" not in text, "peers.toml is not in this folder"
+    (tmp_path / "results/peers.toml").write_bytes((ROOT / "results/peers.toml").read_bytes())
+    assert "| AKO4all with Opus 4.6 | 83 %, 0.97x |" in rendered(tmp_path / "results")["RESULTS.md"]
+
+
+def test_a_round_that_follows_no_such_run_is_not_published(later: Path, tmp_path: Path) -> None:
+    other_device: dict[str, Any] = {"device": {"kind": "cuda", "name": "NVIDIA H100"}}
+    other_problem: dict[str, Any] = {"problems": [{"id": "aten/sub", "sha256": "1"}]}
+    for change_of, words in (
+        (other_device, "of NVIDIA H100, the earlier run of"),
+        (other_problem, "the earlier run has no aten/sub"),
+    ):
+        before = (later / "run.json").read_text()
+        change(later / "run.json", **change_of)
+        code, output = publish("--after", f"results/{NAME}")
+        assert (code, words in output) == (2, True), output
+        (later / "run.json").write_text(before)
+    assert publish("--as", "again", "--after", f"results/{NAME}")[0] == 0
+    shutil.rmtree(tmp_path / "results" / NAME)
+    with pytest.raises(KgbenchError, match="which is gone"):
+        rendered(tmp_path / "results")
 
 
 def test_results_in_the_tree_are_what_is_stored() -> None:

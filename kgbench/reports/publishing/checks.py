@@ -60,6 +60,30 @@ def checks(run: StoredRun, evidence: Sequence[Evidence]) -> tuple[Check, ...]:
     )
 
 
+def follows(run: StoredRun, earlier: StoredRun) -> Check:
+    """Whether a run's kernels can be a later round of those of a published one."""
+    step = "name with --after the run whose verdicts the kernels were written from"
+    return _check("after", _unlike(run.info, earlier.info), step)
+
+
+def _unlike(info: Mapping[str, Any], earlier: Mapping[str, Any]) -> Iterator[str]:
+    if device_names(info) != device_names(earlier):
+        yield f"it is of {_and(device_names(info))}, the earlier run of {_and(device_names(earlier))}"
+    files, before = map(_files, (info, earlier))
+    if strange := [problem for problem in files if problem not in before]:
+        yield f"the earlier run has no {_names(strange)}"
+    if changed := [problem for problem, sha in files.items() if before.get(problem, sha) != sha]:
+        yield f"the earlier run judged with another file: {_names(changed)}"
+
+
+def _files(info: Mapping[str, Any]) -> dict[str, str | None]:
+    return {each["id"]: each.get("sha256") for each in info.get("problems", ())}
+
+
+def _and(names: Iterable[str]) -> str:
+    return " and ".join(sorted(names)) or "a device without a name"
+
+
 def _check(name: str, wrong: Iterable[str], step: str) -> Check:
     return Check(name, "; ".join(wrong), step)
 
@@ -111,7 +135,7 @@ def _gpu(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
 def _one_device(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
     names = device_names(info) | set(models_in(results))
     if len(names) != 1:
-        yield f"it was made on {' and '.join(sorted(names)) or 'a device without a name'}"
+        yield f"it was made on {_and(names)}"
     segments = info.get("segments", ())
     if len(segments) > 1 and "parts" not in info:
         times = number_of(len(segments) - 1, "time")
@@ -155,7 +179,7 @@ def _problem_set(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator
         yield "the hash of its problem set is not that of its problems"
     if own := [each["id"] for each in problems if each.get("own")]:
         yield f"problems of the user's own: {_names(own)}"
-    shipped, said = Registry().paths, {each["id"]: each.get("sha256") for each in problems}
+    shipped, said = Registry().paths, _files(info)
     if gone := [each for each in said if each not in shipped]:
         yield f"this kgbench has no {_names(gone)}"
     if changed := [each for each in said if each in shipped and _sha256_of_file(each) != said[each]]:

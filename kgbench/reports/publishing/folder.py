@@ -50,6 +50,8 @@ class Publication:
     path: Path
     what: str
     draft: bool
+    after: str
+    """Name of the published folder whose kernels this run's follow, a round later; empty where it follows none."""
 
 
 def folder_name(info: Mapping[str, Any], what: str) -> str:
@@ -58,8 +60,12 @@ def folder_name(info: Mapping[str, Any], what: str) -> str:
     return f"{str(info.get('started') or 'unknown')[:10]}-{device_slug(device)}-{slug(what)}"
 
 
-def files_of(run: StoredRun, what: str, found: Sequence[Check], evidence: Sequence[Evidence], *, draft: bool) -> Files:
-    """Everything that is published, by path below the folder. Raises StoreError, UsageError."""
+def files_of(
+    run: StoredRun, what: str, found: Sequence[Check], evidence: Sequence[Evidence], *, draft: bool, after: str = ""
+) -> Files:
+    """Everything that is published, by path below the folder; ``after`` as in Publication. Raises StoreError,
+    UsageError.
+    """
     private = _Private(run.info)
     files: dict[str, bytes] = {
         RUN_FILE: private.without(json_text(run.info, indent=2) + "\n"),
@@ -73,7 +79,7 @@ def files_of(run: StoredRun, what: str, found: Sequence[Check], evidence: Sequen
             files[FILES[each.part]] = private.without(json_text(each.published(), indent=1) + "\n")
     files |= _page(files, folder_name(run.info, what))
     said = {
-        "format": FORMAT, "what": what, "draft": draft,
+        "format": FORMAT, "what": what, "draft": draft, **({"after": after} if after else {}),
         "checks": {check.name: private.without(check.wrong).decode() or "holds" for check in found},
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
     }  # fmt: skip
@@ -179,6 +185,7 @@ def _read(file: Path) -> Publication:
     try:
         said = json.loads(file.read_text(encoding="utf-8"))
         hashes, draft, what = dict(said["files"]), bool(said["draft"]), str(said["what"])
+        after = str(said.get("after", ""))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError("KGB434", f"{file}: cannot read: {error}; {again}") from error
     if RUN_FILE not in hashes:
@@ -189,4 +196,4 @@ def _read(file: Path) -> Publication:
             raise StoreError("KGB434", f"{path}: it is gone; {again}")
         if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
             raise StoreError("KGB434", f"{path}: it is not as it was published; {again}")
-    return Publication(file.parent, what, draft)
+    return Publication(file.parent, what, draft, after)

@@ -6,18 +6,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.errors import KgbenchError
 from kgbench.core.figures import ABSENT, percent
+from kgbench.core.text import number_of
 from kgbench.reports.formats import print_markdown
 from kgbench.reports.leaderboard import boards
 from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
 from kgbench.reports.publishing.folder import Publication, publications
-from kgbench.store.reader import read_run
+from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers
+from kgbench.store.errors import StoreError
+from kgbench.store.reader import StoredRun, read_run
 
 RESULTS_TEXT: Final = "RESULTS.md"
 LEADERBOARD: Final = "leaderboard.html"
@@ -34,21 +38,56 @@ _NOTHING: Final = """\
 """
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """A published run with the report that RESULTS.md prints of it."""
+
+    publication: Publication
+    info: dict[str, Any]
+    report: Report
+    """Of both rounds, where the run is a later one."""
+
+    @property
+    def name(self) -> str:
+        after = self.publication.after
+        return f"{after}, then {self.publication.what}" if after else self.publication.path.name
+
+
 def rendered(results: Path) -> dict[str, str]:
     """The text of RESULTS.md and of ``results/leaderboard.html``, by path below ``results``'s parent.
 
     Raises StoreError where a published run is not as it was published, or cannot be read.
     """
-    records = results / "records"
-    found = [(each, report_of(read_run(each.path), by="source", records=records)) for each in publications(results)]
-    sections = [_section(*each) for each in found] or [_NOTHING]
-    text = "\n".join([_HEAD, *sections])
-    page = leaderboard_page(boards(report for _, report in found))
+    # A run stands behind the one that it follows.
+    found = sorted(publications(results), key=lambda each: (each.after or each.path.name, bool(each.after)))
+    runs = {each.path.name: read_run(each.path) for each in found}
+    shown = [_shown(each, runs, results / "records") for each in found]
+    text = "\n".join([_HEAD, *(_whole(shown, results) if shown else [_NOTHING])])
+    page = leaderboard_page(boards(each.report for each in shown if not each.publication.after))
     return {RESULTS_TEXT: text, f"{results.name}/{LEADERBOARD}": page}
 
 
-def _section(publication: Publication, report: Report) -> str:
-    info, device = report.info, report.info.get("device") or {}
+def _shown(publication: Publication, runs: Mapping[str, StoredRun], records: Path) -> _Shown:
+    run = whole = runs[publication.path.name]
+    if publication.after:
+        if publication.after not in runs:
+            words = f"{publication.path}: it follows {publication.after}, which is gone; restore that with git"
+            raise StoreError("KGB434", words)
+        whole = as_rounds(runs[publication.after], run)
+    return _Shown(publication, run.info, report_of(whole, by="source", records=records))
+
+
+def _whole(shown: Sequence[_Shown], results: Path) -> Iterator[str]:
+    yield "## All runs\n"
+    yield "\n".join(overview((each.name, each.report) for each in shown))
+    yield "\n[ ]: 95 % bootstrap interval over problems. What each column means: docs/scores.md.\n"
+    if others := "\n".join(peers(results)):
+        yield f"## What others have published about the same operators\n\n{others}\n"
+    yield from map(_section, shown)
+
+
+def _section(shown: _Shown) -> str:
+    info, report, device = shown.info, shown.report, shown.info.get("device") or {}
     stream = io.StringIO()
     print_markdown(report, stream)
     facts = [
@@ -59,9 +98,12 @@ def _section(publication: Publication, report: Report) -> str:
         ("sandbox, policy", _shut_off(report)),
         ("seeds", ", ".join(f"`{each.get('seed')}`" for each in info.get("segments", ()))),
     ]
-    lines = [f"## {publication.path.name}", "", "| | |", "|---|---|"]
+    if shown.publication.after:
+        kernels = number_of(len(info.get("problems", ())), "kernel")
+        facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the better one of each"))
+    lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {_cell(words)} |" for name, words in facts]
-    return "\n".join([*lines, "", stream.getvalue(), *_curve(report), ""])
+    return "\n".join([*lines, "", stream.getvalue(), *_curve(report), "", *failures(report.results), ""])
 
 
 def _versions(info: dict[str, Any]) -> str:

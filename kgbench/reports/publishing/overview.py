@@ -1,0 +1,87 @@
+"""The first screen of RESULTS.md: all published runs side by side, what others have published, and what goes wrong."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from kgbench.core.figures import ABSENT, ratio_text
+from kgbench.core.kinds import Phase
+from kgbench.core.types import Result, first_failure
+from kgbench.reports.columns import TIMES, score_column
+from kgbench.reports.model import Report
+from kgbench.scores.table import score_of
+from kgbench.store.reader import StoredRun
+
+PEERS: Final = "peers.toml"
+"""File below ``results/`` with what other benchmarks have published."""
+_SCORES: Final = ("correct", "fast_1", "speedup", "sol_50", "sol_80", "roofline share")
+"""Names of the scores of the first screen."""
+_WHERE: Final = {
+    Phase.CHECK: "a fixed call",
+    Phase.OPINFO: "a call of PyTorch's own tests",
+    Phase.LARGE: "a size or an offset beyond 16 or 32 bits",
+    Phase.FUZZ: "a random call",
+    Phase.BENCH: "a timed call",
+}
+
+
+def as_rounds(earlier: StoredRun, later: StoredRun) -> StoredRun:
+    """Two runs as one of two rounds: the later one's kernels follow those of the same problems in the earlier one."""
+    moved = 1 + max((result.round for result in earlier.results), default=0)
+    models = {result.problem: result.model for result in earlier.results}
+    more = [
+        replace(result, round=result.round + moved, model=models.get(result.problem, result.model))
+        for result in later.results
+    ]
+    return replace(earlier, results=(*earlier.results, *more))
+
+
+def overview(reports: Iterable[tuple[str, Report]]) -> Iterator[str]:
+    """A table with a row per run and source, problems of kind compute alone."""
+    columns = [score_column(score, score.head) for score in map(score_of, _SCORES)]
+    yield f"| kernels | problems of kind compute | {' | '.join(column.head for column in columns)} |"
+    yield f"|---|---|{'---:|' * len(columns)}"
+    for name, report in reports:
+        for row in (*report.rows, *report.overall):
+            if row.kinds == "compute":
+                cells = [column.cell(row) for column in columns]
+                yield f"| {name} | {row.source}, {row.problems} | {' | '.join(cells)} |"
+
+
+def peers(results: Path) -> Iterator[str]:
+    """What other benchmarks have published, and why it cannot be compared digit by digit. Raises OSError, ValueError.
+    """
+    file = results / PEERS
+    for peer in tomllib.loads(file.read_text(encoding="utf-8"))["peer"] if file.is_file() else ():
+        yield f"Published by [{peer['name']}]({peer['url']}) ({peer['where']}; {peer['device']}): correct, speedup."
+        yield ""
+        yield f"| method | {' | '.join(peer['sources'])} |"
+        yield f"|---|{'---:|' * len(peer['sources'])}"
+        yield from map(_peers_row, peer["methods"])
+        yield ""
+        yield from (f"- {difference}" for difference in peer["differences"])
+
+
+def _peers_row(method: dict[str, Any]) -> str:
+    pairs = zip(method["correct"], method["speedup"], strict=True)
+    cells = [f"{correct} %, {ratio_text(ratio)}{TIMES}" for correct, ratio in pairs]
+    return f"| {method['name']} | {' | '.join(cells)} |"
+
+
+def failures(results: Sequence[Result]) -> Iterator[str]:
+    """Kernels that are not correct, by outcome and by the kind of call that showed it first."""
+    classes: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for result in results:
+        if result.outcome.is_failure:
+            case = first_failure(result)
+            classes[str(result.outcome), _WHERE[Phase(case.phase)] if case else ABSENT].append(result.problem)
+    if classes:
+        yield "| not correct | shown first by | kernels | problems |"
+        yield "|---|---|---:|---|"
+    for (outcome, where), problems in sorted(classes.items(), key=lambda each: (-len(each[1]), each[0])):
+        yield f"| {outcome} | {where} | {len(problems)} | {', '.join(sorted(problems))} |"
