@@ -208,3 +208,21 @@ def compare(
             touched.as_strided(operand.all.shape, operand.all.stride())[:] = operand.live
         same = (operand.storage == before[name]) | (operand.storage.isnan() & before[name].isnan())
         assert bool((same | touched).all()), (symbol, name, case)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
+def test_a_triangular_system_is_solved_across_blocks(lower: bool, dtype: Any) -> None:
+    size = 2 * cublas.BLOCK + 5
+    random = torch.Generator().manual_seed(3)
+    keep = torch.tril if lower else torch.triu
+    matrix = keep(torch.randn(2, size, size, dtype=dtype, generator=random)) / size
+    matrix = matrix + 2 * torch.eye(size, dtype=dtype)
+    wanted = torch.randn(2, size, 3, dtype=dtype, generator=random)
+    found = cublas.substituted(matrix, matrix @ wanted, lower)
+    assert float((found - wanted).abs().max()) < 1e-13
+    integers = keep(torch.randint(-1, 2, (size, size), generator=random)).to(dtype)
+    # A quotient that is an integer is found without an inverse of its divisor.
+    integers = (integers * (torch.rand(size, size, generator=random) < 0.03)).fill_diagonal_(3)
+    wanted = torch.randint(-9, 10, (size, 1), generator=random).to(dtype)
+    assert torch.equal(cublas.substituted(integers.conj(), integers.conj() @ wanted, lower), wanted)

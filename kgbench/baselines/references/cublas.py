@@ -7,13 +7,16 @@ and batch strides are not needed and go into ``**_``. Those with vectors as resu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import torch
 
 from kgbench.baselines.expected import Expected
 
 Expectations = dict[str, Expected]
+BLOCK: Final = 64
+"""Rows of a triangular system that are solved at once; what is known of them comes from one product per block."""
 SPLIT_SHARE = 8.0
 """Part of the sizes of the four real sums of a complex product, 1 to so many, that its error scale counts."""
 
@@ -171,14 +174,29 @@ def symmetric(matrix: torch.Tensor, uplo: str) -> torch.Tensor:
 
 
 def substituted(matrix: torch.Tensor, right: torch.Tensor, lower: bool) -> torch.Tensor:
-    """X of matrix X = right, one row of X at a time for all right-hand sides; matrix: (…, k, k) triangular."""
+    """X of matrix X = right, BLOCK rows of X at a time for all right-hand sides; matrix: (…, k, k) triangular."""
     size = matrix.shape[-1]
     solution = torch.zeros_like(right, memory_format=torch.contiguous_format)
-    for row in range(size) if lower else reversed(range(size)):
-        known = slice(0, row) if lower else slice(row + 1, size)
-        taken = (matrix[..., row, None, known] @ solution[..., known, :])[..., 0, :]
-        solution[..., row, :] = (right[..., row, :] - taken) / matrix[..., row, row, None]
+    begins = range(0, size, BLOCK)
+    for begin in begins if lower else reversed(begins):
+        block = slice(begin, min(begin + BLOCK, size))
+        known = slice(0, block.start) if lower else slice(block.stop, size)
+        rest = right[..., block, :] - matrix[..., block, known] @ solution[..., known, :]
+        solution[..., block, :] = _by_rows(matrix[..., block, block], rest, lower)
     return solution
+
+
+def _by_rows(matrix: torch.Tensor, right: torch.Tensor, lower: bool) -> torch.Tensor:
+    """As ``substituted``, one row at a time, so that integers stay exact; on the host, since a row is little work."""
+    factors, values = (each.resolve_conj().resolve_neg().cpu().numpy() for each in (matrix, right))
+    solution = np.zeros_like(values)
+    size = factors.shape[-1]
+    with np.errstate(all="ignore"):
+        for row in range(size) if lower else reversed(range(size)):
+            known = slice(0, row) if lower else slice(row + 1, size)
+            taken = (factors[..., row, None, known] @ solution[..., known, :])[..., 0, :]
+            solution[..., row, :] = (values[..., row, :] - taken) / factors[..., row, row, None]
+    return torch.from_numpy(solution).to(right.device)
 
 
 def _solved(
