@@ -299,6 +299,17 @@ def test_a_later_round_is_shown_with_the_better_kernel_of_both(later: Path, tmp_
     assert "| wrong value | – | 1 | aten/mm |" in text.split("again\n")[0]
     assert text.count("| wrong value |") == 1, "the later kernel is right"
     assert "KernelGenBench" not in text, "peers.toml is not in this folder"
+    assert "README.md" not in rendered(tmp_path / "results")
+    head, foot = f"# here\n<!-- results/{NAME} -->\n", "<!-- end of the table -->\nmore\n"
+    (tmp_path / "README.md").write_text(f"{head}| old |\n{foot}")
+    readme = rendered(tmp_path / "results")["README.md"]
+    assert readme.startswith(f"{head}| source | problems | correct | fast_1 | speedup | correct after 2 rounds |")
+    assert "\n| aten | 3 | 66.7 % | 33.3 % | 1.16x | 100.0 % | 66.7 % | 1.59x |" in readme
+    assert readme.endswith(foot)
+    (tmp_path / "README.md").write_text("<!-- results/other -->\n<!-- end of the table -->")
+    with pytest.raises(KgbenchError, match="other, which is not published"):
+        rendered(tmp_path / "results")
+    (tmp_path / "README.md").unlink()
     (tmp_path / "results/peers.toml").write_bytes((ROOT / "results/peers.toml").read_bytes())
     assert "| AKO4all with Opus 4.6 | 83 %, 0.97x |" in rendered(tmp_path / "results")["RESULTS.md"]
 

@@ -1,6 +1,7 @@
-"""RESULTS.md and the leaderboard's page, from what is stored in ``results/``. The same folder gives the same bytes.
+"""RESULTS.md, the leaderboard's page and README.md's table, from what is stored in ``results/``. The same folder gives
+the same bytes.
 
-``python -m kgbench.reports.publishing.results`` in a checkout, which is ``make results``, writes both again.
+``python -m kgbench.reports.publishing.results`` in a checkout, which is ``make results``, writes them again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
 from kgbench.reports.publishing.folder import Publication, publications
 from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers
+from kgbench.reports.publishing.readme import README, with_tables
 from kgbench.store.errors import StoreError
 from kgbench.store.reader import StoredRun, read_run
 
@@ -54,7 +56,8 @@ class _Shown:
 
 
 def rendered(results: Path) -> dict[str, str]:
-    """The text of RESULTS.md and of ``results/leaderboard.html``, by path below ``results``'s parent.
+    """The text of RESULTS.md, of ``results/leaderboard.html`` and, where there is one, of README.md, by path below
+    ``results``'s parent.
 
     Raises StoreError where a published run is not as it was published, or cannot be read.
     """
@@ -64,7 +67,13 @@ def rendered(results: Path) -> dict[str, str]:
     shown = [_shown(each, runs, results / "records") for each in found]
     text = "\n".join([_HEAD, *(_whole(shown, results) if shown else [_NOTHING])])
     page = leaderboard_page(boards(each.report for each in shown if not each.publication.after))
-    return {RESULTS_TEXT: text, f"{results.name}/{LEADERBOARD}": page}
+    files = {RESULTS_TEXT: text, f"{results.name}/{LEADERBOARD}": page}
+    if (readme := results.parent / README).is_file():
+        rounds: dict[str, list[Report]] = {}
+        for each in shown:
+            rounds.setdefault(each.publication.after or each.publication.path.name, []).append(each.report)
+        files[README] = with_tables(readme.read_text(encoding="utf-8"), rounds)
+    return files
 
 
 def _shown(publication: Publication, runs: Mapping[str, StoredRun], records: Path) -> _Shown:
@@ -136,7 +145,7 @@ def _cell(words: object) -> str:
 
 
 def write(checkout: Path) -> None:
-    """Write both files into a checkout. Raises StoreError, OSError."""
+    """Write all of them into a checkout. Raises StoreError, OSError."""
     for name, text in rendered(checkout / "results").items():
         (checkout / name).parent.mkdir(exist_ok=True)
         (checkout / name).write_text(text, encoding="utf-8", newline="")
