@@ -294,6 +294,7 @@ def test_a_later_round_is_shown_with_the_better_kernel_of_both(later: Path, tmp_
     assert both[0].strip("| ") == f"{NAME}, then again"
     assert first[2].startswith("66.7 % ")
     assert both[2].startswith("100.0 % ")
+    assert "weak" not in text
     assert "1.1" in first[4], "the geometric mean of 1.5 and 0.9"
     assert both[4].startswith("1.59x"), "that of 1.5, 3.0 and the better 0.9"
     assert "| wrong value | – | 1 | aten/mm |" in text.split("again\n")[0]
@@ -335,6 +336,13 @@ def test_a_round_that_follows_no_such_run_is_not_published(later: Path, tmp_path
 def test_results_in_the_tree_are_what_is_stored() -> None:
     for name, text in rendered(ROOT / "results").items():
         assert (ROOT / name).read_text(encoding="utf-8") == text, f"{name}: write it anew with `make results`"
+
+
+def test_a_library_that_is_beaten_many_times_is_named(run: Path, tmp_path: Path) -> None:
+    fast = {**RATIOS, "aten/mm": 7.0}
+    gpu_run(tmp_path / "runs", run_id="20260102T050607Z-ab12cd", ratios=fast)
+    assert publish()[0] == 0
+    assert "which says that the library is weak there: aten/mm 7.00x." in rendered(tmp_path / "results")["RESULTS.md"]
 
 
 def test_outcomes_that_are_not_right_are_published_as_they_are(run: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kgbench.core.kinds import Phase
 from kgbench.core.types import Result, first_failure
 from kgbench.reports.columns import TIMES, score_column
 from kgbench.reports.model import Report
+from kgbench.scores.speedups import speedup
 from kgbench.scores.table import score_of
 from kgbench.store.reader import StoredRun
 
@@ -28,6 +29,10 @@ _WHERE: Final = {
     Phase.FUZZ: "a random call",
     Phase.BENCH: "a timed call",
 }
+
+
+WEAK: Final = 5.0
+"""Speedup from which a library counts as weak: what it ran took many times as long as the work needs."""
 
 
 def as_rounds(earlier: StoredRun, later: StoredRun) -> StoredRun:
@@ -85,3 +90,12 @@ def failures(results: Sequence[Result]) -> Iterator[str]:
         yield "|---|---|---:|---|"
     for (outcome, where), problems in sorted(classes.items(), key=lambda each: (-len(each[1]), each[0])):
         yield f"| {outcome} | {where} | {len(problems)} | {', '.join(sorted(problems))} |"
+
+
+def weak_libraries(results: Sequence[Result]) -> Iterator[str]:
+    """Problems whose library a kernel beats so clearly that the speedup says more about the library."""
+    found = [(result.problem, estimate) for result in results if (estimate := speedup(result)) and estimate.low >= WEAK]
+    if found:
+        found.sort(key=lambda each: -each[1].point)
+        named = ", ".join(f"{problem} {ratio_text(estimate.point)}{TIMES}" for problem, estimate in found)
+        yield f"At least {WEAK:g} times as fast as the library, which says that the library is weak there: {named}."

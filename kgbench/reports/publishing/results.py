@@ -20,7 +20,7 @@ from kgbench.reports.leaderboard import boards
 from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
 from kgbench.reports.publishing.folder import Publication, publications
-from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers
+from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers, weak_libraries
 from kgbench.reports.publishing.readme import README, with_tables
 from kgbench.store.errors import StoreError
 from kgbench.store.reader import StoredRun, read_run
@@ -112,7 +112,8 @@ def _section(shown: _Shown) -> str:
         facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the better one of each"))
     lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {_cell(words)} |" for name, words in facts]
-    return "\n".join([*lines, "", stream.getvalue(), *_curve(report), "", *failures(report.results), ""])
+    more = (_curve(report), failures(report.results), weak_libraries(report.results))
+    return "\n".join([*lines, "", stream.getvalue(), *(line for part in more for line in (*part, ""))])
 
 
 def _versions(info: dict[str, Any]) -> str:
