@@ -19,22 +19,22 @@ from kgbench.torchtools.opinfo_update import choose, list_lines, without_dtype
 FLOATS: Final = ("float32", "float16", "bfloat16")
 OTHERS: Final = ("int32", "int64", "bool", "complex64")
 SMALL: Final = ((), (0, 3), (1,), (997,), (1, 1), (7, 97), (5, 3, 2))
-"""Shapes of check cases, where every tensor of a call may have the same."""
+"""Shapes of check cases in which every tensor has the same shape."""
 LARGE: Final = {"cpu": (64, 1024), "gpu": (4096, 4096), "gpu80": (8192, 8192), "gpu140": (16384, 8192)}
 """Rows and columns of the bench cases, by preset."""
 EDGES: Final = (((13, 31), (1, 16)), ((6, 33), (0, 1)))
 """Shapes and strides of check cases that are not contiguous: column-major with a gap, and expanded."""
 FORMS: Final = 4
-"""Combinations of a call's arguments that are no tensors: how many of the samples' become check cases."""
+"""Maximum number of combinations of a sample's non-tensor arguments that become check cases."""
 EDIT: Final = "  # EDIT: "
-"""Comment behind a line that the author has to write again."""
+"""Comment after a line that the author must replace."""
 
 
 # --- samples ---
 
 
 def float_dtypes(operator: str) -> list[str]:
-    """The dtypes of 16- and 32-bit floats that the operator has, or else others."""
+    """The 16- and 32-bit float dtypes that the operator supports; without any, its other dtypes."""
     infos = infos_of(operator)
     had = [d for d in (*FLOATS, *OTHERS) if any(getattr(torch, d) in each.supported_dtypes("cpu") for each in infos)]
     return [each for each in had if each in FLOATS] or had or list(FLOATS)
@@ -63,7 +63,7 @@ def _reshaped(call: Call, shape: tuple[int, ...], strides: tuple[int, ...] | Non
 
 
 def answer_on_meta(side: Side, call: Call) -> Any:
-    """What the overload answers on the meta device, which has no values; None where it refuses."""
+    """The overload's result on the meta device, which has no values; None if it raises."""
 
     def made(leaf: Any) -> Any:
         if isinstance(leaf, TensorLike):

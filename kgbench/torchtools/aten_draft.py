@@ -1,4 +1,4 @@
-"""``python -m kgbench.torchtools.aten_draft``: a first problem file for an ATen operator, from what torch says.
+"""``python -m kgbench.torchtools.aten_draft``: drafts a problem file for an ATen operator from torch's facts.
 
 Signatures come from FunctionSchema, cases and shapes from OpInfo's samples, words from torch's documentation. Standard
 input is JSON ``{"operator", "overload"}``, overload empty for all that take tensors; standard output gets one line of
@@ -43,7 +43,7 @@ from kgbench.torchtools.opinfo_samples import NoSamples
 
 
 def main() -> None:
-    # What torch prints must not be taken for our line.
+    # Torch's output must not be mistaken for the answer.
     lines = own_lines()
     torch.set_num_threads(1)
     asked = json.loads(sys.stdin.read())
@@ -60,11 +60,11 @@ def file_text(operator: str, overload: str = "") -> str:
     """A problem file for all overloads of an operator that take or return tensors, or for one of them."""
     schemas = schemas_of(operator, overload)
     dtypes = float_dtypes(operator)
-    # For an overload with out, those of the one that it writes for are needed.
+    # An overload with out uses the calls of the overload whose result it writes.
     every = list(dict.fromkeys([*schemas, *schemas_of(operator, "")]))
     calls = collect(operator, every, dtypes, shapes=10).calls
     if operator.endswith("_") and not any(calls.values()):
-        # No function works in place: the calls of the one that does not.
+        # No function works in place: use the calls of the one that returns a new tensor.
         calls |= collect(operator.rstrip("_"), every, dtypes, shapes=10).calls
     models = {
         given_parameters(schema): name for name, schema in schemas_of(operator, "").items() if not has_out(schema)
@@ -122,7 +122,7 @@ def _lines(operator: str, sides: Sequence[Side], dtypes: Sequence[str]) -> Itera
 
 
 def _overloads(sides: Sequence[Side], kind: Kind, dtypes: Sequence[str]) -> Iterator[str]:
-    """The mapping of overloads: of each what is not already said for all."""
+    """The mapping of overloads; each has only the keys that are not given for all."""
     agree, shared = _agree(sides), len({side.given for side in sides}) == 1
     references = {side.reference for side in sides}
     timed = kind in (Kind.COMPUTE, Kind.RANDOM)
@@ -157,7 +157,7 @@ def _reference_value(side: Side, kind: Kind) -> str:
 
 
 def _agrees_with_torch(side: Side, most: int = 8) -> bool:
-    """The reference gives what the overload gives, for some samples of the widest dtype."""
+    """Whether reference and overload return the same, for some samples of the widest dtype."""
     for sampled in side.calls[:most]:
         torch.manual_seed(0)
         call = parse_call(sampled.text)
@@ -193,7 +193,7 @@ def _tolerance(side: Side, kind: Kind, tags: frozenset[str]) -> str:
 
 
 def _tensors(side: Side) -> list[str]:
-    """Parameters that are one tensor that is always there."""
+    """Parameters that are one tensor and not optional."""
     return [a.name for a in side.schema.arguments if str(a.real_type) == "Tensor" and not a.is_out]
 
 
@@ -209,7 +209,7 @@ def _cost(side: Side) -> str:
 
 
 def _arguments(side: Side) -> dict[str, str]:
-    """What the file says of each tensor parameter; what a call gives needs no shape."""
+    """The file's text for each tensor parameter. Parameters that calls give need no shape."""
     lines = {}
     for argument in side.schema.arguments:
         if argument.is_out:
@@ -238,7 +238,7 @@ def _argument_lines(arguments: Mapping[str, str], indent: str) -> Iterator[str]:
 
 
 def _agree(sides: Sequence[Side]) -> bool:
-    """What one overload says of a parameter is what all say that have it."""
+    """Whether all overloads that have a parameter describe it in the same way."""
     said = [_arguments(side) for side in sides]
     kinds = [{each.name: "Tensor" in str(each.real_type) for each in side.schema.arguments} for side in sides]
     return all(
@@ -248,7 +248,7 @@ def _agree(sides: Sequence[Side]) -> bool:
 
 
 def _is_index(name: str, side: Side) -> bool:
-    """In every sample its tensors are whole numbers, whatever the others are."""
+    """Whether its tensors are integers in every sample, whatever the dtypes of the others are."""
     at = [each.name for each in side.schema.arguments].index(name)
     parsed = [(parse_call(call.text), call.dtype) for call in side.calls]
     leaves = [
@@ -261,7 +261,8 @@ def _is_index(name: str, side: Side) -> bool:
 
 
 def _out_facts(side: Side) -> tuple[str, str, str]:
-    """Expressions for shape and dtype of a result, the dtype empty where it is the case's; and a mark to doubt it."""
+    """Expressions for shape and dtype of a result (an empty dtype is the case's), and a comment if they are uncertain.
+    """
     names = [each.name for each in side.schema.arguments]
     own = [f"{name}_shape" for name in _tensors(side)]
     shapes = ["()"] if not own else own if len(own) == 1 else [f"broadcast({', '.join(own)})"]

@@ -18,32 +18,32 @@ NEVER: Final = frozenset({"layout", "device", "pin_memory", "memory_format", "ge
 
 
 class Unknown(Exception):
-    """Torch has no such operator, or none that a problem file can say; the text says which."""
+    """Torch has no such operator, or a problem file cannot express it; the text says which."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One overload with what the file says about it."""
+    """One overload with its facts for the file."""
 
     name: str
     schema: Any
     entry: str
     returns: str
-    """The argument that comes back; empty where there is none."""
+    """The argument that is returned; empty without one."""
     reference: str
     calls: tuple[SampledCall, ...]
 
     model: str
-    """The overload that answers the same in a new tensor; empty where there is none."""
+    """The overload that returns the same in a new tensor; empty without one."""
 
     @property
     def function(self) -> Any:
-        """What can be called without ``out``."""
+        """The overload that can be called without ``out``."""
         return getattr(getattr(torch.ops.aten, self.schema.name.removeprefix("aten::")), self.model)
 
     @property
     def given(self) -> tuple[tuple[str, str], ...]:
-        """Parameters that are not only written: overloads that agree in them share their cases."""
+        """Parameters except those that are only written. Overloads with equal ones share their cases."""
         return given_parameters(self.schema)
 
 
@@ -76,7 +76,7 @@ _IN_LISTS: Final = frozenset({"Tensor", "Tensor | None", "int", "float", "bool"}
 
 
 def _type(kind: str) -> str | None:
-    """The entry's word for a schema's type; None where an entry cannot say it."""
+    """The entry's name of a schema's type; None if an entry cannot express it."""
     if kind.startswith("Optional["):
         inner = _type(kind[len("Optional[") : -1])
         return None if inner is None else f"{inner} | None"
@@ -87,7 +87,7 @@ def _type(kind: str) -> str | None:
 
 
 def _unsayable(schema: Any) -> str:
-    """Why no entry can be this overload; empty where one can."""
+    """Why no entry can express this overload; empty if one can."""
     for argument in schema.arguments:
         if _type(str(argument.real_type)) is None:
             return f"has the parameter '{argument.name}' of type {argument.real_type}, which no entry can have"
@@ -145,7 +145,7 @@ def _default(argument: Any) -> str:
 
 
 def _function(operator: str) -> str:
-    """The function of torch that an operator is, as an expression may name it; empty where there is none."""
+    """The name by which an expression can call an operator's function in torch; empty without one."""
     base = operator.rstrip("_")
     for folder in ("special", "linalg", "fft"):
         if base.startswith(f"{folder}_") and hasattr(getattr(torch, folder), base.removeprefix(f"{folder}_")):
@@ -180,7 +180,7 @@ def _documentation(operator: str) -> str:
 
 
 def prose_of(operator: str) -> list[str]:
-    """Paragraphs of torch's documentation in front of its lists of arguments, without markup."""
+    """Paragraphs of torch's documentation before its lists of arguments, without markup."""
     text = _documentation(operator).strip()
     text = re.split(r"\n\s*(?:Args?|Arguments|Keyword args|Example|Examples|Returns|Shape|Parameters)::?\s*\n", text)[0]
     text = re.sub(r":\w+:`~?([^`<]+?)(?:\s*<[^>]*>)?`", r"\1", text).replace("``", "`")

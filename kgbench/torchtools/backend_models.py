@@ -1,4 +1,4 @@
-"""Models with random weights that a backend is tried on, and their inputs. Nothing is downloaded."""
+"""Models with random weights on which a backend is tried, and their inputs. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import torch
 
 
 class NoModel(Exception):
-    """There is no such model here; the text says why and the next step."""
+    """There is no such model; the text says why, and the next step."""
 
 
 Built = tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]
-"""The model, and the arguments of its call."""
+"""A model, and the positional and keyword arguments of its call."""
 
 
 def gpt2(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
@@ -27,7 +27,7 @@ def gpt2(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
 
 
 def llama_small(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
-    """Llama's layers in the size of GPT-2's small model: 12 of them, 768 wide, 32000 words."""
+    """Llama in the size of GPT-2's small model: 12 layers, 768 wide, a vocabulary of 32000 tokens."""
     transformers = _library("transformers", "kgbench[transformers]")
     sizes = {"hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 12}
     config = _config(transformers.LlamaConfig, {**sizes, "vocab_size": 32000, **settings})
@@ -35,7 +35,7 @@ def llama_small(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
 
 
 def resnet50(settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
-    """ResNet-50 on images of 224 by 224; ``tokens`` means nothing."""
+    """ResNet-50 on images of 224 by 224 pixels; ``tokens`` is ignored."""
     torchvision = _library("torchvision", "torchvision")
     model = torchvision.models.resnet50(weights=None, **settings)
     return model, (torch.randn(batch, 3, 224, 224),), {}
@@ -49,7 +49,7 @@ MODELS: Final[dict[str, Callable[[Mapping[str, Any], int, int], Built]]] = {
 
 
 def build(name: str, settings: Mapping[str, Any], batch: int, tokens: int) -> Built:
-    """One of ``MODELS``, or what ``MODULE:FUNCTION`` returns: model and arguments, perhaps keywords too.
+    """One of ``MODELS``, or the result of ``MODULE:FUNCTION``: model, arguments and, optionally, keyword arguments.
 
     Raises NoModel.
     """

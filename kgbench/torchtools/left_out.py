@@ -1,9 +1,9 @@
-"""The chance that a kernel passes which leaves out a share of its timed calls, from what the clock compares.
+"""The probability that a kernel passes which leaves out a share of its timed calls, from the clock's comparisons.
 
-A call that was left out is judged, and so found, if it is among the calls that are compared and its sample stands out.
-How many are compared follows from the clock's constants: all that are scored, or where the library's times are known
-``COMPARED_CALLS`` or all. Whether a sample stands out is tried: right answers to some calls with fresh values, each
-held against the one before it, which is what a call that was left out gives.
+A call that was left out is judged, and so found, if it is compared and its sample stands out. The clock's constants
+give the number of compared calls: all scored ones, or ``COMPARED_CALLS`` or all where the library's times are known.
+Whether a sample stands out is tried: correct answers to some calls with new values are each compared with the one
+before it, which is the result of a call that was left out.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from kgbench.problem.cases import BoundCase, bind, case_bytes, expand_cases
 from kgbench.problem.model import Overload, Problem
 
 SHARE: Final = 0.05
-"""Share of its timed calls that the kernel leaves out."""
+"""Share of timed calls that the kernel leaves out."""
 TRIALS: Final = 6
-"""Calls whose right answers are held against each other."""
+"""Number of calls whose correct answers are compared with each other."""
 MOST_BYTES: Final = 256 << 10
-"""Bytes of the call that is tried, at most: the largest check case that has no more."""
+"""Maximum size of the tried call in bytes: it is the largest check case within this size."""
 ROUNDING: Final = 4.0
-"""Difference of an honest call from the library's in units of the output's resolution; none where the rule is exact."""
+"""Difference of an honest call from the library's, in units of the output's resolution; 0 where the rule is exact."""
 NARROW_ROUNDING: Final = 0.5
 """The same of outputs of 16 bits and fewer, which are rounded once: half of the elements are one unit off."""
 
 
 def chance_left_out(problem: Problem) -> float | None:
-    """That nothing is found in any timed case of a required overload; None where nothing is timed."""
+    """The probability that nothing is found in any timed case of a required overload; None if nothing is timed."""
     chances = [_of_overload(each) for each in problem.overloads if each.required and each.bench]
     return math.prod(chances) if chances and problem.kind in (Kind.COMPUTE, Kind.RANDOM) else None
 
@@ -51,7 +51,7 @@ def _of_overload(overload: Overload) -> float:
 
 
 def unnoticed(overload: Overload) -> float:
-    """Share of the calls left out whose sample does not stand out, of those that leaving out makes wrong."""
+    """Of the calls that are wrong because they were left out, the share whose sample does not stand out."""
     judge = OverloadJudge(overload, torch.device("cpu"))
     generator = torch.Generator().manual_seed(0)
     bound = _tried(overload)
@@ -67,19 +67,19 @@ def unnoticed(overload: Overload) -> float:
 
 @dataclass(frozen=True)
 class _Right:
-    """Right answers to one call."""
+    """Correct answers to one call."""
 
     answers: dict[str, Answer]
     dtypes: dict[str, str]
     inputs: CallInputs
 
     def stored(self) -> dict[str, torch.Tensor]:
-        """As an entry gives them, where chance does not decide."""
+        """The answers as an entry returns them, without random ones."""
         found = {name: each.value for name, each in self.answers.items() if isinstance(each, Expected)}
         return {name: stored_as(value, getattr(torch, self.dtypes[name])) for name, value in found.items()}
 
     def settled(self, judge: OverloadJudge) -> list[str]:
-        """The outputs of which one value alone is right."""
+        """The outputs that have only one correct value."""
         values = {name: each for name, each in self.answers.items() if isinstance(each, Expected)}
         if judge.canonical is None:
             return [*values]
@@ -96,7 +96,7 @@ def _right(judge: OverloadJudge, bound: BoundCase, generator: torch.Generator) -
 
 
 def _tried(overload: Overload) -> BoundCase:
-    """A call of ordinary values, in a dtype that is timed where a check case has one."""
+    """A call with ordinary values, in a timed dtype if a check case has one."""
     cases = expand_cases(overload, DeviceKind.CPU, None, "")
     timed = {case.dtype for case in cases if case.phase == Phase.BENCH}
     check = [case for case in cases if case.phase == Phase.CHECK]
@@ -107,7 +107,7 @@ def _tried(overload: Overload) -> BoundCase:
 
 
 def _is_random(right: _Right) -> bool:
-    """Whether a sample of what chance decides cannot come twice."""
+    """Whether a sample of random output practically cannot occur twice."""
     for name, each in right.answers.items():
         if isinstance(each, Sampled):
             bits = torch.where(each.free, each.bits(getattr(torch, right.dtypes[name])), 0.0)

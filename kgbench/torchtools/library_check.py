@@ -1,8 +1,8 @@
-"""``python -m kgbench.torchtools.library_check``: which libraries load here, under which name and version.
+"""``python -m kgbench.torchtools.library_check``: which libraries load on this machine, with name and version.
 
 Standard input is JSON ``{"device_kind", "targets"}``; standard output gets one JSON line ``{"target", "library",
-"reason"}`` per target, when it is known. ``kgbench doctor`` starts it, so that a library that crashes takes nobody with
-it.
+"reason"}`` per target, as soon as it is known. ``kgbench doctor`` starts it as a process, so that a library's crash
+ends only this process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kgbench.harness.machine.processes import own_lines
 
 
 def main() -> None:
-    # What a library prints must not be taken for our lines.
+    # A library's output must not be mistaken for the answers.
     lines = own_lines()
     asked = json.loads(sys.stdin.read())
     for target in asked["targets"]:

@@ -1,6 +1,6 @@
-"""Whether the operators and functions that a problem file names are there, as torch, vLLM and their modules say it.
+"""Whether the operators and functions that a problem file names exist, according to torch, vLLM and their modules.
 
-For what ``baselines/named.py`` cannot tell from text alone. No operator is called and no GPU needed.
+This looks up what ``baselines/named.py`` cannot decide from text alone. No operator is called and no GPU is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kgbench.problem.model import Overload, Parameter, Problem
 
 
 def looked_up_by_torch(named: Iterator[Named], overload: Overload, problem: Problem) -> Iterator[Named]:
-    """Those that had to wait for torch, with what was found."""
+    """The names whose look-up needs torch, with the result."""
     for each in named:
         if each.later:
             owner, _, name = each.target.partition(":")
@@ -44,9 +44,10 @@ def _aten(named: Named, name: str, overload: Overload, problem: Problem) -> Name
 
 
 def schema_difference(arguments: Sequence[Any], parameters: Sequence[Parameter], *, same_names: bool) -> str:
-    """Why a call of the entry is none of the operator; empty where it is one. ``arguments``: of a torch schema.
+    """Why a call of the entry is not a call of the operator; empty if it is one. ``arguments``: of a torch schema.
 
-    Positional parameters go by place, keyword-only ones by name. ``same_names``: the problem is the operator's own.
+    Positional parameters are matched by position, keyword-only ones by name. ``same_names``: the problem is the
+    operator's own.
     """
     by_place = [each for each in arguments if not each.kwarg_only]
     by_name = {each.name: each for each in arguments if each.kwarg_only}
@@ -81,7 +82,7 @@ def _vllm(named: Named, name: str, overload: Overload, problem: Problem) -> Name
 
 
 def _function(named: Named) -> Named:
-    """Its module is imported, since its text does not tell what it has."""
+    """Looked up by importing its module, whose text alone does not show its names."""
     try:
         load_function(named.target)
     except ValueError as error:

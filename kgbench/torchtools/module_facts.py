@@ -1,4 +1,4 @@
-"""``python -m kgbench.torchtools.module_facts``: what calls of modules look like, found without any data.
+"""``python -m kgbench.torchtools.module_facts``: the calls of modules, found without any data.
 
 Standard input is a JSON list of files; standard output gets a JSON line for each: ``{"path", "complaint"}``, or with an
 empty complaint ``call`` (in the trace format, ``$batch`` for the batch size), ``parameters`` (``[name, type]``),
@@ -28,18 +28,18 @@ from kgbench.problem.calls import Call, TensorLike, format_call
 from kgbench.problem.modules import TRUSTED_ENTRY, ModuleSource, assigned_name
 
 BATCH_NAMES: Final = ("batch_size", "batch", "BATCH_SIZE")
-"""Globals that are taken for the batch size."""
+"""Names of globals that hold the batch size."""
 OTHER_SIZES: Final = (1, 2, 3, 5)
 """Batch sizes that are tried beside the file's own."""
 FORWARD_S: Final = 10
-"""Seconds that a forward without data may take; LSTMs go step by step there."""
+"""Seconds that a forward without data may take; LSTMs run step by step on ``meta``."""
 _TYPES: Final = {bool: "bool", int: "int", float: "float", str: "str"}
 _MOST_WORDS: Final = 300
-"""Characters of an error that are passed on."""
+"""Maximum length of a reported error, in characters."""
 
 
 def main() -> None:
-    # What a file prints must not be taken for our lines.
+    # A file's output must not be mistaken for the answers.
     lines = own_lines()
     compiler.put_off()
     for path in json.loads(sys.stdin.read()):
@@ -113,7 +113,7 @@ class _Tried:
 
 
 def _made(cls: Any, init: Sequence[Any]) -> Any:
-    """The module without data; with data where it looks at values while it is made."""
+    """The module without data; with data if its constructor reads values."""
     try:
         with torch.device("meta"):
             return cls(*init)
@@ -122,7 +122,7 @@ def _made(cls: Any, init: Sequence[Any]) -> Any:
 
 
 def _outputs(model: torch.nn.Module, inputs: Sequence[Any]) -> int | None:
-    """Elements of what it returns; None where forward does not run without data, or takes long."""
+    """Number of elements of its result; None if forward does not run without data, or takes over ``FORWARD_S``."""
     try:
         with torch.device("meta"), torch.no_grad(), _limited(FORWARD_S):
             return sum(each.numel() for each in flat(model.to("meta")(*inputs)))
@@ -147,14 +147,14 @@ def _limited(seconds: int) -> Iterator[None]:
 
 
 def _batch_name(source: ModuleSource, own: _Tried) -> str:
-    """The global that holds the batch size; empty where none of the usual names is a whole number above 1."""
+    """The global that holds the batch size; empty if none of ``BATCH_NAMES`` is a whole number above 1."""
     assigned = [assigned_name(node) for node in ast.parse(source.text).body if isinstance(node, ast.Assign)]
     found = (name for name in BATCH_NAMES if assigned.count(name) == 1)
     return next((name for name in found if type(own.names.get(name)) is int and own.names[name] > 1), "")
 
 
 def _tried(source: ModuleSource, own: _Tried, size: int) -> _Tried | None:
-    """With another batch size: None where that does not work, or changes more than the inputs."""
+    """The file with another batch size; None if it does not run, or if more than the inputs changes."""
     if not source.batch:
         return None
     try:
@@ -166,7 +166,7 @@ def _tried(source: ModuleSource, own: _Tried, size: int) -> _Tried | None:
 
 
 def _follows_batch(own: _Tried, tried: dict[int, _Tried], size: int) -> bool:
-    """Every dimension that changes with the batch size is the batch size, and one does."""
+    """Whether some dimension changes with the batch size, and every one that does equals it."""
     changed = False
     for other, found in tried.items():
         for mine, theirs in zip(own.inputs, found.inputs, strict=True):

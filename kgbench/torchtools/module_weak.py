@@ -3,7 +3,7 @@
 Standard input is a JSON object: ``files`` and ``limit_s``, the seconds that each may take. Standard output gets a JSON
 line for each file when it is started, ``{"path", "done": false}``, and when it is done: ``complaint`` (it cannot be
 used), ``unjudgeable`` (why no output can be judged), ``weak`` (``[what, here]``) or ``unmeasured`` (why it is unknown).
-Each file runs in a fork, on the CPU, in the smallest call that there is.
+Each file runs in a fork, on the CPU, with its smallest call.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from kgbench.torchtools.module_facts import facts_of
 MEMORY_SHARE: Final = 0.5
 """Share of the machine's memory that one file may take."""
 SLOW_S: Final = 4.0
-"""Seconds of four runs from which on a module is looked at in its file's own values alone."""
+"""Seconds of four runs from which on a module is measured only with its file's own values."""
 _POLL_S: Final = 0.05
-"""Seconds between two looks at a process."""
+"""Seconds between two checks of a process."""
 
 
 def main() -> None:
-    # What a file prints must not be taken for our lines.
+    # A file's output must not be mistaken for the answers.
     lines = own_lines()
     asked = json.loads(sys.stdin.read())
     torch.set_num_threads(1)
     compiler.put_off()
     with torch.device("meta"):
-        # What torch imports for this, no fork has to import.
+        # Torch imports modules here that every fork would import otherwise.
         torch.nn.Linear(2, 2)(torch.rand(2, 2))
     for path in asked["files"]:
         print(json.dumps({"path": path, "done": False}), file=lines, flush=True)

@@ -1,7 +1,7 @@
-"""Schemas and documentation of ATen's operators, from the torch that is installed.
+"""Schemas and documentation of ATen's operators, from the installed torch.
 
-``python -m kgbench.torchtools.operator_facts``: standard input is JSON, a problem id to the names of its overloads;
-standard output gets one JSON line with torch's version and one per problem.
+``python -m kgbench.torchtools.operator_facts``: standard input is JSON, the names of overloads by problem id; standard
+output gets one JSON line with torch's version and one per problem.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import torch
 from kgbench.harness.machine.processes import own_lines
 
 _PLACES: Final = ("torch", "torch.Tensor", "torch.nn.functional", "torch.special", "torch.linalg")
-"""Where torch documents its operators; the first module with a text counts."""
+"""Modules in which torch documents its operators; the first with a text is used."""
 _POINTER: Final = re.compile(
     r"(?:Alias for|See|In-place version of|Out-of-place version of)\s+:\w+:`~?([\w.]+)(?:\(\))?`"
 )
-"""A documentation that only names another one."""
+"""A docstring that only names another one."""
 _POINTERS: Final = 240
-"""Characters below which a documentation may be a pointer alone."""
+"""Characters below which a docstring may be only a pointer to another one."""
 _MOST: Final = 6000
-"""Characters of a documentation; what is longer is examples at the end."""
+"""Maximum length of a docstring, in characters; longer ones end in examples."""
 
 
 def facts(problem: str, overloads: list[str]) -> dict[str, Any]:
@@ -38,13 +38,13 @@ def facts(problem: str, overloads: list[str]) -> dict[str, Any]:
 
 
 def documentation(name: str) -> tuple[str, str]:
-    """Where torch documents an operator and what it says there; both empty where it says nothing."""
+    """The place of an operator's documentation and its text; both empty without documentation."""
     for place in _PLACES:
         dotted = f"{place}.{name.removeprefix('special_')}"
         text = _text(dotted)
         pointer = _POINTER.search(text) if len(text) < _POINTERS else None
         other = f"torch.{pointer[1].removeprefix('torch.')}" if pointer else ""
-        # An alias says where its text is; the text that it names is worth more than the alias.
+        # An alias names the documented function; use that function's text.
         if _text(other):
             return other, _shortened(_text(other))
         if text:
@@ -64,7 +64,7 @@ def _shortened(text: str) -> str:
 
 
 def main() -> None:
-    # What torch prints must not be taken for our lines.
+    # Torch's output must not be mistaken for the answers.
     lines = own_lines()
     request = json.loads(sys.stdin.read())
     print(json.dumps({"torch": torch.__version__}), file=lines, flush=True)

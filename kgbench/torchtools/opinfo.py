@@ -1,11 +1,11 @@
 """PyTorch's own sample inputs (OpInfo) as calls in the trace format, by the overload that each call reaches.
 
-A sample is an argument list for a Python function; which ATen overload gets which arguments is seen by running the
-function under a dispatch mode. Needs torch and expecttest.
+A sample is an argument list for a Python function. The function runs under a dispatch mode, which records the ATen
+overloads that it calls with their arguments. Needs torch and expecttest.
 
 ``python -m kgbench.torchtools.opinfo`` keeps the coordinator free of torch: standard input is JSON ``{"device_kind",
 "operators": [{"operator", "overloads", "dtypes"}]}``, standard output gets one JSON line per operator, or one line
-``{"failed": …}`` that says why nothing can be said.
+``{"failed": …}`` with the reason.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ class SampledCall:
 
     text: str
     dtype: str
-    """What the sample was made for: torch's name."""
+    """Torch's name of the dtype for which the sample was made."""
     lazy: str = ""
-    """``conj`` or ``neg`` where tensors have that bit set."""
+    """``conj`` or ``neg`` if tensors have that bit set."""
     shapes: tuple[tuple[int, ...], ...] = ()
     """Shapes of the call's tensors."""
     count: int = 1
-    """Samples that make this call."""
+    """Number of samples that make this call."""
 
 
 @dataclass
 class Samples:
-    """What torch has for an operator."""
+    """Torch's samples for an operator."""
 
     operator: str
     samples: int = 0
-    """Samples that reach it."""
+    """Number of samples that reach the operator."""
     used: int = 0
-    """How many of those can be written as calls of the requested overloads."""
+    """Number of those that can be written as calls of the requested overloads."""
     refused: Counter[str] = field(default_factory=Counter)
-    """Why the others cannot."""
+    """For the others, the number of samples by reason."""
     elsewhere: Counter[str] = field(default_factory=Counter)
-    """Samples that are not counted: they reach only overloads that were not asked for."""
+    """Overloads that were not requested, with the number of samples that reach only those and are not counted."""
     calls: dict[str, list[SampledCall]] = field(default_factory=dict)
     """Calls by overload, each call once."""
     derived: list[str] = field(default_factory=list)
-    """Overloads that have the calls of another one, since they only write its answer somewhere."""
+    """Overloads that have the calls of another one, since they write its result to an argument."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -82,8 +82,8 @@ def collect(
 ) -> Samples:
     """Every sample of the dtypes that reaches one of an operator's overloads (``default`` for the plain one).
 
-    Overloads that write ``out`` get the calls of those that they write for. An overload with fewer than ``shapes``
-    distinct shapes gets those of OpInfo's larger set of reference inputs besides. Raises NoSamples.
+    Overloads that write ``out`` get the calls of those whose result they write. An overload with fewer than ``shapes``
+    distinct shapes also gets the calls of OpInfo's larger set of reference inputs. Raises NoSamples.
     """
     found = Samples(operator, calls={name: [] for name in overloads})
     infos = infos_of(operator)
@@ -109,7 +109,7 @@ def _add(
     reference: bool,
     only: Sequence[str] = (),
 ) -> None:
-    """Add what samples reach; with ``only``, the calls of those overloads and no others."""
+    """Add the calls that samples reach; with ``only``, only calls of those overloads."""
     wanted = only or list(found.calls)
     known = {
         (name, call.text, call.lazy): number for name, calls in found.calls.items() for number, call in enumerate(calls)
@@ -130,7 +130,7 @@ def _add(
 
 
 def _moved(operator: str, call: Reached, wanted: Sequence[str]) -> Reached | None:
-    """The call as one of a wanted overload: itself, or with the same arguments by name, what is left out None."""
+    """The call as one of a wanted overload: unchanged, or with the same arguments by name and None for missing ones."""
     name, args, kwargs = call
     if name in wanted:
         return call
@@ -148,7 +148,7 @@ def _moved(operator: str, call: Reached, wanted: Sequence[str]) -> Reached | Non
 
 
 def _taken(found: Samples, call: Reached, dtype: str, known: dict[tuple[str, str, str], int]) -> str:
-    """Keep a call, unless it is known; why it cannot be kept, or nothing."""
+    """Keep a call, unless it is known. Returns why it cannot be kept, or nothing."""
     name, args, kwargs = call
     leaves = tree_leaves((args, kwargs))
     unfit = next((leaf for leaf in leaves if isinstance(leaf, Unfit)), None)
@@ -171,7 +171,7 @@ def _taken(found: Samples, call: Reached, dtype: str, known: dict[tuple[str, str
 
 
 def _beyond(like: Any, size: Sequence[int], strides: Sequence[int], offset: int | None = None, *rest: Any) -> bool:
-    """The view reaches past the end of the tensor's own storage."""
+    """Whether the view reaches past the end of the tensor's own storage."""
     tensor = like.tensor if isinstance(like, Lazy) else like
     view = torch.empty_strided(tensor.shape, tensor.strides, device="meta") if tensor.strides else None
     held = math.prod(tensor.shape) if view is None else view.untyped_storage().nbytes() // view.itemsize
@@ -180,7 +180,7 @@ def _beyond(like: Any, size: Sequence[int], strides: Sequence[int], offset: int 
 
 
 def _of_functional(operator: str, overload: str, calls: Mapping[str, list[SampledCall]]) -> list[SampledCall]:
-    """For an overload with ``out``: the calls of the one with the same arguments but for that."""
+    """For an overload with ``out``: the calls of the overload with the same other arguments."""
     schemas = schemas_of(operator)
     if overload not in schemas or not any(argument.is_out for argument in schemas[overload].arguments):
         return []
@@ -197,9 +197,9 @@ def _of_functional(operator: str, overload: str, calls: Mapping[str, list[Sample
 
 
 def _outgrows(function: Any, outs: Sequence[str], call: SampledCall) -> bool:
-    """ATen makes ``out`` larger than its answer for a while, which memory of a fixed size does not allow.
+    """Whether ATen temporarily makes ``out`` larger than the result, which memory of a fixed size does not allow.
 
-    Of losses, it holds every element's loss before their sum.
+    For example, a loss first stores every element's loss in ``out``, then their sum.
     """
     parsed = parse_call(call.text)
     args, kwargs = tree_map(_made, (list(parsed.args), parsed.kwargs))
@@ -211,7 +211,7 @@ def _outgrows(function: Any, outs: Sequence[str], call: SampledCall) -> bool:
 
 
 def _made(value: Any) -> Any:
-    """An argument's value: tensors of ones, integers of zeros, which index anything."""
+    """An argument's value: tensors of ones; integer tensors of zeros, which are valid indices for any size."""
     if isinstance(value, TorchName):
         return getattr(torch, value.name)
     if not isinstance(value, TensorLike):
@@ -222,7 +222,7 @@ def _made(value: Any) -> Any:
 
 
 _OF_OUT: Final = frozenset({"dtype", "layout", "device", "pin_memory", "memory_format"})
-"""What creation functions are told, and have from ``out`` where there is one."""
+"""Arguments of creation functions that ``out`` decides if it is given."""
 
 
 def _without(call: SampledCall, keywords: frozenset[str]) -> SampledCall:
@@ -232,7 +232,7 @@ def _without(call: SampledCall, keywords: frozenset[str]) -> SampledCall:
 
 
 def main() -> None:
-    # What torch prints must not be taken for our lines.
+    # Torch's output must not be mistaken for the answers.
     lines = own_lines()
     torch.set_num_threads(1)
     asked = json.loads(sys.stdin.read())

@@ -25,7 +25,7 @@ class Lazy:
 
 @dataclass(frozen=True)
 class Unfit:
-    """An argument that the trace format cannot say."""
+    """An argument that the trace format cannot express."""
 
     reason: str
 
@@ -112,7 +112,7 @@ _TAKES: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def _takes(kind: str, value: Any) -> bool:
-    """Whether a schema's type takes a value; dtypes, layouts and memory formats are of type int there."""
+    """Whether a schema's type takes a value. In schemas, dtypes, layouts and memory formats are of type int."""
     if kind.startswith("Optional["):
         return value is None or _takes(kind[len("Optional[") : -1], value)
     if kind.startswith("List["):

@@ -1,4 +1,4 @@
-"""OpInfo's samples of an operator, and the calls of it that each sample makes when it is run."""
+"""OpInfo's samples of an operator, and the calls of the operator that each sample makes when it runs."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ FURTHER: Final[dict[str, tuple[str, ...]]] = {
     "unsafe_split_with_sizes": ("split",),
     "upsample_nearest2d_backward": ("nn.functional.interpolate", "nn.functional.upsample_nearest"),
 }
-"""Functions whose samples reach an operator that is not named like them."""
+"""By operator, functions of another name whose samples reach it."""
 LIKE: Final = {"_index_put_impl_": "index_put_", "unsafe_split_with_sizes": "split_with_sizes"}
-"""Operators that no Python function reaches, and the operator that takes the same arguments."""
+"""For operators that no Python function reaches, the operator that takes the same arguments."""
 SEED: Final = 20260101
-"""Some samples have random numbers among their arguments; every process finds the same."""
+"""Seed of the random numbers among samples' arguments, so that every process gets the same samples."""
 
 
 class NoSamples(Exception):
@@ -68,7 +68,7 @@ def _all_infos() -> list[Any]:
 def recorded_samples(
     info: Any, operator: str, dtype: str, device_kind: DeviceKind, reference: bool
 ) -> Iterator[list[Reached]]:
-    """Per sample the calls of the operator that it makes; none where it does not reach it."""
+    """Per sample, its calls of the operator; an empty list if it makes none."""
     torch_dtype = getattr(torch, dtype)
     if torch_dtype not in info.supported_dtypes(device_kind):
         return
@@ -83,11 +83,11 @@ def recorded_samples(
 
 
 def _reached(info: Any, sample: Any, operator: str) -> list[Reached]:
-    """The calls that a sample makes forward: as a function, as a method, in place."""
+    """The calls that a sample makes in the forward pass: as a function, as a method, in place."""
     for form in dict.fromkeys((info.op, info.method_variant, info.inplace_variant)):
         if form is None or (form is info.inplace_variant and sample.broadcasts_input):
             continue
-        # Composite operators are seen whole in inference mode, and what they are made of outside of it.
+        # Composite operators are seen whole in inference mode, and decomposed outside of it.
         for whole in (True, False):
             recorder = _Recorder(operator)
             given = tree_map(_copied, sample.input) if form is info.inplace_variant else sample.input
@@ -115,14 +115,14 @@ def _reached_backward(info: Any, sample: Any, operator: str) -> list[Reached]:
 
 @contextlib.contextmanager
 def whatever_happens() -> Iterator[None]:
-    """A call that torch cannot do on this machine has been seen by then, or does not reach the operator."""
+    """Ignore exceptions: a call that fails on this machine was recorded before, or does not reach the operator."""
     with warnings.catch_warnings(), contextlib.suppress(Exception):
         warnings.simplefilter("ignore")
         yield
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes the calls of one operator."""
+    """Records the calls of one operator."""
 
     def __init__(self, operator: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -142,7 +142,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name == self.operator and fits(func._schema, *noted):
             self.reached.append((overload, *noted))
         else:
-            # A number where the schema has a tensor; or another operator, of the same arguments.
+            # A number where the schema has a tensor, or another operator with the same arguments.
             fitting = first_fitting(self.operator, *noted)
             self.reached.append(fitting or (overload, (Unfit("arguments that fit no overload's schema"),), {}))
 

@@ -1,6 +1,6 @@
 """``python -m kgbench.torchtools.opinfo_table``: writes docs/opinfo-samples.md, PyTorch's sample inputs by operator.
 
-It counts what ``kgbench run --suite opinfo`` would judge with the installed torch on a CPU; to be run when torch or a
+It counts what ``kgbench run --suite opinfo`` would judge with the installed torch on a CPU. Run it when torch or a
 problem of source aten has changed.
 """
 
@@ -65,7 +65,7 @@ def _row(share: Share) -> str:
 
 
 def _cell(reason: str) -> str:
-    """One line without what would end a cell."""
+    """One line for a table's cell, with ``|`` escaped."""
     return " ".join(reason.split()).replace("|", "\\|")
 
 

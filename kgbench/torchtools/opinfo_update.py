@@ -1,7 +1,7 @@
 """``python -m kgbench.torchtools.opinfo_update FILE…``: writes the ``opinfo:`` lists of ATen problem files again.
 
-Only those lists change: comments and the rest of a file stay as they are. Which calls are taken is fixed by the
-installed torch, so a second time changes nothing.
+Only those lists change; comments and the rest of a file are kept. The installed torch decides which calls are taken, so
+a second run changes nothing.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from kgbench.torchtools.opinfo import SampledCall, collect
 from kgbench.torchtools.opinfo_samples import NoSamples
 
 MOST: Final = 16
-"""Calls per list."""
+"""Maximum number of calls per list."""
 SHAPES: Final = 10
-"""Fewer distinct shapes than this in the sample inputs: the reference inputs are asked, too."""
+"""Number of distinct shapes below which OpInfo's reference inputs are used besides its sample inputs."""
 MOST_ELEMENTS: Final = 1 << 16
-"""Most elements of all tensors of a call together. These cases run everywhere, also in Triton's interpreter."""
+"""Maximum number of elements of all tensors of a call together, since these cases also run in Triton's interpreter."""
 REMARK: Final = "# written by python -m kgbench.torchtools.opinfo_update"
 
 
 class CannotWrite(Exception):
-    """A file is written in a way in which its lists cannot be changed; the text says what to change."""
+    """A file has a form in which its lists cannot be replaced; the text says what to change."""
 
 
 def main() -> int:
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def update(path: Path) -> list[str]:
-    """Write the lists of a file; one line about each. Raises CannotWrite, NoSamples, KgbenchError, OSError."""
+    """Write the lists of a file; return one line about each. Raises CannotWrite, NoSamples, KgbenchError, OSError."""
     problem = load_problem(path)
     if problem.source != "aten":
         raise CannotWrite("only operators of source aten have sample inputs")
@@ -75,14 +75,14 @@ def update(path: Path) -> list[str]:
 
 
 def _without_shape(overloads: Sequence[Overload]) -> str:
-    """A written argument, ``out``, that no expression makes and no sample has; empty where there is none."""
+    """The name of a written argument (``out``) without a shape in the file, which no sample has; empty without one."""
     arguments = [each for overload in overloads for each in overload.arguments]
     written = [each for each in arguments if getattr(each, "access", "") == Access.WRITE]
     return next((each.name for each in written if isinstance(each, TensorArgument) and each.shape is None), "")
 
 
 def _calls(problem: Problem) -> dict[str, list[SampledCall]]:
-    """Per overload of the file its sampled calls."""
+    """The sampled calls by overload of the file."""
     judged = problem.judged
     dtypes = sorted({dtype for each in judged for dtype in each.dtypes}, key=list(DTYPES.values()).index)
     names = {overload.name: aten_overload(problem, overload) for overload in judged}
@@ -95,7 +95,7 @@ def _dtypes(overloads: Sequence[Overload]) -> list[str]:
 
 
 def _for_all(overloads: Sequence[Overload], calls: Mapping[str, list[SampledCall]]) -> list[SampledCall]:
-    """The calls that each of these overloads has."""
+    """The calls that all these overloads have."""
     lists = [calls[overload.name] for overload in overloads]
     common = [call for call in lists[0] if all(call in other for other in lists[1:])]
     if not common and any(lists):
@@ -108,7 +108,7 @@ def _for_all(overloads: Sequence[Overload], calls: Mapping[str, list[SampledCall
 
 
 def choose(calls: Sequence[SampledCall], dtypes: Sequence[str], most: int = MOST) -> list[SampledCall]:
-    """At most so many calls, over as many shapes as there are, the dtypes in turn; always the same ones."""
+    """At most ``most`` calls, with as many shapes as possible and the dtypes in rotation; always the same ones."""
     small = [call for call in calls if sum(map(_elements, call.shapes)) <= MOST_ELEMENTS]
     alike: dict[str, dict[str, SampledCall]] = {}
     for call in small:
@@ -124,7 +124,9 @@ def choose(calls: Sequence[SampledCall], dtypes: Sequence[str], most: int = MOST
 
 
 def _spread(groups: list[list[str]], most: int) -> Iterator[str]:
-    """From every group one, or from evenly distant ones where they are many; then further ones of each group."""
+    """One key of every group, or of evenly spaced groups if there are more than ``most``; then further keys of each
+    group.
+    """
     if len(groups) > most:
         groups = [groups[number * len(groups) // most] for number in range(most)]
     left = min(most, sum(map(len, groups)))
@@ -132,7 +134,7 @@ def _spread(groups: list[list[str]], most: int) -> Iterator[str]:
         for number, group in enumerate(groups):
             if left and depth < len(group):
                 left -= 1
-                # Not of every group the same one: what differs within a group is dim, keepdim and the like.
+                # Not the same position in every group: the calls of a group differ in dim, keepdim and the like.
                 yield group[(depth + number) % len(group)]
 
 
@@ -153,7 +155,7 @@ def _elements(shape: tuple[int, ...]) -> int:
 
 
 def _sharing(problem: Problem, text: str) -> dict[str, list[Overload]]:
-    """Overloads by whose ``cases`` they have: an overload's own, or the file's (the empty name)."""
+    """Overloads by the owner of their ``cases``: an overload, or the file (the empty name)."""
     overloads = _child(_root(text), "overloads")
     sharing: dict[str, list[Overload]] = {}
     for overload in problem.overloads:
@@ -212,7 +214,9 @@ def _child(node: yaml.MappingNode, key: str) -> yaml.MappingNode | None:
 
 
 def _last_line(node: yaml.Node) -> int:
-    """Where a value's text ends; the parser's own mark of a block is where the next begins, comments later."""
+    """The last line of a value's text. The parser's end mark of a block lies at the start of the next one, after
+    comments.
+    """
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _last_line(last[1] if isinstance(last, tuple) else last)

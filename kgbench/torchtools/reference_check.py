@@ -2,7 +2,7 @@
 
 Standard input is a JSON list of problem files; standard output gets a JSON line ``{"path", "done": false}`` when a file
 is started and ``{"path", "done": true, "complaint", "unseen", "left_out"}`` when it is done. ``kgbench validate``
-starts it, so that a reference that crashes takes nobody with it.
+starts it as a process, so that a reference's crash ends only this process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kgbench.torchtools.library_names import looked_up_by_torch
 
 
 def main() -> None:
-    # What a reference prints must not be taken for our lines.
+    # A reference's output must not be mistaken for the answers.
     lines = own_lines()
     for path in json.loads(sys.stdin.read()):
         _say(lines, {"path": path, "done": False})
@@ -47,8 +47,9 @@ def _say(lines: TextIO, message: dict[str, Any]) -> None:
 
 
 def _check(path: Path) -> tuple[str, list[tuple[str, str]], float | None]:
-    """(what is wrong, what could not be looked at, the chance of ``left_out``): of what the file names, then of the
-    first reference that fails."""
+    """(complaint, names that could not be looked up, the probability of ``left_out``). The complaint is about names in
+    the file first, then about the first reference that fails.
+    """
     found: list[tuple[str, Named]] = []
     try:
         problem = load_problem(path)
@@ -66,7 +67,7 @@ def _check(path: Path) -> tuple[str, list[tuple[str, str]], float | None]:
 
 
 def _run(path: Path, overload: Overload) -> None:
-    """The reference's answers must be as many as promised and of the shape that the entry gives."""
+    """Run the reference: its results must have the number and the shapes that the entry and its arguments give."""
     bound = smallest(overload)
     try:
         judge = OverloadJudge(overload, torch.device("cpu"))
@@ -95,7 +96,7 @@ def _run(path: Path, overload: Overload) -> None:
 def _check_canonical(
     path: Path, overload: Overload, judge: OverloadJudge, inputs: CallInputs, answers: dict[str, Answer]
 ) -> None:
-    """The correct answer has a canonical form."""
+    """Check that the correct answer has a canonical form."""
     if judge.canonical is None:
         return
     try:
@@ -109,7 +110,7 @@ def _check_canonical(
 
 
 def _check_edges(path: Path, overload: Overload, judge: OverloadJudge) -> None:
-    """The reference gives what the table of edges promises, and nothing beside it is correct."""
+    """Check that the reference gives what the table of edges promises, and that no other value is accepted."""
     tensors = {each.name for each in overload.arguments if isinstance(each, TensorArgument)}
     written = tuple(each.name for each in overload.arguments if getattr(each, "access", Access.READ) != Access.READ)
     for edge in overload.edges:

@@ -1,7 +1,8 @@
-"""``python -m kgbench.torchtools.repro``: a file of about ten lines that shows what an installed package gets wrong.
+"""``python -m kgbench.torchtools.repro``: writes a short file that shows a failure of an installed package.
 
-Standard input is a JSON object (``Asked``); standard output gets a JSON line ``{"script": text}``, or
-``{"why": words}`` where no short file shows it. The package's code runs in this process, as it would in the file.
+Standard input is a JSON object (``Asked``); standard output gets a JSON line ``{"script": text}``, or ``{"why":
+words}`` if no file of about ten lines shows the failure. The package's code runs in this process, as it would in the
+file.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from kgbench.problem.model import plain_type
 from kgbench.problem.registry import load_problem
 
 DRAWS: Final = 8
-"""How often the failing call is drawn again: a value may be wrong by chance."""
+"""Number of draws of the failing call, since only some values may be wrong."""
 MOST_INLINE: Final = 512
-"""Numbers that a file spells out at most."""
+"""Maximum number of values that a file spells out."""
 MOST_ELEMENTS: Final = 4
-"""Wrong elements of a draw that are tried alone."""
+"""Maximum number of wrong elements of a draw that are tried alone."""
 MANY_ULPS: Final = 8
-"""Error, in units of the dtype's last place, that is wrong where PyTorch's own wider limit shows nothing."""
+"""Limit in units of the dtype's last place, used where PyTorch's wider limit shows no difference."""
 
 
 @dataclass(frozen=True)
@@ -43,33 +44,33 @@ class Asked:
     """One failing call of a stored result, and how the package is called. JSON-ready data only."""
 
     problem: str
-    """Path of the file."""
+    """Path of the problem's file."""
     overload: str
     case: str
     seed: str
-    """The run's; empty where it is not known, and then the calls of its fuzzing cannot be made again."""
+    """The run's seed; empty if unknown, and then its fuzz cases cannot be drawn again."""
     model: str
     sample: int
     device: str
     interpreted: bool
     operator: str
-    """``softmax.int`` of the operator that is correct."""
+    """The operator that gives the correct result, such as ``softmax.int``."""
     first: str
     """Text that imports the package."""
     call: str
     """An expression in the operator's parameters, or a function that takes them."""
     is_function: bool
     raises: str
-    """Name of the exception that the call raises; empty where its result is wrong."""
+    """Name of the exception that the call raises; empty if its result is wrong."""
     dtype: str
-    """The dtype of the output that is wrong."""
+    """The dtype of the wrong output."""
     returns_tensor: bool
     header: str
-    """A line about what is shown."""
+    """A line that says what the file shows."""
 
 
 class Arguments:
-    """One drawn call, and how a text makes its arguments."""
+    """One drawn call, and the text that makes its arguments."""
 
     def __init__(self, bound: BoundCase, values: dict[str, Any], device: str) -> None:
         self.bound = bound
@@ -92,7 +93,7 @@ class Arguments:
         yield from (self._line(name, self._random) for name in self.values)
 
     def at(self, index: tuple[int, ...]) -> Arguments | None:
-        """The call of this one element; None where the tensors are not all of one shape."""
+        """The call with this element alone; None if the tensors do not all have one shape."""
         shapes = {tuple(each.shape) for each in self.tensors}
         if len(shapes) != 1 or len(next(iter(shapes))) != len(index):
             return None
@@ -123,7 +124,7 @@ class Arguments:
         return f"torch.randint({low}, {high}, {shape}{self.where}).to({value.dtype})"
 
     def _strided(self, value: torch.Tensor, filled: str) -> str:
-        """A tensor with other strides than a row-major one; empty for one that has those."""
+        """Text of a tensor whose strides are not row-major; empty for a row-major one."""
         if value.is_contiguous():
             return ""
         shape, strides = list(value.shape), list(value.stride())
@@ -133,7 +134,7 @@ class Arguments:
 def scripts(asked: Asked, arguments: Arguments, lines: Iterator[str], *, eager: bool = False) -> Iterator[str]:
     """The file with these arguments: with PyTorch's own limits, then with narrower ones.
 
-    ``eager``: with PyTorch's operator in the place of the package's, to see which elements that has right.
+    ``eager``: with PyTorch's operator in place of the package's, to find the elements that are correct in PyTorch.
     """
     body = list(lines)
     special = [name for name in ("inf", "nan") if any(name in line.replace("nan_", "") for line in body)]
@@ -141,7 +142,7 @@ def scripts(asked: Asked, arguments: Arguments, lines: Iterator[str], *, eager: 
     call = f"{asked.call}({', '.join(names)})" if asked.is_function else asked.call
     operator = f"torch.ops.aten.{asked.operator}"
     wide = ", ".join(_wide(each, arguments) for each in names)
-    # An infinity in the dtype is right where the number in float64 is too large for it.
+    # An infinity is correct where the float64 number is too large for the dtype.
     rounded = "want.to(got.dtype)" if asked.returns_tensor else "want"
     environment = ["import os; os.environ['TRITON_INTERPRET'] = '1'"] if asked.interpreted else []
     for rtol, atol in _limits(asked.dtype):
@@ -163,7 +164,7 @@ def scripts(asked: Asked, arguments: Arguments, lines: Iterator[str], *, eager: 
 
 
 def _wide(name: str, arguments: Arguments) -> str:
-    """An argument of the correct answer: in float64, and a copy, since the kernel may write it."""
+    """An argument for the reference: in float64, and a copy, since the kernel may write to it."""
     keyword, equals, own = name.rpartition("=")
     value = arguments.values[own]
     several = isinstance(value, list) and any(isinstance(each, torch.Tensor) for each in value)
@@ -192,7 +193,7 @@ def _limits(dtype: str) -> list[tuple[float, float]]:
 
 
 def shows(script: str, asked: Asked) -> tuple[bool, dict[str, Any]]:
-    """Whether the file fails as it is to, and what it has computed."""
+    """Whether the file fails as intended, and the values that it computed."""
     names: dict[str, Any] = {}
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -204,7 +205,7 @@ def shows(script: str, asked: Asked) -> tuple[bool, dict[str, Any]]:
 
 
 def wrong_elements(asked: Asked, drawn: Arguments) -> list[tuple[int, ...]]:
-    """Elements that PyTorch itself has right in the dtype, and the package has not."""
+    """Elements that are correct in PyTorch in this dtype and wrong in the package."""
     found = []
     for eager in (False, True):
         script = next(scripts(asked, drawn, drawn.inline(), eager=eager))
@@ -221,7 +222,7 @@ def wrong_elements(asked: Asked, drawn: Arguments) -> list[tuple[int, ...]]:
 
 
 def attempts(asked: Asked) -> Iterator[str]:
-    """Files that may show it, the shortest first."""
+    """Files that may show the failure, the shortest first."""
     problem = load_problem(Path(asked.problem))
     overload = next(each for each in problem.overloads if each.name == asked.overload)
     device = torch.device(asked.device)

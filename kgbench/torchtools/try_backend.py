@@ -1,7 +1,7 @@
 """Runs a model without and with a package that `kgbench export` wrote, and compares.
 
 ``python -m kgbench.torchtools.try_backend``: standard input is JSON, the fields of ``Request``; standard output gets
-one JSON line, ``{"failed": …}`` where nothing could be run.
+one JSON line, ``{"failed": …}`` if nothing could be run.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from kgbench.problem.calls import Call, TensorLike, TorchName, format_call
 from kgbench.torchtools.backend_models import Built, NoModel, build
 
 FACTOR: Final = 2.0
-"""How many times as far from float64 as PyTorch itself the model may be with the kernels."""
+"""Allowed ratio of two errors against float64: the model's with the kernels, and its own without them."""
 EPSILONS: Final = 4.0
-"""Units of the dtype's rounding, of an output's root mean square, that are allowed besides."""
+"""Further allowed error, in units of the dtype's rounding of an output's root mean square."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for."""
+    """The request."""
 
     folder: str
-    """That of the package: it need not be installed."""
+    """Folder of the package, which need not be installed."""
     model: str
     settings: dict[str, Any]
     device: str
@@ -56,7 +56,7 @@ class Request:
     compile: str
     """A backend of ``torch.compile``; empty without."""
     refused: bool
-    """List the calls that the guards did not let through."""
+    """List the calls that the guards refused."""
 
 
 Values = dict[str, torch.Tensor]
@@ -97,7 +97,7 @@ def run(request: Request) -> dict[str, Any]:
 
 
 def _imported(folder: Path) -> Any:
-    """The package. The interpreter it needs computes as the one that judged it."""
+    """The package. If it needs Triton's interpreter, that is corrected as it was when the kernels were judged."""
     package = next((path.parent for path in sorted(folder.glob("*/table.json"))), None)
     if package is None:
         raise NoModel(f"{folder} holds no package of kgbench export: it has no */table.json")
@@ -120,7 +120,7 @@ def _moved(values: Any, device: torch.device, dtype: torch.dtype) -> Any:
 
 
 def _values(built: Built, request: Request) -> Values:
-    """Of one call, with the same random numbers each time."""
+    """The values of one call, with the same random numbers each time."""
     model, arguments, keywords = built
     torch.manual_seed(request.seed)
     model.zero_grad(set_to_none=True)
@@ -138,12 +138,12 @@ def _values(built: Built, request: Request) -> Values:
 
 
 def _plain(result: Any) -> Any:
-    """An output of transformers as its dictionary."""
+    """An output object of transformers as a dictionary; anything else unchanged."""
     return dict(result.items()) if hasattr(result, "items") else result
 
 
 def _in_float64(built: Built, request: Request) -> tuple[Values, str]:
-    """The reference in float64; nothing, with the reason, where the model cannot be run so."""
+    """The reference in float64; empty, with the reason, if the model does not run in float64."""
     model, arguments, keywords = built
     device = torch.device(request.device)
     try:
@@ -154,7 +154,9 @@ def _in_float64(built: Built, request: Request) -> tuple[Values, str]:
 
 
 def _compared(without: Values, found: Values, exact: Values, dtype: torch.dtype) -> list[dict[str, Any]]:
-    """Per output: both distances from float64, as root mean squares, and whether that with the kernels is allowed."""
+    """Per output: the root mean square errors against float64 without and with the kernels, and whether the second is
+    allowed.
+    """
     rows = []
     for name in without:
         one, other, right = without[name], found.get(name), exact.get(name)
@@ -185,7 +187,7 @@ def _rms(values: torch.Tensor) -> float:
 
 
 def _speed(built: Built, compiled: Built, backend: Any, request: Request) -> dict[str, float]:
-    """Medians in milliseconds of whole calls, both sides by turns."""
+    """Medians in milliseconds of whole calls, alternating between both sides."""
     times: dict[str, list[float]] = {"without": [], "with": []}
     for _ in range(request.repeats):
         times["without"].append(_milliseconds(lambda: _values(built, request), request.device))
@@ -220,7 +222,8 @@ def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]
 
 
 def _noted(calls: Counter[tuple[str, str]], operator: Any, values: Sequence[Any], answer: Any) -> None:
-    """Counts an ATen call that a guard refused and a suite can hold; numbers in a tensor's place are none."""
+    """Count a call of ATen that a guard refused, unless a number is in a tensor's place, which a suite cannot express.
+    """
     parameters = operator.parameters
     if (
         operator.source != "aten"
@@ -239,7 +242,7 @@ def _noted(calls: Counter[tuple[str, str]], operator: Any, values: Sequence[Any]
 
 
 def _written(value: Any) -> Any:
-    """As the trace format has it."""
+    """A value in the trace format's types."""
     if isinstance(value, torch.Tensor):
         strides = None if value.is_contiguous() else value.stride()
         return TensorLike(tuple(value.shape), str(value.dtype).removeprefix("torch."), strides)

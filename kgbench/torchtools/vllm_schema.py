@@ -1,4 +1,4 @@
-"""``python -m kgbench.torchtools.vllm_schema``: the schema that the installed vLLM registers an operator with.
+"""``python -m kgbench.torchtools.vllm_schema``: the schema with which the installed vLLM registers an operator.
 
 Standard input is JSON ``{"operator"}``; standard output gets ``{"schema", "version"}``, or ``{"unknown"}`` with the
 reason. ``kgbench new vllm`` starts it. No GPU is needed.
@@ -19,7 +19,7 @@ NAMESPACES = ("_C", "_C_cache_ops", "_moe_C")
 
 
 def main() -> None:
-    # What a library prints must not be taken for our line.
+    # A library's output must not be mistaken for the answer.
     lines = own_lines()
     print(json.dumps(_said(str(json.loads(sys.stdin.read())["operator"]))), file=lines, flush=True)
 
