@@ -1,4 +1,4 @@
-"""The library calls a candidate is compared with, and the float64 references that say what is correct.
+"""The library calls that a candidate is compared with, and the float64 references.
 
 Import as ``kgbench.baselines``.
 """

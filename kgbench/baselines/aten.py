@@ -31,7 +31,7 @@ def _overload(name: str) -> torch._ops.OpOverload:
 
 
 def _full_precision() -> dict[str, str]:
-    """Make float32 mean float32, and 16-bit products sum in float32: what the problems ask of candidates too."""
+    """Turn TF32 off and make 16-bit products sum in float32, as the problems require of candidates."""
     torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False

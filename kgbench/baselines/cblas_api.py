@@ -1,7 +1,7 @@
-"""What OpenBLAS declares in its cblas.h, and which of its functions a routine of cuBLAS is. No torch, nothing loaded.
+"""OpenBLAS's declarations in cblas.h, and the function for each routine of cuBLAS. No torch, no library is loaded.
 
-The header lies in the wheel ``scipy-openblas32``. A signature is held against it before the function is called: ctypes
-would pass whatever it is told, and OpenBLAS would read an order flag as a size.
+The header lies in the wheel ``scipy-openblas32``. A signature is compared with it before the function is called: ctypes
+would pass wrong arguments unchecked, and OpenBLAS would read an order flag as a size.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ WHEEL: Final = "scipy_openblas32"
 NAME: Final = re.compile(r"cublas([HSDCZ])([a-z0-9]+?)(?:_v2|Batched|StridedBatched|Ex)?(?:_64)?")
 """Precision and stem of a routine that OpenBLAS may have."""
 COMPOSED: Final = ("geam", "dgmm")
-"""Stems of routines that CBLAS lacks and ``openblas.py`` makes of calls that it has; complex ``symv`` is another."""
+"""Stems of routines that CBLAS lacks and ``openblas.py`` composes of its calls; complex ``symv`` is another."""
 
 _LETTERS: Final = {
     "CBLAS_TRANSPOSE": "T", "CBLAS_UPLO": "U", "CBLAS_DIAG": "D", "CBLAS_SIDE": "L", "CBLAS_ORDER": "O",
     "CBLAS_LAYOUT": "O", "blasint": "i", "float": "s", "double": "d",
 }  # fmt: skip
-"""What an argument that is passed by value is, by a word of its type; ``O`` is the order of a matrix's elements."""
+"""Letter of an argument that is passed by value, by a word of its C type; ``O`` is the order of a matrix's elements."""
 _POINTER: Final = "p"
 _RETURNS: Final = {"float": "s", "double": "d"}
 _ONE_MATRIX: Final = str.maketrans({"a": "p", "I": "i", "h": "s", "l": None, "e": None})
-"""Letters of a signature in the routine that is called for one matrix, whose type is fixed."""
+"""Translates a signature's letters to those of the routine for one matrix of fixed type."""
 
 
 def has_matrix(letters: str) -> bool:
-    """Whether a routine works on matrices, so that CBLAS takes their order first: it has a flag, or two sizes."""
+    """Whether a routine works on matrices, so that CBLAS first takes their order: it has a flag, or two sizes."""
     sizes = letters[: next((place for place, letter in enumerate(letters) if letter in "pa"), len(letters))]
     return bool(set(letters) & set("TULD")) or sizes.count("i") > 1
 
 
 def is_batched(letters: str) -> bool:
-    """Whether a routine works on many matrices, of which CBLAS's takes one."""
+    """Whether a routine works on a batch of matrices, where CBLAS's function takes one."""
     return "l" in letters or "a" in letters
 
 
 def one_matrix(letters: str) -> str:
-    """The letters of the routine for one matrix of a batch, or of this one."""
+    """The letters of the routine for one matrix; unchanged if the routine is not batched."""
     return (letters[:-1] if is_batched(letters) else letters).translate(_ONE_MATRIX)
 
 
@@ -54,7 +54,7 @@ def symbol(precision: str, stem: str, letters: str) -> str:
 
 
 def why_not(routine: str, letters: str) -> str:
-    """What is wrong with a routine of these letters on the CPU; empty where nothing is, or the header is not there."""
+    """What is wrong with a routine of these letters on the CPU; empty if nothing is, or without the header."""
     found = NAME.fullmatch(routine)
     if found is None:
         return f"{routine} is no routine of CBLAS: its name has to be cublas, one of H, S, D, C and Z, and a routine's"
@@ -74,15 +74,15 @@ def lacking(routine: str, letters: str) -> str:
 
 
 def is_composed(precision: str, stem: str, letters: str) -> bool:
-    """Whether ``openblas.py`` makes the routine of other calls."""
+    """Whether ``openblas.py`` composes the routine of other calls."""
     by_float32 = stem == "gemm" and (precision == "h" or (precision == "s" and "e" in letters))
     return by_float32 or stem in COMPOSED or (stem == "symv" and precision not in _REAL)
 
 
 def difference(name: str, letters: str) -> str:
-    """What in the letters of a routine for one matrix is not as cblas.h declares the function; empty where all is.
+    """Where the letters of a routine for one matrix differ from cblas.h's declaration; empty if nowhere.
 
-    Empty, too, where there is no header and where it has no such function.
+    Also empty if there is no header or it has no such function.
     """
     found = prototype(name)
     if found is None:
@@ -106,7 +106,7 @@ def difference(name: str, letters: str) -> str:
 
 
 def prototype(name: str) -> tuple[str, str] | None:
-    """Letters of what a CBLAS function returns, empty for nothing, and takes; None where it is not declared."""
+    """Letters of a CBLAS function's result (empty for none) and of its arguments; None if it is not declared."""
     text = header()
     found = re.search(rf"^\s*(\w+)\s+(?:scipy_)?{name}\s*\(([^)]*)\)", text or "", re.MULTILINE)
     if found is None:
@@ -116,7 +116,7 @@ def prototype(name: str) -> tuple[str, str] | None:
 
 @functools.cache
 def header() -> str | None:
-    """The text of cblas.h; None where the wheel is not installed or has none."""
+    """The text of cblas.h; None if the wheel is not installed or has none."""
     spec = importlib.util.find_spec(WHEEL)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     path = next((path for folder in folders if (path := Path(folder) / "include" / "cblas.h").is_file()), None)

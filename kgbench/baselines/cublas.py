@@ -1,6 +1,6 @@
 """cuBLAS through ctypes: the libcublas that PyTorch brings, one handle, one generic caller for every routine.
 
-The signatures come from ``routines.py``. Not thread-safe: scalars travel through buffers that the calls share.
+The signatures come from ``routines.py``. Not thread-safe: calls pass scalars through shared buffers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MATH_MODE: Final = 0 | 16
 """Math mode of every call: CUBLAS_DEFAULT_MATH with CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.
 
 float32 is float32 (TF32 is opt-in by CUBLAS_TF32_TENSOR_OP_MATH), partial sums of 16-bit products stay in float32.
-CUBLAS_PEDANTIC_MATH would also be exact, but it forbids fast kernels that people use.
+CUBLAS_PEDANTIC_MATH would also be exact, but it forbids fast kernels that are in common use.
 """
 
 _FLAGS: Final[dict[str, dict[str, int]]] = {
@@ -99,7 +99,7 @@ def check(status: int, what: str) -> None:
 
 
 class Session:
-    """One libcublas with one handle on the current device, and what was last set on the handle."""
+    """One libcublas with one handle on the current device, and the handle's current settings."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -109,7 +109,7 @@ class Session:
         self._pointer_mode: int | None = None
         torch.cuda.init()  # type: ignore[no-untyped-call]
         check(self._plain("cublasCreate_v2")(ctypes.byref(self.handle)), "cublasCreate_v2")
-        # The handle is never destroyed: at exit the driver may be gone already, and the process takes it along.
+        # The handle is never destroyed: at exit the driver may have shut down already, and the process's end frees it.
         self._workspace = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device="cuda")
         self._set_stream = self._plain("cublasSetStream_v2", ctypes.c_void_p, ctypes.c_void_p)
         self._set_workspace = self._plain("cublasSetWorkspace_v2", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -120,11 +120,11 @@ class Session:
         self.prepare(POINTER_MODE_HOST)
 
     def prepare(self, pointer_mode: int) -> None:
-        """Bind the handle to the current stream and set the pointer mode; a ctypes call only for what changed."""
+        """Bind the handle to the current stream and set the pointer mode; calls cuBLAS only for changes."""
         stream = torch.cuda.current_stream().cuda_stream
         if stream != self._stream:
             check(self._set_stream(self.handle, stream), "cublasSetStream_v2")
-            # cublasSetStream puts the handle back on cuBLAS's own workspace pool.
+            # cublasSetStream resets the handle to cuBLAS's own workspace pool.
             address = self._workspace.data_ptr()
             check(self._set_workspace(self.handle, address, WORKSPACE_BYTES), "cublasSetWorkspace_v2")
             self._stream = stream

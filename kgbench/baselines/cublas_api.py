@@ -1,8 +1,8 @@
-"""What cuBLAS's header declares: the C parameters of every routine, in ``cublas_api.csv``. No torch.
+"""The declarations of cuBLAS's header: the C parameters of every routine, from ``cublas_api.csv``. No torch.
 
-The table is of cuBLAS 13.10 (nvidia-cublas 13.10.0.20, cublas_api.h), without the handle and without functions that
-set or read the handle's state. Routines that end in ``_64`` are not listed: they are declared as those without, with
-``int64_t`` for ``int``. It tells whether a signature's letters can be correct; a routine that it lacks may be newer.
+The table is of cuBLAS 13.10 (nvidia-cublas 13.10.0.20, cublas_api.h), without the handle and without functions that set
+or read the handle's state. Routines that end in ``_64`` are not listed: they are declared as those without, with
+``int64_t`` for ``int``. It shows whether a signature's letters can be correct. A routine that it lacks may be newer.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _PLAIN: Final = {
 }  # fmt: skip
 """Letter by C type, of parameters that are passed by value."""
 _SCALARS: Final = {"__half": "h", "float": "s", "double": "d", "cuComplex": "c", "cuDoubleComplex": "z"}
-"""Letter by C type of the element that a scalar's pointer leads to."""
+"""Letter of a scalar that is passed by pointer, by the C type of its element."""
 _SCALAR_NAMES: Final = ("alpha", "beta", "c", "s")
-"""Names of read-only parameters that are scalars: C declares them as it does vectors."""
+"""Names of read-only parameters that are scalars; C declares them like vectors."""
 _RESULT_NAMES: Final = ("result",)
 
 
@@ -40,15 +40,15 @@ class CParameter:
 
     @property
     def is_written(self) -> bool:
-        """It leads to memory that the routine may write."""
+        """Whether it points to memory that the routine may write."""
         return "*" in self.type and not self.type.startswith("const ")
 
     def takes(self, letter: str) -> bool:
-        """Whether a letter of a signature can stand for it."""
+        """Whether a letter of a signature can describe it."""
         return letter in self._letters()
 
     def likely(self) -> str:
-        """The letter that type and name suggest; empty where no letter stands for the type."""
+        """The letter that type and name suggest; empty if no letter describes the type."""
         if self.type in _PLAIN:
             return _PLAIN[self.type]
         letters = self._letters()
@@ -84,12 +84,12 @@ def declared(routine: str) -> tuple[CParameter, ...] | None:
 
 
 def known_routines() -> tuple[str, ...]:
-    """Names of all routines that the table has, without the ``_64`` ones."""
+    """Names of all routines of the table, without the ``_64`` ones."""
     return tuple(_table())
 
 
 def difference(routine: str, letters: str) -> str:
-    """What in a signature cannot be what the header declares; empty where all fits, or where the table lacks it."""
+    """Where a signature contradicts the header's declaration; empty if nowhere, or if the table lacks the routine."""
     parameters = declared(routine)
     if parameters is None:
         return ""

@@ -1,7 +1,7 @@
-"""Whether all that a problem file names is there, told without importing it, torch or a library.
+"""Whether everything that a problem file names exists, decided without importing it, torch or a library.
 
-What cannot be told so is said: ``Named.later`` where torch knows it (``torchtools/library_names.py``), ``Named.unseen``
-where nothing here does.
+Undecided names are marked: ``Named.later`` if torch can decide (``torchtools/library_names.py``), ``Named.unseen`` if
+nothing on this machine can.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Named:
     key: str
     target: str
     wrong: str = ""
-    """What is not there, or does not fit the entry."""
+    """What does not exist, or does not fit the entry."""
     later: bool = False
-    """Torch has to be asked, or the module imported."""
+    """Whether deciding needs torch, or an import of the module."""
     unseen: str = ""
-    """Why a part of it could not be looked at on this machine."""
+    """Why a part of it could not be checked on this machine."""
 
 
 def what_is_wrong(path: Path, found: Iterable[tuple[str, Named]]) -> ProblemFileError | ProblemFileErrors | None:
-    """One error about all that is wrong in a problem's file; ``found`` is by overload."""
+    """One error about all wrong names of a problem's file; ``found`` is by overload."""
     wrong: dict[tuple[int, str], ProblemFileError] = {}
     for overload, each in found:
         if each.wrong:
@@ -56,7 +56,7 @@ def what_is_wrong(path: Path, found: Iterable[tuple[str, Named]]) -> ProblemFile
 
 
 def looked_up(overload: Overload, folders: Sequence[Path]) -> Iterator[Named]:
-    """Everything that an overload names. ``folders`` come before installed packages: those of the user's problems."""
+    """Everything that an overload names. ``folders``, those of the user's problems, precede installed packages."""
     for target in dict.fromkeys(overload.baseline.values()):
         owner, _, name = target.partition(":")
         if owner == "aten":
@@ -76,7 +76,7 @@ def looked_up(overload: Overload, folders: Sequence[Path]) -> Iterator[Named]:
 
 
 def _routine(target: str, owner: str, name: str, overload: Overload) -> Named:
-    """A BLAS routine: its signature against the header's declaration, the entry and, of OpenBLAS, cblas.h."""
+    """A BLAS routine: its signature is compared with the header's declaration, the entry and, for OpenBLAS, cblas.h."""
     routine, own = blas.split(name)
     if not own and routine not in ROUTINES:
         known = did_you_mean(routine, (*ROUTINES, *cublas_api.known_routines()))
@@ -98,7 +98,7 @@ def _routine(target: str, owner: str, name: str, overload: Overload) -> Named:
 
 
 def _vllm(target: str, name: str, overload: Overload) -> Named:
-    """An operator of vLLM: its row or own schema against the entry, and against the library where it is installed."""
+    """An operator of vLLM: its row or own schema is compared with the entry, and with an installed library."""
     _, own = blas.split(name)
     try:
         operator = operator_of(name)
@@ -127,13 +127,13 @@ def _function(key: str, target: str, folders: tuple[Path, ...]) -> Named:
 
 
 def function_names(module: str) -> frozenset[str]:
-    """What a module of ours defines at its top level, without importing it."""
+    """The names that a module of kgbench defines at its top level, without importing it."""
     path = _source(module, ())
     return frozenset() if path is None else _names(path)
 
 
 def _source(module: str, folders: tuple[Path, ...]) -> Path | None:
-    """The file of a module; one without a suffix ``.py`` for what is not written in Python."""
+    """The file of a module; without the suffix ``.py`` if the module is not written in Python."""
     inside = module.replace(".", "/")
     for folder in folders:
         for path in (folder / f"{inside}.py", folder / inside / "__init__.py"):
@@ -148,7 +148,7 @@ def _source(module: str, folders: tuple[Path, ...]) -> Path | None:
 
 @functools.cache
 def _names(path: Path) -> frozenset[str]:
-    """What a module defines or imports at its top level; empty where its text does not tell all of it."""
+    """The names that a module defines or imports at its top level; empty if its text does not show all of them."""
     if path.suffix != ".py":
         return frozenset()
     found: set[str] = set()

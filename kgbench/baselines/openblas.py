@@ -1,9 +1,9 @@
-"""OpenBLAS through ctypes, with the entries of cuBLAS: what a machine without a GPU is compared with.
+"""OpenBLAS through ctypes, with the entries of cuBLAS: the baseline on a machine without a GPU.
 
 The library comes from the wheel ``scipy-openblas32``, whose symbols carry the prefix ``scipy_``. The signatures come
-from ``routines.py``, the mirror image of ``cublas.py``. One thread, as for the candidate. Each routine is a *kernel*
-for one matrix, on addresses; batches loop over theirs. A routine that CBLAS lacks is made of calls that it has; the
-baseline's notes say which.
+from ``routines.py``, as in ``cublas.py``. One thread, as for the candidate. Each routine is a *kernel* for one matrix,
+on addresses; a batch is a loop over its matrices. A routine that CBLAS lacks is composed of its calls; the baseline's
+notes name them.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _DTYPES: Final = {
     "z": torch.complex128,
 }
 _ONE_MATRIX: Final = str.maketrans({"a": "p", "I": "i", "h": "s", "l": None})
-"""Letters of a signature in the routine that is called for one matrix."""
+"""Translates a signature's letters to those of the routine for one matrix."""
 
 
 @dataclass(frozen=True)
 class _Kernel:
-    """A routine for one matrix: tensors are addresses, other arguments what ``converters`` make of them."""
+    """A routine for one matrix: tensors are passed as addresses, other arguments as ``converters`` convert them."""
 
     function: Callable[..., Any]
     converters: tuple[Callable[[Any], Any], ...]
@@ -60,10 +60,10 @@ class _Kernel:
 
 
 def load(name: str, device_kind: DeviceKind) -> Baseline:
-    """What OpenBLAS has for the cuBLAS routine ``name``, on CPU tensors.
+    """OpenBLAS's function for the cuBLAS routine ``name``, on CPU tensors.
 
     Raises ``Unavailable`` without the wheel or on a GPU, ``ValueError`` for a routine without a signature, or with one
-    that is not as cblas.h declares the function.
+    that differs from cblas.h's declaration.
     """
     signature = letters(name)
     if device_kind != DeviceKind.CPU:
@@ -117,10 +117,10 @@ def _entry(kernel: _Kernel, name: str) -> Callable[..., None]:
 
 
 def _batch_entry(kernel: _Kernel, signature: str, name: str) -> Callable[..., None]:
-    """A loop over the matrices of a batch: at addresses of their own (``a``), or a stride ``l`` apart.
+    """A loop over the matrices of a batch: at separate addresses (``a``), or a stride ``l`` apart.
 
-    Also for strided batches, since cblas_zgemm_batch_strided of OpenBLAS 0.3.34 counts its strides in real numbers,
-    half of what it is given, and other versions refuse column-major batches (OpenMathLib/OpenBLAS#5979).
+    Strided batches are looped over, too: cblas_zgemm_batch_strided of OpenBLAS 0.3.34 counts strides in real numbers,
+    so it uses half of the given stride, and other versions refuse column-major batches (OpenMathLib/OpenBLAS#5979).
     """
     kept = [position for position, letter in enumerate(signature[:-1]) if letter != "l"]
     pointers = [position for position in kept if signature[position] in "pa"]
@@ -162,7 +162,7 @@ def _cblas(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _
     """The CBLAS function of the same name; a real scalar result is written to the last argument."""
     typed = [place for place, letter in enumerate(signature) if letter == "e"]
     if typed:
-        # The complex ones: of the types that they take, torch has complex64 alone, which is CBLAS's.
+        # Element types of complex routines are dropped: the only one that torch has is complex64, which is CBLAS's.
         plain = _cblas(library, precision, stem, signature.replace("e", ""))
         return _without(plain, typed, len(signature))
     returns = signature.endswith("r") and precision in _REAL
@@ -187,7 +187,7 @@ def _cblas(library: ctypes.CDLL, precision: str, stem: str, signature: str) -> _
 
 
 def _without(kernel: _Kernel, places: list[int], count: int) -> _Kernel:
-    """The kernel with arguments added at ``places`` that it is not given."""
+    """The kernel for callers that pass further arguments at ``places``, which are dropped."""
     kept = [place for place in range(count) if place not in places]
     converters: list[Callable[[Any], Any]] = [_same] * count
     for place, convert in zip(kept, kernel.converters, strict=True):
@@ -200,7 +200,7 @@ def _without(kernel: _Kernel, places: list[int], count: int) -> _Kernel:
 
 
 def _converted_gemm(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
-    """gemm of 16-bit matrices: converted to float32, multiplied by cblas_sgemm, rounded back; float32 as it is."""
+    """gemm of 16-bit matrices: converted to float32, multiplied by cblas_sgemm, rounded back; float32 unconverted."""
     sgemm = _cblas(library, "s", "gemm", signature.replace("e", ""))
     types = [place for place, letter in enumerate(signature) if letter == "e"]
 
@@ -223,7 +223,7 @@ def _converted_gemm(library: ctypes.CDLL, precision: str, signature: str) -> _Ke
 
 
 def _complex_symv(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
-    """symv of complex numbers: not in CBLAS; LAPACK's has Fortran's calling convention, all by address."""
+    """Complex symv: not in CBLAS; LAPACK's has Fortran's calling convention, all arguments by address."""
     symbol = f"{precision}symv_"
     function = _function(library, symbol, [ctypes.c_void_p] * len(signature))
     scalar, numbers = _COMPLEX[precision], [place for place, letter in enumerate(signature) if letter == "i"]
@@ -242,9 +242,9 @@ def _complex_symv(library: ctypes.CDLL, precision: str, signature: str) -> _Kern
 
 
 def _geam(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
-    """geam: not in CBLAS; each term by OpenBLAS's omatcopy (B = alpha op(A)), the second added column by column.
+    """geam: not in CBLAS. OpenBLAS's omatcopy computes each term (B = alpha op(A)); the second is added by columns.
 
-    Not by its geadd, which takes more arguments in newer versions than in older ones.
+    geadd is not used, since newer versions take more arguments than older ones.
     """
     omatcopy = _cblas(library, precision, "omatcopy", f"Tii{precision}pipi")
     axpy = _cblas(library, precision, "axpy", f"i{precision}pipi")
@@ -300,7 +300,7 @@ def _dgmm(library: ctypes.CDLL, precision: str, signature: str) -> _Kernel:
 
 
 def _function(library: ctypes.CDLL, symbol: str, argtypes: list[Any]) -> Any:
-    """The function with these types; an object of its own, since two routines may share a symbol. ``Unavailable``."""
+    """A new object for the function with these types, since two routines may share a symbol. Raises ``Unavailable``."""
     try:
         function = library[f"scipy_{symbol}"]
     except AttributeError:
@@ -335,7 +335,7 @@ def _on_addresses(kernel: _Kernel) -> tuple[Callable[[Any], Any], ...]:
 
 
 def _address(tensor: torch.Tensor) -> int:
-    """Where a tensor lies; an array of pointers has none of interest, each matrix is put in its place."""
+    """A tensor's address; unused for an array of pointers, which each matrix's own address replaces."""
     return tensor.data_ptr()
 
 
@@ -344,7 +344,7 @@ def _same(value: Any) -> Any:
 
 
 def _checked_int(value: int) -> int:
-    """The value, or ``OverflowError``: this OpenBLAS counts in 32 bits, and ctypes would cut the rest off."""
+    """The value. Raises ``OverflowError`` beyond the 32 bits of this OpenBLAS, since ctypes would truncate it."""
     if abs(value) > _LARGEST_INT:
         raise OverflowError(f"{value} does not fit the 32-bit integers of scipy-openblas32")
     return value
@@ -361,5 +361,5 @@ def _matrix(address: int, shape: tuple[int, int], ld: int, dtype: torch.dtype) -
 
 
 def _column_major(matrix: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """A copy whose columns lie one behind the other."""
+    """A copy whose columns are stored one after the other."""
     return matrix.mT.to(dtype, copy=True).contiguous().mT

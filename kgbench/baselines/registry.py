@@ -1,8 +1,8 @@
 """Finds the library call that a problem names: ``load_baseline("cublas:cublasSgemm_v2", "cuda")``.
 
-Each source has a module of its own with one ``load(name, device_kind)``; this one only picks it. Whoever times a
-baseline passes it the entry's arguments; everything that is created once (handles, workspaces, loaded libraries) is
-created here, so that a timed call does nothing but the call.
+Each source has a module with one ``load(name, device_kind)``; this module selects it. A baseline takes the entry's
+arguments. Everything that is created once (handles, workspaces, loaded libraries) is created while it is loaded, so
+that a timed call contains only the call.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Baseline:
-    """A library call that behaves as its problem's entry does."""
+    """A library call that behaves like its problem's entry."""
 
     call: Callable[..., Any]
     """Takes the entry's arguments in the entry's order, keyword-only ones by keyword: tensors and Python values, flags
@@ -38,11 +38,11 @@ class Baseline:
     library: str
     """Name and version of the library, for example ``cuBLAS 13.1.0``."""
     notes: dict[str, str] = field(default_factory=dict)
-    """Properties of the call that a reader of its time has to know, for example ``{"math_mode": "…, TF32 off"}``."""
+    """Properties of the call that a reader of its time must know, for example ``{"math_mode": "…, TF32 off"}``."""
 
 
 def load_baseline(target: str, device_kind: DeviceKind) -> Baseline:
-    """The baseline behind a problem file's ``baseline`` or ``fallback`` entry.
+    """The baseline for a problem file's ``baseline`` or ``fallback`` key.
 
     ``target`` is ``aten:softmax.int``, ``cublas:…``, ``openblas:…``, ``vllm:…`` or the dotted path
     ``package.module:function`` of a fallback or of a user's library call. ``device_kind`` is ``cuda`` or ``cpu``.
@@ -63,7 +63,7 @@ def load_baseline(target: str, device_kind: DeviceKind) -> Baseline:
 
 
 def load_function(path: str) -> Callable[..., Any]:
-    """The function behind a dotted path ``package.module:function``; raises ``ValueError`` naming what is missing."""
+    """The function of a dotted path ``package.module:function``. Raises ``ValueError``, which names what is missing."""
     module_name, _, name = path.partition(":")
     user_modules.make_importable()
     try:
@@ -79,7 +79,7 @@ def load_function(path: str) -> Callable[..., Any]:
 
 
 def _load_dotted(module_name: str, name: str) -> Baseline:
-    """A fallback of ours, or a library call of the user's, whose module may name the library: ``LIBRARY = "… 1.2"``."""
+    """A fallback of kgbench, or a user's library call, whose module may name the library: ``LIBRARY = "… 1.2"``."""
     call = load_function(f"{module_name}:{name}")
     if not module_name.startswith(f"{__package__}."):
         return Baseline(call, str(getattr(sys.modules[module_name], "LIBRARY", f"{module_name}:{name}")))

@@ -1,8 +1,8 @@
-"""The BLAS routines as data that both callers read: one signature row per family, and the status codes.
+"""The BLAS routines as data for both callers: one signature row per family, and the status codes.
 
 ``cublas.py`` turns a signature into a ctypes call of libcublas, ``openblas.py`` into one of OpenBLAS. A routine without
-a row brings its signature in its problem's file, under the key ``signature``. Either is held against what NVIDIA's
-header declares before anything is called.
+a row has its signature in its problem's file, under the key ``signature``. Either is compared with NVIDIA's header
+before anything is called.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ STATUS: Final = {
 def letters(name: str) -> str:
     """One letter of ``problem.blas.LETTERS`` per argument, in the entry's order.
 
-    ``name`` is what follows the colon in a target: ``cublasSgemm_v2``, or ``cublasSrot_v2(i pi pi x x)`` for a routine
-    that brings its signature. Raises ``ValueError`` where no signature is known, where there are two that differ, and
-    where one cannot be what cuBLAS's header declares.
+    ``name`` is the text after the colon in a target: ``cublasSgemm_v2``, or ``cublasSrot_v2(i pi pi x x)`` for a
+    routine with its own signature. Raises ``ValueError`` without a signature, for two that differ, and for one that
+    contradicts cuBLAS's header.
     """
     routine, own = blas.split(name)
     row = ROUTINES.get(routine, "")
@@ -109,7 +109,7 @@ def letters(name: str) -> str:
 
 
 def misfit(name: str, error: Exception) -> ValueError:
-    """What is raised where the arguments of a call cannot be converted as the routine's signature says."""
+    """The error for a call whose arguments cannot be converted by the routine's signature."""
     routine, own = blas.split(name)
     words = f"{routine}: the entry's arguments do not fit {_source(name)}"
     step = "correct the signature" if own else "correct the row"
@@ -125,7 +125,7 @@ def _source(name: str) -> str:
 
 
 def status_name(status: int) -> str:
-    """The constant's name for a status code, ``unknown status 99`` for one that the table lacks."""
+    """The constant's name for a status code; ``unknown status 99`` for one that the table lacks."""
     return STATUS.get(status, f"unknown status {status}")
 
 
@@ -135,9 +135,9 @@ def version_text(version: int) -> str:
 
 
 def real_scalar(ctype: Any) -> Callable[[float], int]:
-    """A function that puts a number into a buffer of its own and returns the buffer's address.
+    """A function that writes a number to its own buffer and returns the buffer's address.
 
-    A routine has read its host scalars when it returns, so one buffer per argument is enough.
+    A routine has read its host scalars before it returns, so one buffer per argument is enough.
     """
     buffer = ctype()
     address = ctypes.addressof(buffer)
@@ -150,7 +150,7 @@ def real_scalar(ctype: Any) -> Callable[[float], int]:
 
 
 def half_scalar() -> Callable[[float], int]:
-    """As ``real_scalar``, for float16, which ctypes has no type for."""
+    """As ``real_scalar``, for float16, for which ctypes has no type."""
     buffer = ctypes.create_string_buffer(2)
     address = ctypes.addressof(buffer)
 

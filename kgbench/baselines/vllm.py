@@ -1,8 +1,8 @@
 """vLLM's compiled operators, through ``torch.ops``, without importing any of vLLM's Python.
 
-The wheel's shared libraries are found by ``importlib.util.find_spec("vllm")`` and loaded; the operators then stand
-under ``torch.ops._C`` and its siblings. The table in ``vllm_operators.py`` says which one each problem means and how it
-must be declared, so that another version's changed signature is a reason and not a wrong call.
+The wheel's shared libraries are found by ``importlib.util.find_spec("vllm")`` and loaded; the operators are then in
+``torch.ops._C`` and its siblings. The table in ``vllm_operators.py`` has each problem's operator and its declaration,
+so that a version with another signature is unavailable and not called wrongly.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ INSTALL_HINT: Final = "install the vllm wheel that was built for this torch (pip
 
 
 def load(name: str, device_kind: DeviceKind) -> Baseline:
-    """The operator behind the problem ``vllm/<name>`` on the current CUDA device.
+    """The operator of the problem ``vllm/<name>`` on the current CUDA device.
 
-    Raises ``Unavailable`` without a GPU, without vLLM or with a vLLM that declares it otherwise, ``ValueError`` for a
+    Raises ``Unavailable`` without a GPU, without vLLM or with a vLLM that declares it differently, ``ValueError`` for a
     name without a row.
     """
     operator, short = operator_of(name), blas.split(name)[0]
@@ -51,7 +51,7 @@ def load(name: str, device_kind: DeviceKind) -> Baseline:
 
 
 def registered_schemas(operator: Operator) -> tuple[dict[str, str], str]:
-    """By registered name the schemas of an operator's registrations that the installed vLLM has, and its version.
+    """The schemas, by registered name, of an operator's registrations in the installed vLLM, and vLLM's version.
 
     Needs no GPU. Raises ``Unavailable`` without vLLM.
     """
@@ -61,7 +61,7 @@ def registered_schemas(operator: Operator) -> tuple[dict[str, str], str]:
 
 
 def choose(name: str, operator: Operator, schemas: Mapping[str, str], version: str) -> tuple[Registration | None, str]:
-    """The registration to call, or why there is none. ``schemas``: by registered name, of those that there are."""
+    """The registration to call, or why there is none. ``schemas``: of existing registrations, by registered name."""
     if not schemas:
         return None, f"{version} has no {name}"
     differences = []
@@ -82,7 +82,7 @@ def _check_capability(built_for: tuple[int, int], what: str) -> None:
 
 
 def schema_difference(schema: str, parameters: str) -> str:
-    """What in a registered schema's parameters differs from ``parameters``; empty when a call of those works.
+    """Where a registered schema's parameters differ from ``parameters``; empty if a call with ``parameters`` works.
 
     ``schema``: as PyTorch prints it, ``_C::rms_norm(Tensor($0! -> ) result, …) -> ()``.
     """
@@ -135,7 +135,7 @@ def loaded_version() -> str:
 
 
 def registered(name: str) -> torch._ops.OpOverload | None:
-    """The operator ``namespace::name`` of a loaded library; None where there is none."""
+    """The operator ``namespace::name`` of a loaded library; None without one."""
     namespace, _, operator = name.partition("::")
     packet = getattr(getattr(torch.ops, namespace), operator, None)
     return None if packet is None else packet.default

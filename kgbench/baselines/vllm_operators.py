@@ -1,7 +1,7 @@
-"""Under which names and with which parameters vLLM's compiled operators are registered, by problem. A table.
+"""A table of the names and parameters with which vLLM's compiled operators are registered, by problem.
 
-Parameters are as vLLM 0.20.2 registers them, types first and without alias marks; what follows them in another version
-must have defaults. A row names several registrations where versions differ; the first that is there and fits is called.
+Parameters are those of vLLM 0.20.2, types first and without alias marks; further ones of another version must have
+defaults. A row has several registrations if versions differ; the first that exists and fits is called.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ Adapter = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @dataclass(frozen=True)
 class Registration:
-    """One way in which a version of vLLM registers an operator."""
+    """An operator as some version of vLLM registers it."""
 
     name: str
     """``namespace::name``."""
     parameters: str
     """Parameters as ``torch`` prints them: ``Tensor result, Tensor? scale, int n``."""
     adapter: Adapter | None = None
-    """Turns the registered operator into a function of the entry's arguments; None where they are the same."""
+    """Turns the registered operator into a function of the entry's arguments; None if they are the same."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """A row: what a problem calls."""
+    """A row: the operator of a problem."""
 
     registrations: tuple[Registration, ...]
     """Registrations of the operator, the newest first."""
     entry: str = ""
-    """Parameters of the entry, where an adapter changes those of the first registration."""
+    """Parameters of the entry if an adapter changes those of the first registration."""
     problem: str = ""
-    """Name of the problem, where the operator is one of several in it; else the row's own name."""
+    """Name of the problem if it has several operators; else the row's own name."""
     capability: tuple[int, int] | None = None
-    """Lowest and highest compute capability that vLLM is built for, 90 for 9.0; None where it is all."""
+    """Lowest and highest compute capability for which vLLM builds the operator, 90 for 9.0; None for all."""
 
 
 # --- adapters ---
 
 
 def _each_expert(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """vLLM's own functions of this name go over the experts one by one, too."""
+    """Call the operator once per expert, as vLLM's own functions of this name do."""
     stack = importlib.import_module("torch").stack  # by whoever calls it; reading the table needs no torch
 
     def call(b_q_weight: Any, perm: Any, *sizes: Any) -> Any:
@@ -65,7 +65,7 @@ def _each_expert_unpermuted(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _without_block_size(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Before 0.20 the operator read the size of a block from the tensors."""
+    """Drop the block size: before 0.20 the operator read it from the tensors."""
 
     def call(src: Any, dst: Any, block_size_in_bytes: int, block_mapping: Any) -> Any:
         return operator(src, dst, block_mapping)
@@ -77,9 +77,9 @@ def _without_block_size(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def operator_of(name: str) -> Operator:
-    """The row of ``name``, or what a name that brings its schema says: ``silu_and_mul(_C::silu_and_mul(…) -> ())``.
+    """The row of ``name``, or one made of a name with its schema: ``silu_and_mul(_C::silu_and_mul(…) -> ())``.
 
-    Raises ``ValueError`` where there is neither, where there are both, and where the schema is none.
+    Raises ``ValueError`` for neither, for both, and for a schema that cannot be parsed.
     """
     short, own = blas.split(name)
     if not own:
@@ -152,7 +152,7 @@ OPERATORS: Final[dict[str, Operator]] = {
     ),
     "convert_vertical_slash_indexes": _row(
         "_C::convert_vertical_slash_indexes",
-        # The schema does name the lengths of the keys q_seqlens, too.
+        # The schema also names the keys' lengths q_seqlens.
         "Tensor block_count, Tensor block_offset, Tensor column_count, Tensor column_index, Tensor q_seqlens, "
         "Tensor q_seqlens, Tensor vertical_indexes, Tensor slash_indexes, int context_size, int block_size_M, "
         "int block_size_N, bool causal",
@@ -321,4 +321,4 @@ OPERATORS: Final[dict[str, Operator]] = {
     ),
     "hadacore_transform": _row("_C::hadacore_transform", "Tensor x, bool inplace"),
 }
-"""Every operator, by the name behind ``vllm:`` in a problem file."""
+"""Every operator, by the name after ``vllm:`` in a problem file."""

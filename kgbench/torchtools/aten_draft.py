@@ -261,8 +261,7 @@ def _is_index(name: str, side: Side) -> bool:
 
 
 def _out_facts(side: Side) -> tuple[str, str, str]:
-    """Expressions for shape and dtype of a result (an empty dtype is the case's), and a comment if they are uncertain.
-    """
+    """Expressions for a result's shape and dtype (empty: the case's dtype), and a comment if they are uncertain."""
     names = [each.name for each in side.schema.arguments]
     own = [f"{name}_shape" for name in _tensors(side)]
     shapes = ["()"] if not own else own if len(own) == 1 else [f"broadcast({', '.join(own)})"]

@@ -222,8 +222,7 @@ def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]
 
 
 def _noted(calls: Counter[tuple[str, str]], operator: Any, values: Sequence[Any], answer: Any) -> None:
-    """Count a call of ATen that a guard refused, unless a number is in a tensor's place, which a suite cannot express.
-    """
+    """Count a call of ATen that a guard refused. A suite cannot express a number in a tensor's place: not counted."""
     parameters = operator.parameters
     if (
         operator.source != "aten"
