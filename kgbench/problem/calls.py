@@ -1,6 +1,6 @@
 """Calls in the trace format, ``((T([2, 3], f16), -1), {'dtype': torch.float32})``: read without eval and printed back.
 
-Torch-free. What a call's values mean to an overload is left to ``cases``.
+Torch-free. ``cases`` interprets a call's values for an overload.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ DTYPES: Final[dict[str, str]] = {
     "i32": "int32", "i64": "int64", "u8": "uint8", "b8": "bool", "c32": "complex32", "c64": "complex64",
     "c128": "complex128",
 }  # fmt: skip
-"""The format's short names within ``T(…)``, and torch's."""
+"""Torch's name of a dtype, by its short name within ``T(…)``."""
 
 TORCH_WORDS: Final = frozenset(
     {*DTYPES.values(), "strided", "sparse_coo", "contiguous_format", "channels_last", "channels_last_3d",
      "preserve_format"}
 )  # fmt: skip
-"""Texts among a case's variables that mean ``torch.NAME``, not a text."""
+"""Texts among a case's variables that stand for ``torch.NAME``."""
 
 _SHORT: Final = {name: short for short, name in DTYPES.items()}
 _FLOATS: Final = {"inf": math.inf, "nan": math.nan}
 _IMAGINARY: Final = {"infj": math.inf, "nanj": math.nan}
 _TOKEN: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\$([A-Za-z_]\w*)?""", re.DOTALL)
-"""A text, or a placeholder: a ``$`` within a text is none."""
+"""A quoted text or a placeholder; a ``$`` within a quoted text is not a placeholder."""
 
 
 class TraceError(ValueError):
@@ -54,11 +54,11 @@ class TensorLike:
 
     shape: tuple[int, ...]
     dtype: str
-    """Torch's name, ``float16``."""
+    """Torch's name of the dtype, such as ``float16``."""
     strides: tuple[int, ...] | None = None
-    """Strides in elements; None is contiguous."""
+    """Strides in elements; None for a contiguous tensor."""
     worded: bool = field(default=False, compare=False)
-    """Written ``stride=(3, 1)``, as PyTorch's own traces are; kept so that it is printed back the same."""
+    """Whether strides are written ``stride=(3, 1)``, as in PyTorch's own traces, and print back so."""
 
     def __repr__(self) -> str:
         shown = f"T({list(self.shape)!r}, {_SHORT[self.dtype]}"
@@ -90,37 +90,35 @@ class Call:
 
 @dataclass(frozen=True)
 class ParsedCall:
-    """The text of a call, parsed once. Its ``$name`` take values as often as there are cases of it."""
+    """The text of a call, parsed once. Each of its cases gives values to the ``$name``."""
 
     text: str
     names: tuple[str, ...] = field(compare=False)
-    """Names of its ``$name``, each once, in order."""
+    """Names of its placeholders, each once, in order."""
     _read: Callable[[Mapping[str, Any]], Call] = field(compare=False, repr=False)
 
     def with_values(self, variables: Mapping[str, Any]) -> Call:
         """The call with values; callers must not change it. A dtype's name becomes ``f16`` within ``T(…)``, else
         ``torch.float16``.
 
-        Raises TraceError where a variable is missing or its value does not fit its place.
+        Raises TraceError if a variable is missing or its value is not allowed at its position.
         """
         return self._read(variables)
 
 
 @functools.lru_cache(maxsize=8192)
 def parse(text: str) -> ParsedCall:
-    """The call in a text. Raises TraceError where it is none, as far as that can be told before its ``$name`` have
-    values.
-    """
+    """The call in a text. Raises TraceError for errors that show before its ``$name`` have values."""
     return _parse(text)
 
 
 def parse_call(text: str) -> Call:
-    """The call in a text without ``$name``. Raises TraceError where it is none."""
+    """The call in a text without ``$name``. Raises TraceError if the text is not a call."""
     return parse(text).with_values({})
 
 
 def format_call(call: Call) -> str:
-    """The text of a call; ``parse_call`` gives an equal call back."""
+    """The text of a call; ``parse_call`` of it returns an equal call."""
     return repr(call)
 
 
@@ -129,12 +127,12 @@ def format_call(call: Call) -> str:
 
 @dataclass(frozen=True)
 class _Reader:
-    """One text on its way to a call."""
+    """Reads one text to a call."""
 
     line: bytes
-    """The text as Python's parser counts in it: one line, with ``_`` for the ``$`` of a placeholder."""
+    """The text for Python's parser: one line, with ``_`` for the ``$`` of a placeholder."""
     text: str
-    """The text as written; it has as many characters."""
+    """The text as written; it has the same number of characters."""
     places: dict[int, str]
     """Placeholders' names by position."""
     variables: Mapping[str, Any]
@@ -147,7 +145,7 @@ class _Reader:
         return TraceError(self.position(node), f"expected {expected}, got {_cut(shown)}")
 
     def variable(self, node: ast.expr) -> Any:
-        """The placeholder's value; ``_NO_VALUE`` where the node is none."""
+        """The placeholder's value; ``_NO_VALUE`` if the node is not a placeholder."""
         name = self.places.get(self.position(node)) if isinstance(node, ast.Name) else None
         if name is None:
             return _NO_VALUE
@@ -162,11 +160,11 @@ _NO_VALUE: Final = object()
 
 @dataclass(frozen=True)
 class _Tree:
-    """A text as Python's parser read it."""
+    """A text parsed by Python's parser."""
 
     tree: ast.expr
     indent: int
-    """Characters of the text before the call."""
+    """Number of characters of the text before the call."""
     line: bytes
     text: str
     places: dict[int, str]
@@ -268,7 +266,7 @@ def _name(reader: _Reader, node: Any) -> Any:
 
 
 def _given(reader: _Reader, node: ast.expr, value: Any) -> Any:
-    """A variable's value as the format has it."""
+    """A variable's value in the format's types."""
     if isinstance(value, str):
         return TorchName(value) if value in TORCH_WORDS else value
     if isinstance(value, (list, tuple)):
@@ -285,12 +283,12 @@ def _minus(reader: _Reader, node: Any) -> Any:
     value = _value(reader, node.operand)
     if isinstance(value, bool) or not isinstance(value, (int, float, complex)):
         return _NO_VALUE
-    # As Python prints it: '-2j' has the real part 0, which the number -(2j) has not.
+    # As Python prints it: '-2j' has the real part 0, but -(2j) has the real part -0.
     return complex(0.0, -value.imag) if isinstance(value, complex) else -value
 
 
 def _sum(reader: _Reader, node: Any) -> Any:
-    """``1+2j``, part by part, so that the signs of zeros stay."""
+    """``1+2j``, part by part, so that signs of zeros are kept."""
     if not isinstance(node.op, (ast.Add, ast.Sub)):
         return _NO_VALUE
     left = node.left

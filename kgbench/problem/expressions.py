@@ -1,8 +1,8 @@
 """Expressions of problem files, evaluated by walking their syntax tree. Never ``eval``.
 
-Only what the walker knows can be said: arithmetic, comparisons, tuples, subscripts and a short list of functions.
-Values are passed through as they are, so the same walker serves sizes (ints) and masks (tensors). Reference expressions
-may in addition call functions of the torch module they are given; this module itself imports no torch.
+The walker knows arithmetic, comparisons, tuples, subscripts and a short list of functions, and refuses everything else.
+It passes values through unchanged, so it serves sizes (ints) and masks (tensors). Reference expressions may also call
+functions of the torch module that is passed in; this module imports no torch.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from kgbench.core.errors import ExpressionError
 from kgbench.problem.file_place import FilePlace, expression_error
 
 MAX_TEXT: Final = 2000
-"""Most characters of an expression."""
+"""Maximum length of an expression, in characters."""
 MAX_BITS: Final = 4096
-"""Most bits of a product or a power of whole numbers."""
+"""Maximum number of bits of a product or a power of whole numbers."""
 MAX_SEQUENCE: Final = 4096
-"""Most elements of a repeated sequence."""
+"""Maximum number of elements of a repeated sequence."""
 
 ITEMSIZE: Final[dict[str, int]] = {
     "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
@@ -33,7 +33,7 @@ ITEMSIZE: Final[dict[str, int]] = {
     "int32": 4, "uint32": 4, "float32": 4, "complex32": 4,
     "int64": 8, "uint64": 8, "float64": 8, "complex64": 8, "complex128": 16,
 }  # fmt: skip
-"""Bytes of one element, by dtype name."""
+"""Size of one element in bytes, by dtype name."""
 
 CONSTANTS: Final[dict[str, Any]] = {
     **{name: name for name in ITEMSIZE},
@@ -58,7 +58,7 @@ def _itemsize(dtype: str) -> int:
 
 
 def _broadcast(*shapes: Any) -> tuple[int, ...]:
-    """The shape that these broadcast to, as NumPy does; None and numbers count as a shape without dimensions."""
+    """The shape to which these broadcast, as in NumPy; None and numbers count as a shape without dimensions."""
     found = [tuple(shape) if isinstance(shape, (tuple, list)) else () for shape in shapes]
     rank = max((len(shape) for shape in found), default=0)
     sizes = []
@@ -71,7 +71,7 @@ def _broadcast(*shapes: Any) -> tuple[int, ...]:
 
 
 def _reduced(shape: Any, dims: Any, keepdim: Any = False) -> tuple[int, ...]:
-    """The shape after a reduction over ``dims``: one, several, or all where it is None or empty."""
+    """The shape after a reduction over ``dims``: one, several, or all dimensions if it is None or empty."""
     rank = len(shape)
     listed = range(rank) if dims is None or dims == () or dims == [] else dims
     gone = {dim % max(rank, 1) for dim in ((listed,) if isinstance(listed, int) else listed)}
@@ -82,7 +82,7 @@ _KINDS: Final = {"bool": 0, "uint8": 1, "int8": 1, "int16": 1, "int32": 1, "int6
 
 
 def _result_type(*dtypes: Any) -> str:
-    """What tensors with dimensions of these dtypes promote to (torch.promote_types); None counts for nothing."""
+    """The dtype to which tensors with dimensions of these dtypes promote (torch.promote_types); None is ignored."""
     known = [each for each in dtypes if each is not None]
     kind = max(_KINDS.get(each, 3 if each.startswith("complex") else 2) for each in known)
     high = [each for each in known if _KINDS.get(each, 3 if each.startswith("complex") else 2) == kind]
@@ -107,14 +107,14 @@ def _op(trans: Any, rows: Any, columns: Any) -> tuple[Any, Any]:
 
 
 def _triangle(uplo: Any, diag: Any, row: Any, column: Any) -> Any:
-    """Whether the element belongs to the triangle that BLAS reads; with ``diag`` U the diagonal does not."""
+    """Whether BLAS reads the element: it is in the triangle, without the diagonal if ``diag`` is U."""
     if uplo == "L":
         return row > column if diag == "U" else row >= column
     return row < column if diag == "U" else row <= column
 
 
 def _compute_dtype(dtype: Any) -> str:
-    """The dtype itself where arithmetic may be done in it, else float32."""
+    """The dtype itself if arithmetic may use it, else float32."""
     return dtype if dtype in ("float16", "bfloat16", "float64") else "float32"
 
 
@@ -176,27 +176,27 @@ _TORCH_REFUSED: Final = re.compile(r"_|set_|load$|save$|compile$|from_file$|manu
 
 @dataclass(frozen=True)
 class Expr:
-    """A parsed expression. Two are equal when their texts are."""
+    """A parsed expression. Two are equal if their texts are equal."""
 
     text: str
     tree: ast.expr = field(compare=False, repr=False)
     where: FilePlace | None = field(default=None, compare=False, repr=False)
-    """File, line and key it stands at, for messages."""
+    """Its file, line and key, for messages."""
 
     @classmethod
     def parse(cls, text: str, where: FilePlace | None = None) -> Expr:
-        """Parse ``text``; ExpressionError when it says anything the walker does not know."""
+        """Parse ``text``. Raises ExpressionError for anything that the walker does not know."""
         tree = _parse(text, where)
         _check(tree, text, where, torch_calls=False)
         return cls(text, tree, where)
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The variables it reads; functions, dtype names, ``nan`` and ``inf`` are none."""
+        """The variables that it reads, without functions, dtype names, ``nan`` and ``inf``."""
         return _names(self.tree) - CONSTANTS.keys()
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
-        """Its value; ExpressionError naming the text and the cause when it has none."""
+        """Its value. Raises ExpressionError, with the text and the cause, if it has none."""
         try:
             return _walk(self.tree, variables, None)
         except (ExpressionError, ArithmeticError, TypeError, ValueError, LookupError, RecursionError) as error:
@@ -206,7 +206,7 @@ class Expr:
 
 
 def reference_names(text: str, where: FilePlace | None = None) -> frozenset[str]:
-    """The variables of a reference expression; ExpressionError when it is not one."""
+    """The variables of a reference expression. Raises ExpressionError if the text is not one."""
     tree = _parse(text, where)
     _check(tree, text, where, torch_calls=True)
     return _names(tree) - CONSTANTS.keys() - {"torch"}
@@ -215,8 +215,8 @@ def reference_names(text: str, where: FilePlace | None = None) -> frozenset[str]
 def evaluate_reference(text: str, variables: Mapping[str, Any], torch_module: Any) -> Any:
     """Value of a reference expression such as ``torch.softmax(self, dim)``, keyword arguments included.
 
-    ``torch_module`` gives the functions; those of ``torch.linalg``, ``torch.special``, ``torch.fft`` and
-    ``torch.nn.functional`` can be reached too. What torch raises rises unchanged.
+    ``torch_module`` has the functions, including those of ``torch.linalg``, ``torch.special``, ``torch.fft`` and
+    ``torch.nn.functional``. Exceptions of torch are not caught.
     """
     tree = _parse(text, None)
     _check(tree, text, None, torch_calls=True)
@@ -247,7 +247,7 @@ _SIMPLE_NODES: Final = (
 
 
 def _check(tree: ast.expr, text: str, where: FilePlace | None, torch_calls: bool) -> None:
-    """Refuse when a file is loaded what evaluation would refuse later."""
+    """Refuse while a file is loaded what evaluation would refuse later."""
     for node in ast.walk(tree):
         cause = _complaint(node, torch_calls)
         if cause:

@@ -1,5 +1,5 @@
-"""KernelBench's problems as they lie in a checkout: ``level1/1_Name.py`` with ``Model``, ``get_inputs``,
-``get_init_inputs``. Torch-free: what a file's calls look like is asked of ``torchtools/module_facts.py``.
+"""KernelBench's problems in a checkout: ``level1/1_Name.py`` with ``Model``, ``get_inputs``, ``get_init_inputs``.
+Torch-free: the process ``torchtools/module_facts.py`` finds the form of a file's calls.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kgbench.problem.registry import Registry, problem_folders
 from kgbench.problem.suites import CHECKOUT
 
 AGAINST: Final = {"eager": EAGER, "compile": COMPILED}
-"""What candidates of a module may be timed beside, by the words of ``--against``."""
+"""What candidates of a module may be timed beside, by the value of ``--against``."""
 _LEVEL: Final = re.compile(r"level\d+$")
 _FILE: Final = re.compile(r"(\d+)_(\w[\w.+-]*)\.py$")
 _NUMBERED: Final = re.compile(r"(?:level_?)?(\d+)[_/](?:problem_)?(\d+)$")
@@ -46,23 +46,23 @@ _FACTS_S: Final = 900.0
 """Seconds in which the files of a checkout must be examined."""
 _MODULE: Final = "kgbench.torchtools.module_facts"
 _CPU_ELEMENTS: Final = 1 << 22
-"""Elements of inputs and outputs of a timed call on a CPU, at most, where the batch size can be chosen."""
+"""Maximum number of elements of a timed call's inputs and outputs on a CPU, if the batch size can be chosen."""
 _BYTES_OF_ELEMENT: Final = 80
-"""Memory that judging takes for each element of inputs and outputs: two workers, float64, limits and differences."""
+"""Bytes that judging takes per element of inputs and outputs: two workers, float64, limits and differences."""
 _FUZZED: Final = 4
 """Largest batch size of a call that the secret seed draws."""
 
 
 class Checkout(Registry):
-    """The problems of a checkout, in place of the ones that ship."""
+    """The problems of a checkout, in place of kgbench's own."""
 
     def __init__(self, folder: Path, against: str = "eager") -> None:
-        """Raises UsageError where the folder holds no levels."""
+        """Raises UsageError if the folder has no levels."""
         super().__init__([folder])
         self.folder = folder
         self.against = against
         self.complaints: dict[str, str] = {}
-        """For each requested problem that cannot be used, why."""
+        """For each requested problem that cannot be used, the reason."""
 
     @cached_property
     def paths(self) -> dict[str, Path]:
@@ -81,7 +81,7 @@ class Checkout(Registry):
         return [found] if found else super()._matches(pattern, ids)
 
     def load(self, ids: Sequence[str]) -> tuple[Problem, ...]:
-        """Those that can be used; ``complaints`` says why others cannot. Raises UsageError where none can."""
+        """The problems that can be used; ``complaints`` says why others cannot. Raises UsageError if none can."""
         facts = self._facts([self.paths[each] for each in ids])
         self.complaints = {each: facts[self.paths[each]]["complaint"] for each in ids}
         self.complaints = {each: words for each, words in self.complaints.items() if words}
@@ -124,7 +124,7 @@ def checkout(name: str, against: str = "eager") -> Checkout:
 
 
 def registry_of(suite: str | None, problem_dirs: Sequence[Path | str] = (), against: str = "") -> Registry:
-    """Where the problems of a run come from: a checkout where the suite is one. Raises UsageError."""
+    """The registry of a run's problems; a checkout if the suite is one. Raises UsageError."""
     if suite is not None and suite.startswith(CHECKOUT):
         return checkout(suite, against or "eager")
     if against:
@@ -146,14 +146,14 @@ def problem_files(folder: Path) -> list[Path]:
 
 
 def named(spelling: str, ids: Sequence[str]) -> str:
-    """The id that numbers name, as in ``level1/2`` or ``level_1_problem_2``; empty where they name none."""
+    """The id with these numbers, such as ``level1/2`` or ``level_1_problem_2``; empty without one."""
     match = _NUMBERED.match(spelling)
     begin = f"level{int(match[1])}/{int(match[2])}_" if match else ""
     return next((each for each in ids if begin and each.startswith(begin)), "")
 
 
 def problem_of(path: Path, facts: Mapping[str, Any], baseline: str) -> Problem:
-    """The problem in a file. ``facts``: what ``module_facts`` says of it."""
+    """The problem in a file. ``facts``: the answer of ``module_facts`` for it."""
     text = path.read_text(encoding="utf-8")
     level, name = path.parent.name, path.stem
     summary = name.partition("_")[2].replace("_", " ").strip()
@@ -197,7 +197,7 @@ def _argument(parameter: Parameter) -> Argument:
 
 
 def _bench(facts: Mapping[str, Any], case: Any) -> dict[str, tuple[CaseTemplate, ...]]:
-    """The file's own size where a device holds it with all that judging takes, else half of it as often as needed."""
+    """The file's own batch size, halved until a device's memory holds the call with what judging takes."""
     elements, own = facts["elements"], facts["own"]
     whole = elements[str(own)]
     limits = {f"gpu{size}": size * 1e9 / _BYTES_OF_ELEMENT for size in (24, 80, 140)} | {"cpu": _CPU_ELEMENTS}

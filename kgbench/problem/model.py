@@ -1,7 +1,6 @@
-"""What a problem file says, as frozen data. ``validate.py`` reads files into this; ``cases`` makes it concrete.
+"""A problem file's content as frozen data. ``validate.py`` reads files into it; ``cases`` expands it to cases.
 
-Everything here is free of torch. Expressions stay as parsed ``Expr`` objects until a case gives values to their
-variables.
+Torch-free. Expressions are parsed ``Expr`` objects until a case gives values to their variables.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from kgbench.problem.expressions import Expr
 from kgbench.problem.modules import ModuleSource
 
 SOURCES: Final = ("aten", "vllm", "cublas")
-"""The benchmark's. A user's folder may hold others, named as SOURCE_NAME says."""
+"""kgbench's own sources. A user's folder may have others, with names that match SOURCE_NAME."""
 SOURCE_NAME: Final = re.compile(r"[a-z][a-z0-9_]*$")
 SHARED_TEXTS: Final = "_doc.yaml"
-"""A file beside a source's problems that is none: the texts that several of them share."""
+"""Name of the file with the texts that several problems of a source share; it is not a problem."""
 RULES: Final = ("accumulate", "rounding", "quantize", "exact")
 GPU_PRESETS: Final = ("gpu24", "gpu80", "gpu140")
 TIMED_KINDS: Final = (Kind.COMPUTE, Kind.RANDOM)
@@ -31,7 +30,7 @@ LAZY: Final = ("", "conj", "neg")
 TENSOR_LISTS: Final = ("list[Tensor]", "list[Tensor | None]")
 
 CASE_OPTIONS: Final = ("values", "exact", "unjudged")
-"""Variables with a meaning of their own that every case has; ``cases.Case`` says what they mean."""
+"""Variables with a fixed meaning that every case has; ``cases.Case`` explains them."""
 CALL_OPTIONS: Final = ("offset", "lazy", "late")
 """The same of cases that are calls."""
 LARGE_OPTIONS: Final = ("samples",)
@@ -41,7 +40,7 @@ ALWAYS: Final = frozenset({"dtype", "itemsize", *CASE_OPTIONS})
 
 
 class Access(StrEnum):
-    """What a candidate does with a tensor argument."""
+    """What a candidate may do with a tensor argument."""
 
     READ = "read"
     WRITE = "write"
@@ -50,7 +49,7 @@ class Access(StrEnum):
 
 
 class PassedAs(StrEnum):
-    """What a candidate gets of a tensor argument."""
+    """The form in which a candidate gets a tensor argument."""
 
     VIEW = "view"
     STORAGE = "storage"
@@ -68,7 +67,7 @@ class Parameter:
     """One of ``format.signature.TYPES``, or ``X | None``."""
     keyword_only: bool = False
     default: Any = None
-    """What a call that leaves it out means, as a Python value."""
+    """The value for a call that leaves it out, as a Python value."""
     has_default: bool = False
 
 
@@ -78,7 +77,7 @@ def plain_type(written: str) -> str:
 
 
 def takes_tensors(parameter: Parameter) -> bool:
-    """A tensor or a list of them."""
+    """Whether its value is a tensor or a list of tensors."""
     return plain_type(parameter.type) in ("Tensor", *TENSOR_LISTS)
 
 
@@ -95,14 +94,14 @@ class Signature:
 
 @dataclass(frozen=True)
 class Returned:
-    """What the problem file promises about one returned tensor beyond what the reference or ATen says."""
+    """What the problem file requires of one returned tensor beyond the reference's or ATen's specification."""
 
     dtype: Expr | None = None
     shape: Expr | None = None
     strides: Expr | None = None
-    """Strides in elements, checked only where given; None is not checked unless ``as_aten``."""
+    """Strides in elements; None is not checked unless ``as_aten``."""
     as_aten: bool = False
-    """Strides as ATen gives them."""
+    """Whether the strides must be ATen's."""
 
 
 @dataclass(frozen=True)
@@ -116,30 +115,30 @@ class Draw:
 
 @dataclass(frozen=True)
 class TensorArgument:
-    """A tensor the referee makes: its logical view into storage, its values, and who may write where."""
+    """A tensor that the referee makes: its logical view into storage, its values, and where a candidate may write."""
 
     name: str
     access: Access
     shape: Expr | None
-    """Shape of the logical view, a tuple; None where only calls give it."""
+    """Shape of the logical view, a tuple; None if only calls give it."""
     dtype: Expr
     """A dtype's name as text; by default the case's ``dtype``."""
     strides: Expr | None = None
     """Strides in elements; None is contiguous."""
     offset: Expr | None = None
-    """Elements of storage before the view's first; None is 0."""
+    """Number of elements of storage before the view's first; None for 0."""
     passed: PassedAs = PassedAs.VIEW
     live: Expr | None = None
-    """Mask over the index tensors ``i, j, k, l`` of the view. Elements outside are poison and must stay as they are."""
+    """Mask over the index tensors ``i, j, k, l`` of the view. Elements outside must be neither read nor changed."""
     draw: dict[str, Draw] = field(default_factory=dict)
-    """Per value set of the case (``default``, ``integers``, ``special`` …) how values are drawn."""
+    """How values are drawn, by value set of the case (``default``, ``integers``, ``special`` …)."""
     none_when: Expr | None = None
     shuffled: Expr | None = None
-    """Pointers only: where true, the addresses are in no order."""
+    """Pointers only: if true, the addresses are in random order."""
     count: Expr | None = None
-    """Lists only: how many tensors."""
+    """Lists only: number of tensors."""
     host: bool = False
-    """The candidate gets it in the memory of the host, wherever it runs."""
+    """Whether the candidate gets it in host memory on any device."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class ScalarArgument:
     name: str
     value: Expr
     is_default: bool = False
-    """The file says nothing of it: a call gives it, or the entry's default stands."""
+    """Whether the file does not mention it, so that a call or the entry's default gives its value."""
 
 
 Argument = TensorArgument | ScalarArgument
@@ -157,7 +156,7 @@ Argument = TensorArgument | ScalarArgument
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The arithmetic from which limits follow; ``harness/verdict/compare.py`` has the formulas."""
+    """The arithmetic that determines limits; ``harness/verdict/compare.py`` has the formulas."""
 
     rule: str
     """One of RULES."""
@@ -171,29 +170,29 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class CaseTemplate:
-    """A case as written: values for variables, before defaults and dtypes are filled in."""
+    """A case as written: values of variables, without defaults and dtypes."""
 
     variables: dict[str, Any]
     line: int
     call: ParsedCall | None = None
-    """The call in the trace format with ``$name`` for variables; None where expressions make the arguments."""
+    """The call in the trace format with ``$name`` for variables; None if expressions make the arguments."""
 
     @property
     def written(self) -> dict[str, Any]:
-        """The variables, and the call as the one of that name."""
+        """The variables, with the call under the name ``call``."""
         return self.variables if self.call is None else {**self.variables, "call": self.call}
 
 
 @dataclass(frozen=True)
 class Fuzz:
-    """Ranges from which every run draws fresh cases from its secret seed."""
+    """Ranges from which every run draws new cases by its secret seed."""
 
     count: int
     draw: dict[str, Any]
     """Per variable ``{"range": [low, high]}`` (inclusive), ``{"choice": [...]}`` or a plain constant."""
     dtypes: tuple[str, ...] = ()
     call: ParsedCall | None = None
-    """The call in the trace format with ``$name`` for what is drawn; None where expressions make the arguments."""
+    """The call in the trace format with ``$name`` for drawn variables; None if expressions make the arguments."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a device must have for an overload to be judged on it. A CPU always has it."""
+    """The device capabilities that an overload needs to be judged. A CPU always has them."""
 
     lowest: int
     """Compute capability, 90 for 9.0."""
@@ -217,7 +216,7 @@ class Needs:
         return capability_words(self.lowest, self.highest, self.reason)
 
     def lacking(self, capability: int | None) -> Capability | None:
-        """What a device of this capability, None for a CPU, lacks; None where it has all."""
+        """What a device of this capability (None for a CPU) lacks; None if nothing."""
         if capability is None or self.lowest <= capability <= (self.highest or capability):
             return None
         return Capability(self.lowest, self.highest, self.reason, capability)
@@ -225,7 +224,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Edge:
-    """What is promised of special arguments."""
+    """The required results for special arguments."""
 
     given: dict[str, Any]
     """Values by the entry's parameter; for a tensor, the value of each element."""
@@ -242,20 +241,20 @@ class Edge:
 
 @dataclass(frozen=True)
 class Overload:
-    """One signature of a problem with cases and verdict of its own."""
+    """One signature of a problem, with its own cases and verdict."""
 
     name: str
-    """``Tensor`` of ``add.Tensor``; empty for the only one."""
+    """The name, such as ``Tensor`` for ``add.Tensor``; empty for the only overload."""
     required: bool
     reason: str
-    """Why it is not required; empty otherwise."""
+    """Why it is not required; empty if it is."""
     signature: Signature
     arguments: tuple[Argument, ...]
     """Arguments in the signature's order, one per parameter."""
     variables: dict[str, Expr]
     """Derived variables, evaluated in order after the case's own."""
     defaults: dict[str, Any]
-    """Values of case variables that a case may leave out."""
+    """Default values of variables that a case may leave out."""
     dtypes: tuple[str, ...]
     optional_dtypes: tuple[str, ...]
     check: tuple[CaseTemplate, ...]
@@ -263,8 +262,9 @@ class Overload:
     bench: dict[str, tuple[CaseTemplate, ...]]
     """Bench cases by preset."""
     baseline: dict[str, str]
-    """Per device kind (``cuda``, ``cpu``) a target such as ``cublas:cublasSgemm_v2``; of a BLAS routine whose signature
-    stands in the file ``cublas:cublasSrot_v2(i pi pi x x)``, as ``problem/blas.py`` spells it."""
+    """By device kind (``cuda``, ``cpu``), a target such as ``cublas:cublasSgemm_v2``. A BLAS routine whose signature is
+    in the file has the form ``cublas:cublasSrot_v2(i pi pi x x)`` of ``problem/blas.py``.
+    """
     fallback: str | None
     reference: str
     """An expression, a dotted path ``kgbench.baselines.references.cublas:gemm``, or a ``def reference(...)`` text."""
@@ -275,26 +275,26 @@ class Overload:
     alias: str | None
     """kind view: name of the argument whose storage the returned tensor must share."""
     equivalent: dict[str, str]
-    """Standard mutants that give correct answers by what the operator is, with the reason."""
+    """Standard mutants that are correct for this operator, with the reason."""
     opinfo: tuple[CaseTemplate, ...] = ()
-    """Calls with the shapes of PyTorch's own samples, judged as check cases are."""
+    """Calls with the shapes of PyTorch's own samples, judged like check cases."""
     large: tuple[CaseTemplate, ...] = ()
     """Calls that need a GPU: offsets beyond 2**31 elements, or sizes beyond a grid's second dimension."""
     returned_argument: str = ""
-    """Name of the written argument that the entry returns, as ATen's in-place functions do; empty where it does not."""
+    """Name of the written argument that the entry returns, as ATen's in-place functions do; empty without one."""
     returns: tuple[Returned, ...] = ()
-    """Per returned tensor what the file promises; empty where it adds nothing."""
+    """By returned tensor, what the file requires; empty if it requires nothing further."""
     values_defined: bool = True
-    """False where no value of the result is defined: ``empty_strided``."""
+    """False if no value of the result is defined, as of ``empty_strided``."""
     kind: Kind = Kind.COMPUTE
     """The problem's."""
     canonical: str | None = None
     """Dotted path of a function that maps every correct answer to the same one, or None."""
     needs: Needs | None = None
     edges: tuple[Edge, ...] = ()
-    """What is promised of special arguments; ``check`` has cases of them."""
+    """Required results for special arguments; ``check`` has cases of them."""
     subnormals_may_be_zero: bool = False
-    """A kernel may take numbers below the smallest normal one of float32 for zero, in arguments and in results."""
+    """Whether a kernel may replace float32's subnormal numbers by zero, in arguments and in results."""
     module: ModuleSource | None = None
     """The file of a problem that is a module of PyTorch: it draws the inputs and is the reference."""
 
@@ -315,10 +315,10 @@ class Problem:
 
     @property
     def judged(self) -> list[Overload]:
-        """The overloads that have cases; an optional one without is only named in its file."""
+        """The overloads that have cases; an optional overload without cases is only named in its file."""
         return [overload for overload in self.overloads if overload.check]
 
 
 def module_of(problem: Problem) -> ModuleSource | None:
-    """The file of a problem that is a module of PyTorch; None where it is none."""
+    """The file of a problem that is a PyTorch module; None for other problems."""
     return next((overload.module for overload in problem.overloads if overload.module is not None), None)

@@ -1,7 +1,7 @@
-"""Problem files to ``Problem``: reads YAML, refuses what it does not know, and names file, line and key when it does.
+"""Reads problem files (YAML) to ``Problem``; refuses unknown content with file, line and key.
 
-Also the cheap read of a file's head for ``kgbench list``, and the registry of problem folders. Making cases
-concrete is left to ``cases``; spelling of ids to ``names.py``.
+It also reads only a file's head for ``kgbench list``, and has the registry of problem folders. ``cases`` expands cases;
+``names.py`` resolves spellings of ids.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _HEAD_LINE: Final = re.compile(r"(summary|kind|category):[ \t]+(.*)$")
 
 
 def load_problem(path: Path) -> Problem:
-    """The problem in ``path``, ``<source>/<name>.yaml``; ProblemFileError when the file says anything wrong."""
+    """The problem in ``path``, ``<source>/<name>.yaml``. Raises ProblemFileError for anything wrong in the file."""
     from kgbench.problem.validate import read_problem
 
     return read_problem(Path(path))
 
 
 def load_summary(path: Path) -> Summary:
-    """Summary, kind and category of ``path``, from its first lines alone."""
+    """Summary, kind and category of ``path``, read from its first lines only."""
     found: dict[str, str] = {}
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -69,13 +69,13 @@ def load_summary(path: Path) -> Summary:
 
 
 def categories() -> dict[str, str]:
-    """Category by id of the problems that ship, or that installed packages bring."""
+    """Category by id of kgbench's problems and those of installed packages."""
     registry = Registry()
     return {name: load_summary(path).category for name, path in registry.paths.items()}
 
 
 def declared_sizes() -> dict[str, int]:
-    """Problems by source that ship, or that an installed package brings: what a run of all of a source selects."""
+    """Number of problems by source, of kgbench and installed packages: what a run of a whole source selects."""
     return dict(Counter(each.partition("/")[0] for each in Registry().ids()))
 
 
@@ -85,7 +85,7 @@ def problem_id(path: Path) -> str:
 
 
 def _plain_scalar(written: str) -> str:
-    """A one-line YAML scalar without a YAML parser; the loader checks that the two agree."""
+    """A one-line YAML scalar, read without a YAML parser; the loader checks that both agree."""
     written = written.strip()
     if written.startswith('"'):
         try:
@@ -98,13 +98,13 @@ def _plain_scalar(written: str) -> str:
 
 
 def problem_folders(own: Iterable[Path] = ()) -> tuple[Path, ...]:
-    """The folder that ships with the package, those of installed packages, and the user's ``own``."""
+    """kgbench's folder, those of installed packages, and the user's ``own``."""
     return (problems_dir(), *installed_folders().values(), *own)
 
 
 @functools.cache
 def installed_folders() -> dict[str, Path]:
-    """Problem folders that installed packages offer, by source. One that is broken is left out with a warning."""
+    """Problem folders of installed packages, by source. One that cannot be read is left out with a warning."""
     found = {}
     for source, plugin in plugins(PROBLEMS, SOURCES).items():
         try:
@@ -115,7 +115,7 @@ def installed_folders() -> dict[str, Path]:
 
 
 def _folder_of(plugin: Plugin) -> Path:
-    """The folder that an entry point names. Raises KgbenchError where ``kgbench list`` could not list it."""
+    """The folder that an entry point names. Raises KgbenchError if ``kgbench list`` could not list it."""
     package, inside = package_folder(plugin), plugin.value.partition(":")[2].strip()
     if package is None:
         raise UsageError("KGB202", f"there is no package '{plugin.value.partition(':')[0]}'")
@@ -133,15 +133,15 @@ def _folder_of(plugin: Plugin) -> Path:
 
 
 class Registry:
-    """All problems of one or several folders. Reads folder listings first, and a file only when it is asked for."""
+    """All problems of one or several folders. It lists the folders first, and reads a file only on request."""
 
     def __init__(self, problem_dirs: Sequence[Path] | None = None) -> None:
-        """``problem_dirs`` hold ``<source>/<name>.yaml``; None are those that ship and those of installed packages."""
+        """``problem_dirs`` have ``<source>/<name>.yaml``; None for those of kgbench and of installed packages."""
         self.problem_dirs = tuple(Path(each) for each in problem_dirs) if problem_dirs else problem_folders()
 
     @cached_property
     def paths(self) -> dict[str, Path]:
-        """File of every problem by id, sorted by source and name. UsageError on a folder that holds none."""
+        """File of every problem by id, sorted by source and name. Raises UsageError for a folder without problems."""
         found: dict[str, Path] = {}
         for folder in self.problem_dirs:
             for path in _problem_files(folder):
@@ -155,7 +155,7 @@ class Registry:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The benchmark's own, then those of the user's folders."""
+        """kgbench's own sources, then those of the user's folders."""
         return tuple(dict.fromkeys((*SOURCES, *(each.partition("/")[0] for each in self.paths))))
 
     def ids(self) -> list[str]:
@@ -166,11 +166,11 @@ class Registry:
         return [load_summary(path) for path in self.paths.values()]
 
     def resolve(self, spelling: str) -> Name:
-        """The id that any spelling means, with the overload where it names one."""
+        """The id for any of its spellings, with the overload if the spelling names one."""
         return resolve(spelling, self.ids())
 
     def find(self, spelling: str) -> Problem:
-        """The problem that any spelling means; UsageError with the closest ids when there is none."""
+        """The problem for any spelling of its id. Raises UsageError, with the closest ids, if there is none."""
         return load_problem(self.paths[self.resolve(spelling).id])
 
     def load(self, ids: Sequence[str]) -> tuple[Problem, ...]:
@@ -178,10 +178,10 @@ class Registry:
         return tuple(load_problem(self.paths[each]) for each in ids)
 
     def select(self, sources: Iterable[str] = (), globs: Iterable[str] = ()) -> list[str]:
-        """Ids of the given sources that match any glob; nothing given means all.
+        """Ids of the given sources that match any of the globs; without sources and globs, all.
 
-        A source may be a comma list or ``all``; a glob without a wildcard may be any spelling of an id. UsageError
-        with the closest ids for whatever matches nothing.
+        A source may be a comma list or ``all``; a glob without a wildcard may be any spelling of an id. Raises
+        UsageError, with the closest ids, for an argument without a match.
         """
         wanted = _sources(sources, self.sources)
         ids = [each for each in self.ids() if each.partition("/")[0] in wanted]

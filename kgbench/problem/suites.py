@@ -1,7 +1,7 @@
-"""Suites: what a run judges in place of the cases in the problems' files. ``kgbench run --suite`` names one.
+"""Suites: calls that a run judges in place of the cases in the problems' files. ``kgbench run --suite`` names one.
 
-``opinfo`` and ``trace:FILE`` give calls in the trace format, by problem and overload; ``smoke`` only picks problems.
-Torch-free: what PyTorch's sample inputs are is asked of ``kgbench/torchtools/opinfo.py`` in a process of its own.
+``opinfo`` and ``trace:FILE`` give calls in the trace format, by problem and overload; ``smoke`` only selects problems.
+Torch-free: a process of ``kgbench/torchtools/opinfo.py`` lists PyTorch's sample inputs.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ from kgbench.problem.torchbench_files import Traced, read_torchbench
 from kgbench.problem.trace_files import read_trace_file
 
 SUITE_FILE: Final = "suite.json"
-"""Name of the file of a run that holds what its suite asks."""
+"""Name of the file in a run's folder with its suite's calls."""
 TRACE: Final = "trace:"
 CHECKOUT: Final = "kernelbench:"
-"""A checkout of KernelBench: problems of its own, where other suites are calls of ours (``kernelbench.py``)."""
+"""A checkout of KernelBench. It has problems of its own (``kernelbench.py``); other suites are calls of kgbench's."""
 TORCHBENCH: Final = "torchbench:"
 """A file of BackendBench's data set; its path may end in ALL."""
 ALL: Final = "#all"
-"""Asks for the calls, too, that the data set does not include in its benchmark."""
+"""Suffix that also selects the calls which the data set excludes from its benchmark."""
 TIMED_CALLS: Final = 4
-"""Calls of an overload that are timed at most: those that models make most often."""
+"""Maximum number of timed calls per overload: those that models make most often."""
 TIMED_OVERHEAD_CALLS: Final = 2
-"""The same of calls whose launch takes longer than their work."""
+"""The same for calls whose launch takes longer than their work, which are timed besides."""
 SMOKE: Final = ("aten/softmax", "vllm/rms_norm", "cublas/cublasSdot_v2")
 """For each source, the problem that is judged fastest."""
 _OPINFO_S: Final = 900.0
-"""Seconds in which torch must list its samples."""
+"""Time limit in seconds for listing torch's samples."""
 
 
 @dataclass(frozen=True)
 class SuiteCall:
-    """One call, with how often the suite has it: samples that make it, or calls of a traced model."""
+    """One call, and its count in the suite: samples that make it, or calls of a traced model."""
 
     call: str
     lazy: str = ""
     count: int = 1
     overhead: bool = False
-    """Launching it takes longer than its work, as BackendBench's data set says."""
+    """Whether its launch takes longer than its work, according to BackendBench's data set."""
     timed: bool = False
 
 
 @dataclass(frozen=True)
 class Share:
-    """What a suite has for one problem."""
+    """A suite's calls for one problem."""
 
     problem: str
     samples: int
-    """Samples, or lines of a trace file, that are calls of it."""
+    """Number of samples, or lines of a trace file, that are calls of the problem."""
     used: int
-    """How many of those are judged."""
+    """Number of those that are judged."""
     refused: dict[str, int] = field(default_factory=dict)
     """For the rest, the number of calls by reason."""
     calls: dict[str, tuple[SuiteCall, ...]] = field(default_factory=dict)
@@ -70,14 +70,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Suite:
-    """Which calls of which problems are judged."""
+    """The calls to judge, by problem."""
 
     name: str
     shares: tuple[Share, ...] = ()
     missing: dict[str, int] = field(default_factory=dict)
-    """Operators of a trace file that no problem is, with their lines."""
+    """Operators of a trace file without a problem, with the number of their lines."""
     excluded: dict[str, int] = field(default_factory=dict)
-    """Why BackendBench's data set leaves calls out of its benchmark, with how many."""
+    """Number of calls that BackendBench's data set excludes from its benchmark, by reason."""
 
     def judged(self) -> frozenset[str]:
         """Problems that have calls."""
@@ -97,17 +97,17 @@ class Suite:
 
     @property
     def is_timed(self) -> bool:
-        """Some of its calls are timed."""
+        """Whether some of its calls are timed."""
         return self.name.startswith(TORCHBENCH)
 
     @property
     def most_calls(self) -> int:
-        """Calls of the problem that has most."""
+        """Number of calls of the problem with the most calls."""
         return max((sum(map(len, share.calls.values())) for share in self.shares), default=0)
 
 
 def check_name(name: str) -> str:
-    """The name, if it is a suite's; a checkout's with its absolute path. Raises UsageError."""
+    """The suite's name; a checkout's with its absolute path. Raises UsageError if there is no such suite."""
     if name.startswith(CHECKOUT):
         return f"{CHECKOUT}{Path(name.removeprefix(CHECKOUT)).expanduser().resolve()}" if name != CHECKOUT else name
     of_file = any(name.startswith(prefix) and name != prefix for prefix in (TRACE, TORCHBENCH))
@@ -118,7 +118,7 @@ def check_name(name: str) -> str:
 
 
 def narrowed(name: str, ids: Sequence[str]) -> list[str]:
-    """Of the problems selected those that the suite is about."""
+    """The selected problems that the suite covers."""
     if name.startswith(CHECKOUT):
         return list(ids)
     if name == "smoke":
@@ -129,7 +129,7 @@ def narrowed(name: str, ids: Sequence[str]) -> list[str]:
 
 
 def make_suite(name: str, problems: Sequence[Problem], device_kind: DeviceKind) -> Suite:
-    """The calls that a suite has for the problems. Raises UsageError where it has none."""
+    """The suite's calls for the problems. Raises UsageError if it has none."""
     if name == "smoke":
         return Suite(name)
     suite = of_opinfo(problems, device_kind) if name == "opinfo" else of_trace(name, problems)
@@ -143,7 +143,7 @@ def make_suite(name: str, problems: Sequence[Problem], device_kind: DeviceKind) 
 
 
 def read_suite(run: Path) -> Suite | None:
-    """The suite of a stored run; None where it has none. Raises UsageError where its file is damaged."""
+    """The suite of a stored run; None without one. Raises UsageError if its file is damaged."""
     path = run / SUITE_FILE
     if not path.exists():
         return None
@@ -180,13 +180,13 @@ def _share_of(problem: Problem, answer: Mapping[str, Any]) -> Share:
     for name, overload in _by_aten_name(problem).items():
         given = [SuiteCall(each["text"], each["lazy"], each["count"]) for each in answer["calls"][name]]
         calls[overload.name], complaints = _sorted_out(overload, given)
-        # What has out has the calls of another overload; a sample counts there.
+        # An overload with out has the calls of another overload, where its samples are counted.
         refused.update({} if name in answer["derived"] else complaints)
     return Share(problem.id, answer["samples"], answer["samples"] - refused.total(), dict(refused), calls)
 
 
 def of_trace(name: str, problems: Sequence[Problem]) -> Suite:
-    """The calls of a trace file. Raises UsageError where it cannot be read."""
+    """The calls of a trace file. Raises UsageError if it cannot be read."""
     kind = TORCHBENCH if name.startswith(TORCHBENCH) else TRACE
     everything, path = name.endswith(ALL), Path(name.removeprefix(kind).removesuffix(ALL))
     try:
@@ -215,7 +215,7 @@ def of_trace(name: str, problems: Sequence[Problem]) -> Suite:
 
 
 def _with_timed_calls(share: Share) -> Share:
-    """The share with the calls chosen that are timed."""
+    """The share, with its timed calls marked."""
     return replace(share, calls={name: _chosen(calls) for name, calls in share.calls.items()})
 
 
@@ -245,7 +245,7 @@ def _traced(problem: Problem, lines: Mapping[str, list[SuiteCall]]) -> Share:
 
 
 def _sorted_out(overload: Overload, calls: Iterable[SuiteCall]) -> tuple[tuple[SuiteCall, ...], Counter[str]]:
-    """The calls that the problem's file takes, and why it does not take the others, by how often these stand."""
+    """The calls that the problem's file takes; for the others, the number of calls by reason."""
     kept, complaints = [], Counter[str]()
     for call in calls:
         try:
@@ -264,7 +264,7 @@ def _sorted_out(overload: Overload, calls: Iterable[SuiteCall]) -> tuple[tuple[S
 
 
 def with_suite(problem: Problem, suite: Suite) -> Problem:
-    """The problem with the suite's calls for its cases. An overload without any is not judged."""
+    """The problem with the suite's calls as its cases. An overload without calls is not judged."""
     share = next(each for each in suite.shares if each.problem == problem.id)
     overloads = tuple(_with_templates(each, share.calls.get(each.name, ())) for each in problem.overloads)
     return replace(problem, overloads=overloads)
@@ -275,7 +275,7 @@ def _with_templates(overload: Overload, calls: Sequence[SuiteCall]) -> Overload:
         CaseTemplate({"lazy": each.lazy} if each.lazy else {}, 0, parsed_call(overload, each.call)) for each in calls
     ]
     timed = tuple(template for template, each in zip(templates, calls, strict=True) if each.timed)
-    # A case that is timed is judged as well; what is judged at all has a check case.
+    # A timed case is judged as well; every judged overload needs a check case.
     check = tuple(template for template, each in zip(templates, calls, strict=True) if not each.timed) or timed[:1]
     return replace(
         overload,
@@ -289,7 +289,7 @@ def _with_templates(overload: Overload, calls: Sequence[SuiteCall]) -> Overload:
 
 
 def aten_overload(problem: Problem, overload: Overload) -> str:
-    """ATen's name for an overload of a problem file: ``default`` for the plain one."""
+    """ATen's name for an overload of a problem file; ``default`` for the unnamed one."""
     return overload.name or overload.signature.name.removeprefix(problem.name).removeprefix("_") or "default"
 
 

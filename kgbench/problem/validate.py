@@ -1,4 +1,4 @@
-"""Reads a problem file whole: its keys one by one, then what concerns several. Says all that is wrong at once."""
+"""Reads a whole problem file: each key alone, then several together. Reports everything that is wrong at once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TENSOR_EXPRESSIONS: Final = ("count", "shape", "dtype", "strides", "offset", "sh
 
 
 def read_problem(path: Path) -> Problem:
-    """The problem in ``path``; ProblemFileError, ExpressionError or ProblemFileErrors when it says anything wrong."""
+    """The problem in ``path``. Raises ProblemFileError, ExpressionError or ProblemFileErrors for anything wrong."""
     raw, text = read_text(path)
     written = read_keys(path, text)
     parts, errors = written.parts(), list(written.errors)
@@ -75,7 +75,7 @@ def read_problem(path: Path) -> Problem:
 
 
 def _arguments(parts: Sequence[Part], errors: list[Any]) -> list[tuple[Argument, ...]]:
-    """Of each part; none where it is only named, or where a key that decides about them is wrong."""
+    """The arguments of each part; none if it is only named, or if a key that determines them is wrong."""
     elsewhere = {each.name for part in parts if "entry" in part.values for each in part.signature.parameters}
     found: list[tuple[Argument, ...]] = []
     for part in parts:
@@ -111,7 +111,7 @@ def _between_keys(written: Written, judged: Sequence[tuple[Part, Overload]]) -> 
 
 @dataclass(frozen=True)
 class Check:
-    """Checks an overload as a whole; each complaint stands at the key that has to change."""
+    """Checks an overload as a whole; each complaint names the key that must change."""
 
     part: Part
     overload: Overload
@@ -166,7 +166,7 @@ class Check:
                     yield at.complaint("KGB233", f"no argument draws '{wanted}'", step)
 
     def _calls(self) -> Errors:
-        """Every `$name` of a call has a value, and where no call gives a tensor its argument has a shape."""
+        """Check that every `$name` of a call has a value, and that each tensor that no call gives has a shape."""
         for node, values in self.part.case_nodes():
             if "call" not in values:
                 yield from self._shapes(node)
@@ -212,7 +212,7 @@ class Check:
         return reader.complaint("KGB255", f"reads '{name}', which no case gives", did_you_mean(name, every))
 
     def _deepest(self, where: str) -> Node:
-        """The key that a dotted path leads to, as far as the file has it."""
+        """The key of a dotted path, or its deepest parent that the file has."""
         first, *rest = where.split(".")
         reader = self.part.at(first)
         for part in rest:
@@ -237,7 +237,7 @@ def _access(argument: Argument) -> str:
 
 
 def _readers(overload: Overload) -> list[tuple[str, Expr]]:
-    """Every expression of the overload with its key, derived variables first and in order."""
+    """Every expression of the overload with its key; derived variables come first, in order."""
     found = [(f"variables.{name}", expr) for name, expr in overload.variables.items()]
     for each in overload.arguments:
         key = f"arguments.{each.name}"
@@ -259,7 +259,7 @@ def _readers(overload: Overload) -> list[tuple[str, Expr]]:
 
 
 def _unused(judged: Sequence[tuple[Part, Overload]]) -> Errors:
-    """Case variables that nothing reads are misspelt ones. What ``prepare`` reads cannot be seen."""
+    """Complaints about case variables that nothing reads: they are misspelt. ``prepare``'s reads are not visible."""
     if any(overload.prepare for _, overload in judged):
         return
     read = {"call"}.union(*(_read_names(part, overload) for part, overload in judged))

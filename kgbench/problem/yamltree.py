@@ -1,7 +1,7 @@
 """A YAML file as nodes that know their file, line and key, so that every complaint can name them.
 
 Stricter than PyYAML on purpose: repeated keys, ``no`` read as false, ``1e-3`` read as text and ``010`` read as 8 are
-refused. What the keys mean is left to ``format``.
+refused. ``format`` interprets the keys.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _PLAIN_INT: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _PLAIN_FLOAT: Final = re.compile(r"[-+]?([0-9]+\.[0-9]*([eE][-+][0-9]+)?|\.[0-9]+|\.(inf|nan))$")
 _NUMBER_TEXT: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?(inf|nan)$", re.IGNORECASE)
 _MAX_DEPTH: Final = 8
-"""Most lists inside lists of a value."""
+"""Maximum depth of nested lists in a value."""
 _MAX_TREE_DEPTH: Final = 24
-"""Levels of a file that are looked into: a list that holds itself has no end."""
+"""Maximum depth to which a file is read, since a list that contains itself has no end."""
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 
 
 class Complaint(ValueError):
-    """What is wrong at one place or several. A ValueError, so that pydantic collects it and goes on reading."""
+    """What is wrong at one or several places. A ValueError, so that pydantic collects it and continues to read."""
 
     def __init__(self, *errors: ProblemFileError | ExpressionError) -> None:
         super().__init__(*errors)
@@ -46,7 +46,7 @@ class Complaint(ValueError):
 
 
 def write_as_number(text: str) -> str:
-    """``text``, which means a number to a person, as YAML spells it: ``1e-2`` becomes ``1.0e-2``."""
+    """``text``, which looks like a number, as YAML writes numbers: ``1e-2`` becomes ``1.0e-2``."""
     if text.lstrip("+-").lower() in ("inf", "nan"):
         return text.lower().replace("inf", ".inf").replace("nan", ".nan")
     mantissa, _, exponent = text.lower().partition("e")
@@ -58,13 +58,13 @@ def write_as_number(text: str) -> str:
 
 @dataclass(frozen=True)
 class Node:
-    """One value of the file together with the dotted key that leads to it."""
+    """One value of the file, with its dotted key."""
 
     raw: yaml.Node
     key: str
     file: Path
     line: int
-    """Line of the key, or of the value where it has no key; counted from 1."""
+    """Line of the key, or of the value if it has no key; counted from 1."""
     name: str = ""
     """The last key alone; empty in a list."""
 
@@ -87,7 +87,7 @@ class Node:
         return isinstance(self.raw, yaml.ScalarNode) and self.raw.tag == _STR
 
     def mapping(self) -> dict[str, Node]:
-        """Its values by key, in the file's order; refuses repeated keys and keys that are not text."""
+        """Its values by key, in the file's order. Refuses repeated keys and keys that are not text."""
         if not isinstance(self.raw, yaml.MappingNode):
             self.fail("KGB230", f"expected keys with values, got {self.kind_and_text()}")
         found = self.children()
@@ -96,7 +96,7 @@ class Node:
         return {child.name: child for child, _ in found}
 
     def children(self) -> Sequence[tuple[Node, ProblemFileError | None]]:
-        """Values of a mapping, each with what is wrong with its key."""
+        """Values of a mapping, each with the complaint about its key, if any."""
         found: list[tuple[Node, ProblemFileError | None]] = []
         lines: dict[str, int] = {}
         for key_node, value_node in self.raw.value:
@@ -162,7 +162,7 @@ class Node:
         return value
 
     def value(self, depth: int = 0) -> Any:
-        """A plain value: text, number, true or false, null, or a list of such, which becomes a tuple."""
+        """A plain value: text, number, true or false, null, or a list of these, which becomes a tuple."""
         if isinstance(self.raw, yaml.SequenceNode) and depth < _MAX_DEPTH:
             return tuple(child.value(depth + 1) for child in self.sequence())
         if not isinstance(self.raw, yaml.ScalarNode):
@@ -180,7 +180,7 @@ class Node:
         return readers[self.raw.tag](written)
 
     def expr(self, text: str | None = None) -> Expr:
-        """An expression; numbers stand for themselves, a list is a tuple of expressions. ``text``: a part of it."""
+        """An expression; a number is its own value, a list is a tuple of expressions. ``text``: a part of it."""
         try:
             return Expr.parse(self._expr_text() if text is None else text, self.where)
         except ExpressionError as error:
@@ -230,7 +230,7 @@ class Node:
         return written.lower() == "true"
 
     def kind_and_text(self) -> str:
-        """``the text 'x'``, ``a list``: for a message about what was expected instead."""
+        """``the text 'x'`` or ``a list``, for a message that says what was expected instead."""
         if isinstance(self.raw, yaml.MappingNode):
             return "keys with values"
         if isinstance(self.raw, yaml.SequenceNode):
@@ -243,11 +243,11 @@ class Node:
 
 
 class Keys(dict[str, Any]):
-    """A mapping of the file by key: each value a Keys, an Items or, where it is neither, a Node."""
+    """A mapping of the file by key: each value is a Keys, an Items or, for anything else, a Node."""
 
     node: Node
     whole: bool = True
-    """False where unknown keys were taken out, one of which may be a missing one misspelt."""
+    """False if unknown keys were removed, one of which may be a misspelt required key."""
 
 
 class Items(list[Any]):
@@ -261,7 +261,7 @@ def node_of(datum: Keys | Items | Node) -> Node:
 
 
 def each(read: Callable[[Node], _T], nodes: Iterable[Node]) -> list[_T]:
-    """What ``read`` makes of every node. Raises Complaint about all that are wrong."""
+    """The results of ``read`` for all nodes. Raises one Complaint about all that are wrong."""
     made: list[_T] = []
     errors: list[ProblemFileError | ExpressionError] = []
     for node in nodes:
@@ -275,7 +275,7 @@ def each(read: Callable[[Node], _T], nodes: Iterable[Node]) -> list[_T]:
 
 
 def read_data(node: Node, complaints: list[ProblemFileError | ExpressionError], depth: int = 0) -> Keys | Items | Node:
-    """The tree as pydantic takes it. Repeated keys and keys that are no text are left out and complained about."""
+    """The tree in the form for pydantic. Repeated keys and keys that are not text are left out, with complaints."""
     if isinstance(node.raw, yaml.MappingNode) and depth < _MAX_TREE_DEPTH:
         keys = Keys()
         keys.node = node
@@ -293,7 +293,7 @@ def read_data(node: Node, complaints: list[ProblemFileError | ExpressionError], 
 
 
 def read_tree(path: Path, text: str) -> Node:
-    """The file's root. ProblemFileError when it is not one YAML document."""
+    """The file's root. Raises ProblemFileError if it is not one YAML document."""
     try:
         root = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:

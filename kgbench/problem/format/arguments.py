@@ -1,4 +1,4 @@
-"""The arguments of one overload: what the file says of each parameter, and what follows where it says nothing."""
+"""The arguments of one overload: the file's text for each parameter, and the default for parameters without any."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from kgbench.problem.yamltree import Node, node_of
 
 @dataclass
 class Arguments:
-    """Reads them; ``found`` has one per parameter where ``errors`` stays empty."""
+    """Reads the arguments; ``found`` has one per parameter if ``errors`` stays empty."""
 
     part: Part
     elsewhere: Collection[str]
-    """Parameters of all overloads of the file: what is said for all may name them."""
+    """Parameters of all overloads of the file, which shared keys may name."""
     found: list[Argument] = field(default_factory=list)
     errors: list[ProblemFileError] = field(default_factory=list)
 
@@ -58,7 +58,7 @@ class Arguments:
     # --- value sets ---
 
     def _value_sets(self, said: dict[str, Any], names: Collection[str]) -> dict[str, dict[str, Draw]]:
-        """Draws by argument and set, of those that the file says for several arguments together."""
+        """Draws by argument and value set, from the key for several arguments together."""
         sets: dict[str, dict[str, Draw]] = {}
         known = names if "value_sets" in self.part.own else self.elsewhere
         for name, draws in (self.part.get("value_sets") or {}).items():
@@ -86,7 +86,7 @@ class Arguments:
             )
 
     def _check_repeated(self, said: dict[str, Any], names: Collection[str]) -> None:
-        """A set of several arguments is said once, so that a slip in one of them cannot go unseen."""
+        """Check that each value set of several arguments is written in one place, so that a mistake in one is seen."""
         first: dict[str, str] = {}
         for argument, keys in said.items():
             draws = keys.draw if isinstance(keys, Tensor) and argument in names else None
@@ -101,14 +101,14 @@ class Arguments:
     # --- one argument ---
 
     def _own_variables(self) -> set[str]:
-        """Variables of cases that are no calls. None where all are: calls give their arguments themselves."""
+        """Variables of cases that are not calls. Calls have their arguments themselves."""
         given = [values for _, values in self.part.case_nodes() if "call" not in values]
         if not given:
             return set()
         return set().union(*given, self.part.get("defaults") or {}, self.part.get("variables") or {})
 
     def _absent(self, parameter: Parameter, variables: Collection[str]) -> Argument:
-        """One that the file says nothing of."""
+        """The argument for a parameter that the file does not mention."""
         if takes_tensors(parameter) and not (parameter.has_default and parameter.default is None):
             shape = "{access: read, shape: …, draw: …}"
             what = f"parameter '{parameter.name}' of entry has no argument"

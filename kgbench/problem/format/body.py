@@ -1,4 +1,4 @@
-"""What a file says of one overload: its own keys before those that all share, and what follows without them."""
+"""A file's content for one overload: its own keys, then the shared ones, then values derived without either."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from kgbench.problem.yamltree import Items, Keys, Node, node_of
 Errors = Iterator[ProblemFileError | ExpressionError]
 
 _VLLM_REFERENCES: Final = "kgbench.baselines.references.vllm"
-"""Prefix of the modules that have a plain PyTorch version beside each reference."""
+"""Prefix of the modules that have a plain PyTorch version of each reference."""
 _EXACT_KINDS: Final = (Kind.VIEW, Kind.SYNC)
 """Kinds that need no tolerance."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """The keys of one overload, inherited ones included; those that are wrong are not among them."""
+    """The keys of one overload, including inherited ones, without wrong ones."""
 
     source: str
     problem: str
     kind: Kind
     name: str
-    """The overload's; empty for the only one."""
+    """Name of the overload; empty for the only one."""
     node: Node
     values: dict[str, Any]
-    """What is said, by key."""
+    """Values by key."""
     data: dict[str, Any]
-    """The mapping in which the key stands."""
+    """By key, its value as written in the file: a Node, Keys or Items."""
     own: frozenset[str]
-    """Keys that the overload states itself."""
+    """Keys that the overload itself has."""
     written: frozenset[str]
     """Keys that it or the file has, correct or wrong."""
     whole: bool
-    """No key of it or of the file is unknown, which may be a missing one misspelt."""
+    """Whether neither it nor the file has an unknown key, which may be a misspelt required one."""
 
     def at(self, key: str) -> Node:
         return node_of(self.data[key])
@@ -59,7 +59,7 @@ class Part:
 
     @property
     def judged(self) -> bool:
-        """False for one that is only named: not required, and without cases of its own."""
+        """Whether it is judged. False if it is only named: not required, and without cases of its own."""
         return self.required or "cases" in self.own
 
     @property
@@ -73,7 +73,7 @@ class Part:
         return found
 
     def missing(self) -> Errors:
-        """Keys that have to be there and are not."""
+        """Complaints about missing required keys."""
         if not self.whole:
             return
         needed = ["entry"]
@@ -88,7 +88,7 @@ class Part:
                 yield self.node.complaint("KGB222", f"'{key}' is missing", step)
 
     def entry_errors(self) -> Errors:
-        """What does not fit ``entry``, apart from the arguments."""
+        """Complaints about values that do not fit ``entry``, except arguments."""
         if "entry" not in self.values:
             return
         yield from self._name_errors()
@@ -110,7 +110,7 @@ class Part:
                 yield self.at("returns").complaint("KGB243", what, "let it return Tensor")
 
     def signature_errors(self) -> Errors:
-        """What is wrong with the signature that the file brings for a library's function."""
+        """Complaints about the file's own signature of a library's function."""
         if "signature" not in self.values or "entry" not in self.values:
             return
         node, targets = self.at("signature"), [each for each in self.baseline().values() if _takes_signature(each)]
@@ -127,7 +127,7 @@ class Part:
                 return
 
     def _signature_difference(self, target: str) -> str:
-        """What in the entry does not fit the signature; raises ValueError where the signature is none."""
+        """Where the entry does not fit the signature. Raises ValueError if the signature cannot be parsed."""
         owner, _, name = target.partition(":")
         if owner == "vllm":
             return schemas.entry_difference(schemas.parsed(self.values["signature"]).plain, self.signature.parameters)
@@ -164,7 +164,7 @@ class Part:
     # --- cases ---
 
     def case_nodes(self) -> list[tuple[Node, dict[str, Any]]]:
-        """Every case as written, with its values; fuzz counts as one."""
+        """Every case as written, with its values; fuzz is one of them."""
         at = self.cases.at
         lists = {"check": self.cases.check, "opinfo": self.cases.opinfo, "large": self.cases.large}
         found = [each for key, templates in lists.items() for each in _listed(at, key, templates)]
@@ -193,7 +193,7 @@ class Part:
         return self._with_signature(targets or derived_baseline(self))
 
     def _with_signature(self, targets: dict[str, str]) -> dict[str, str]:
-        """Those that call for it with the signature that the file brings."""
+        """The targets; those that need it with the file's own signature."""
         own = " ".join((self.get("signature") or "").split())
         return {key: f"{each}({own})" if own and _takes_signature(each) else each for key, each in targets.items()}
 
@@ -210,7 +210,7 @@ def _takes_signature(target: str) -> bool:
 
 
 def _taken(text: str, names: set[str]) -> set[str]:
-    """Of these names, which the function ``def reference(…)`` takes as parameters."""
+    """Those of the names that the function ``def reference(…)`` has as parameters."""
     taken = syntax.parse(text).body[0].args
     return names if taken.kwarg else {argument.arg for argument in (*taken.args, *taken.kwonlyargs)}
 
@@ -221,7 +221,7 @@ def _listed(at: Keys, key: str, templates: Iterable[CaseTemplate]) -> list[tuple
 
 
 def derived_baseline(part: Part) -> dict[str, str]:
-    """The library call that is named as the problem is: of ATen the overload itself."""
+    """The library call with the problem's name; for ATen the overload itself."""
     if part.source == "aten":
         target = f"aten:{part.problem}" if part.name in ("", "default") else f"aten:{part.problem}.{part.name}"
         return {"cuda": target, "cpu": target}

@@ -19,14 +19,14 @@ from kgbench.problem.model import SOURCE_NAME, SOURCES
 from kgbench.problem.yamltree import Complaint, Keys, node_of, read_data, read_tree
 
 MARK: Final = "# EDIT:"
-"""Stands behind every line of a skeleton that its author has to change; `kgbench new` writes them."""
+"""Comment of `kgbench new` after each line of a skeleton that the author must change."""
 
 _MARKED: Final = re.compile(rf"(?P<text>.*?)\s*{MARK}\s*(?P<step>.*)")
 Errors = list[ProblemFileError | ExpressionError]
 
 
 def read_text(path: Path) -> tuple[bytes, str]:
-    """The file as it is and as text. Raises ProblemFileError, or ProblemFileErrors about all lines still marked."""
+    """The file as bytes and as text. Raises ProblemFileError, or ProblemFileErrors about all lines still marked."""
     try:
         raw = path.read_bytes()
         text = raw.decode("utf-8")
@@ -48,7 +48,7 @@ def _marked(path: Path, text: str) -> Iterator[ProblemFileError]:
 
 
 def key_line(path: Path, overload: str, key: str) -> int:
-    """The line at which an overload's key stands, its own before the shared one; 1 when it has none."""
+    """The line of an overload's key, its own or else the shared one; 1 without one."""
     nodes = read_tree(path, path.read_text(encoding="utf-8")).mapping()
     own = nodes["overloads"].mapping()[overload].mapping() if overload else {}
     node = own.get(key, nodes.get(key))
@@ -57,7 +57,7 @@ def key_line(path: Path, overload: str, key: str) -> int:
 
 @dataclass(frozen=True)
 class Written:
-    """A file's keys, each read on its own, and what is wrong with them."""
+    """A file's keys, each read alone, and what is wrong with them."""
 
     path: Path
     file: File
@@ -77,7 +77,7 @@ class Written:
         found = []
         for name, keys in (self.file.overloads or {}).items():
             own = self._part(name, keys, self.data["overloads"][name])
-            # Value sets are about the arguments that they stand beside.
+            # Value sets belong to the arguments of the same mapping.
             gone = {"value_sets"} if "arguments" in own.own else set()
             values = {**{key: value for key, value in shared.values.items() if key not in gone}, **own.values}
             data = {**shared.data, **own.data}
@@ -103,7 +103,7 @@ class Written:
 
 
 def read_keys(path: Path, text: str) -> Written:
-    """Raises ProblemFileError where the file is no mapping in a source's folder."""
+    """Read the keys. Raises ProblemFileError if the file is not a mapping or not in a source's folder."""
     source = path.parent.name
     if not SOURCE_NAME.match(source):
         step = f"move it to a folder named {', '.join(SOURCES)}, or as a source of your own: lower case, digits and _"
@@ -118,13 +118,13 @@ def read_keys(path: Path, text: str) -> Written:
 
 
 def _valid_keys(data: Keys, errors: Errors) -> File:
-    """What is right is kept, so that all that is wrong between keys can be said as well."""
+    """Keep the correct keys, so that errors between keys are reported as well."""
     try:
         return File.model_validate(data, context=errors)
     except ValidationError as wrong:
         errors += complaints(wrong)
         rest = _without(data, wrong)
-    # Without a wrong key another one may be wrong: that follows from the first, and nothing is said of it.
+    # Without a wrong key another may be wrong as a consequence, which is not reported.
     return _valid_keys(rest, [])
 
 
@@ -143,7 +143,7 @@ def _head_errors(data: Keys) -> Iterator[ProblemFileError]:
 
 
 def _without(data: Keys, wrong: ValidationError) -> Keys:
-    """The keys of the file and of its overloads without those that are wrong."""
+    """The keys of the file and of its overloads, without wrong ones."""
     paths = [error["loc"] for error in wrong.errors(include_url=False)]
     rest = _less(data, {path[0] for path in paths if path[0] != "overloads" or len(path) == 1})
     if isinstance(overloads := rest.get("overloads"), Keys):
@@ -162,7 +162,7 @@ def _less(keys: Keys, gone: set[Any]) -> Keys:
 
 
 def complaints(wrong: ValidationError) -> Errors:
-    """What pydantic found, in our words: file, line and key are those of the value that it was given."""
+    """Pydantic's findings as kgbench's errors, with file, line and key of the value."""
     found: Errors = []
     for error in wrong.errors(include_url=False):
         complaint = error.get("ctx", {}).get("error")
@@ -186,7 +186,7 @@ def _in_words(error: Mapping[str, Any]) -> Errors:
 
 
 def all_together(errors: Errors) -> ProblemFileError | ExpressionError | ProblemFileErrors:
-    """One error about all that was found, by line."""
+    """One error about all findings, in the order of lines."""
     once = {str(error): error for error in errors}
     in_order = sorted(once.values(), key=lambda error: error.line)
     return in_order[0] if len(in_order) == 1 else ProblemFileErrors(in_order)

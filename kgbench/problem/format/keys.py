@@ -1,7 +1,7 @@
 """Every key of a problem file, as pydantic models: the reader, the JSON Schema and docs/problem-format.md follow them.
 
-A model says which keys may stand at a place and what each takes. All are optional to pydantic where overloads may
-state them instead; ``overload.py`` knows what has to be there in the end.
+A model has the keys that are allowed at one place of the file, with their types. Keys that overloads may have instead
+are optional to pydantic; ``overload.py`` checks which are required in the end.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ Errors = Iterator[ProblemFileError]
 
 
 class Place(BaseModel):
-    """The keys that may stand at one place of the file."""
+    """The keys that are allowed at one place of the file."""
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
     _at: Keys = PrivateAttr()
 
     @property
     def at(self) -> Keys:
-        """Where each key stands."""
+        """By key, its value as written in the file."""
         return self._at
 
     def node(self, key: str) -> Node:
@@ -91,7 +91,7 @@ class Place(BaseModel):
 
     @classmethod
     def _known(cls, datum: Any, complaints: Any) -> Any:
-        """The mapping without unknown keys; that they are is added to the list of complaints."""
+        """The mapping without unknown keys; each unknown key adds a complaint."""
         if not isinstance(datum, Keys) or all(key in cls.model_fields for key in datum):
             return datum
         known = Keys({key: child for key, child in datum.items() if key in cls.model_fields})
@@ -104,7 +104,7 @@ class Place(BaseModel):
         return known
 
     def errors(self) -> Errors:
-        """What is wrong between its keys, each of which is correct."""
+        """Complaints about combinations of keys that are correct alone."""
         yield from ()
 
 
@@ -221,8 +221,8 @@ class Bench(Place):
             yield self.node("gpu").complaint("KGB224", "every GPU has a preset of its own", "remove it")
 
     def presets(self) -> dict[str, str]:
-        """Under which key the cases of each preset stand. With ``gpu`` a preset that is absent has the next smaller
-        one's."""
+        """The key that has the cases of each preset. With ``gpu``, an absent preset uses the next smaller one's cases.
+        """
         found = {"cpu": "cpu"} if self.cpu else {}
         smaller = "gpu" if self.gpu else ""
         for preset in GPU_PRESETS:
@@ -297,7 +297,7 @@ def _is_word(datum: Any) -> str:
 
 
 class Body(Place):
-    """What a file says of its only overload, or of all, or what one overload says of itself."""
+    """The keys of a file's only overload, those shared by all overloads, or those of one overload."""
 
     entry: Entry | None = Field(None, description="the function that a candidate defines, a typed Python signature")
     returns: Annotated[
@@ -367,4 +367,4 @@ PLACES: Final[dict[str, tuple[type[Place], ...]]] = {
     "baseline": (Baseline,), "tolerance": (ToleranceKeys,),
     "cost": (CostKeys,), "mutants": (Mutants,), "needs": (NeedsKeys,),
 }  # fmt: skip
-"""The models by the heading of docs/problem-format.md under which their keys stand."""
+"""The models, by the heading of docs/problem-format.md that lists their keys."""

@@ -1,4 +1,4 @@
-"""Single values of a problem file: how each is read, and what an editor is told of it."""
+"""Single values of a problem file: how each is read, and its JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ DRAWS: Final[dict[str, tuple[int, int]]] = {
     "zeros": (0, 0), "distinct": (1, 1), "permutation": (0, 0), "special": (0, 1), "dominant": (0, 0), "arange": (0, 1),
     "choice": (1, 1), "listed": (1, 1),
 }  # fmt: skip
-"""Fewest and most arguments of each way to draw values; ``harness/verdict/draws.py`` has the functions."""
+"""Minimum and maximum number of arguments of each draw; ``harness/verdict/draws.py`` has the functions."""
 
 NONE: Final = "none"
-"""Value of ``baseline`` and ``fallback`` that means none, where one would else follow from the problem's name."""
+"""Value of ``baseline`` and ``fallback`` for none, where the problem's name would otherwise give one."""
 
 DOTTED: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 _TARGET: Final = re.compile(r"[a-z]+:[A-Za-z_][\w.]*$")
@@ -47,7 +47,7 @@ _TARGET: Final = re.compile(r"[a-z]+:[A-Za-z_][\w.]*$")
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """Reads a value that pydantic does not look into. Raises Complaint."""
+    """Reads a value whose inside pydantic does not check. Raises Complaint."""
 
     read: Callable[[Node], Any]
     schema: dict[str, Any]
@@ -124,7 +124,7 @@ def _read_values(node: Node) -> dict[str, Any]:
 
 
 def _read_variable(node: Node) -> Any:
-    """A case's variable; some mean something, and take only that."""
+    """A case's variable; those with a fixed meaning accept only certain values."""
     _check_variable_name(node)
     known: dict[str, Callable[[Node], Any]] = {
         "dtype": lambda node: node.choice(tuple(ITEMSIZE)), "values": Node.text, "exact": Node.boolean,
@@ -238,7 +238,7 @@ def _read_capability(node: Node) -> Needs:
 
 
 def _read_reference(node: Node) -> str:
-    """A path of a function, the text of ``def reference(…)``, or an expression, whose names are checked elsewhere."""
+    """A function's path, the text of ``def reference(…)``, or an expression, whose names are checked elsewhere."""
     text = node.text()
     if not text.lstrip().startswith("def "):
         return text
@@ -268,7 +268,7 @@ DEFINITIONS: Final[dict[str, Any]] = {
         "additionalProperties": {"definition": "value"},
     },
 }  # fmt: skip
-"""Parts of the JSON Schema that stand at several places, each as ``{"definition": NAME}``."""
+"""Parts of the JSON Schema that are used several times, each as ``{"definition": NAME}``."""
 _TEXT: Final = {"type": "string"}
 _VALUE, _DTYPE, _DRAW, _FUNCTION, _CASE = ({"definition": name} for name in DEFINITIONS)
 
