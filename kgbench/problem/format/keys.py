@@ -221,8 +221,7 @@ class Bench(Place):
             yield self.node("gpu").complaint("KGB224", "every GPU has a preset of its own", "remove it")
 
     def presets(self) -> dict[str, str]:
-        """The key that has the cases of each preset. With ``gpu``, an absent preset uses the next smaller one's cases.
-        """
+        """The key that has the cases of each preset. With ``gpu``, an absent preset has the next smaller one's."""
         found = {"cpu": "cpu"} if self.cpu else {}
         smaller = "gpu" if self.gpu else ""
         for preset in GPU_PRESETS:
