@@ -12,7 +12,7 @@ MAX_NUMBER: Final = (1 << 63) - 1
 """Of a submission: what SQLite can count to."""
 MAX_BATCH: Final = 200
 """Submissions of one batch."""
-_KERNEL: Final = "def t(self):\n    return self.transpose(0, 1)\n"
+_KERNEL: Final = "def t(self):\n    return self.as_strided(self.shape[::-1], self.stride()[::-1])\n"
 _ID: Final = "3f2a9c5e8b7d41f0a6c2e9d8b1f4a7c3"
 _SUBMISSION: Final[dict[str, Any]] = {"problem": "aten/t", "source": _KERNEL, "model": "mine", "key": "try-1"}
 _DONE: Final[dict[str, Any]] = {

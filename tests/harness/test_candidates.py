@@ -5,7 +5,9 @@ Of the wrong kernels those of a run's share of the problems: see tests/sampling.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from kgbench.core.types import Result
 from kgbench.harness.machine import processes
 from kgbench.harness.session.session import Job, Session
 from kgbench.problem.registry import load_problem
+from kgbench.service.models import Submit
 from tests.harness.candidates import KernelFile, KnownCandidate, adversaries, kernel_files
 from tests.harness.living import wait_until
 from tests.sampling import sample
@@ -85,3 +88,14 @@ def test_the_next_candidate_is_unaffected(impatient: Session, problem_path: Path
 
 def _below_this_process() -> set[int]:
     return set(processes.descendants(os.getpid()))
+
+
+def test_the_kernel_in_the_services_document_is_correct(session: Session, problem_path: Path) -> None:
+    """That of docs/service.md and that of /openapi.json."""
+    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+    written = json.loads(re.findall(r"-d '(.*)' https", page)[0])
+    example = Submit.model_json_schema()["examples"][0]
+    assert (written["problem"], written["source"]) == (example["problem"], example["source"])
+    problem = load_problem(problem_path / f"{written['problem']}.yaml")
+    result = session.evaluate(Job(problem, "test", source=written["source"]))
+    assert result.outcome is Outcome.PASSED, result.reason
