@@ -24,7 +24,7 @@ help:
 	@echo 'make test-all     the same with all data: every mutant, reference and exploit'
 	@echo 'make test-timing  tests about times; nothing else should run on the machine'
 	@echo 'make lint         ruff, import-linter and mypy'
-	@echo 'make results      write RESULTS.md and results/leaderboard.html anew from the published runs in results/'
+	@echo 'make results      write RESULTS.md, results/leaderboard.html and the table in README.md from the published runs in results/'
 	@echo 'make clean        remove .venv, caches and build outputs; runs/ stays'
 	@echo ''
 	@echo 'make demo PYTHON=python3.12 takes another Python (3.11 or newer)'

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from kgbench.llm.conversation import MAX_SOURCE_BYTES
 
 MAX_NUMBER: Final = (1 << 63) - 1
-"""Of a submission: what SQLite can count to."""
+"""Largest number of a submission, which is SQLite's largest integer."""
 MAX_BATCH: Final = 200
 """Submissions of one batch."""
 _KERNEL: Final = "def t(self):\n    return self.as_strided(self.shape[::-1], self.stride()[::-1])\n"

@@ -28,14 +28,14 @@ from kgbench.problem.cases.layout import row_major
 from kgbench.problem.model import Access
 
 SAMPLED: Final = 1024
-"""Elements of an output that are looked at, at most."""
+"""Maximum number of elements of an output that are compared."""
 STANDS_OUT: Final = 4.0
-"""How many times as far from the library's as the median call is, a call must be to be judged for it."""
+"""Ratio of a call's difference from the library's to the median call's, from which the call is judged."""
 LEAST_DIFFERENCE: Final = 1e-9
-"""Difference, relative to the sum of both, that a median call counts as having at least."""
+"""Least value of the median call's difference, relative to the sum of both outputs."""
 COMPARED_CALLS: Final = 90
-"""Calls beside known times of the library that are compared, at least: of 90 calls none is one of a twentieth that was
-left out with a chance of 1 %.
+"""Minimum number of calls that are compared where the library's times are known. A kernel that leaves out one call in
+twenty has a chance of 1 % that none of 90 is one of these.
 """
 
 
