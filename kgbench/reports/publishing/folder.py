@@ -39,6 +39,7 @@ MOST_BYTES: Final = 20_000_000
 """Bytes of all published runs together: each clone of the repository carries them."""
 _SHORTEST_NAME: Final = 4
 """Characters of a host's name below which it is not replaced: it would be found in other words."""
+_INSTALLED: Final = re.compile(r"(?:[/~][\w.+~-]*)+/(?=(?:site|dist)-packages/)")
 
 Files = Mapping[str, bytes]
 
@@ -120,7 +121,8 @@ def _packed(content: bytes) -> bytes:
 
 
 class _Private:
-    """What is not published about a machine: its name, the home folder and the folder that the command ran in."""
+    """What is not published about a machine: its name, the home folder, the folder that the command ran in, and where
+    Python's packages lie."""
 
     def __init__(self, info: Mapping[str, Any]) -> None:
         machines = [info.get("machine") or {}, *(part.get("machine") or {} for part in info.get("parts", ()))]
@@ -133,7 +135,7 @@ class _Private:
     def without(self, text: str) -> bytes:
         for word, short in self._words:
             text = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", short, text)
-        return text.encode()
+        return _INSTALLED.sub("", text).encode()
 
 
 def write_folder(files: Files, path: Path) -> bool:

@@ -20,7 +20,7 @@ from kgbench.store.reader import StoredRun
 
 PEERS: Final = "peers.toml"
 """File below ``results/`` with what other benchmarks have published."""
-_SCORES: Final = ("correct", "fast_1", "speedup", "sol_50", "sol_80", "roofline share")
+_SCORES: Final = ("correct", "fast_1", "speedup", "sol_50", "sol_80")
 """Names of the scores of the first screen."""
 _WHERE: Final = {
     Phase.CHECK: "a fixed call",
