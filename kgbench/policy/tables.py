@@ -61,9 +61,9 @@ _ANY_MEMORY: Final = "memory, views, fills, and copies to another dtype, layout 
 KIND_WORDS: Final[dict[Kind, str]] = {
     Kind.COMPUTE: f"{_ANY_MEMORY}, but nothing that computes",
     Kind.RANDOM: f"{_ANY_MEMORY}, but nothing that computes or draws",
-    Kind.CREATION: "memory and fills",
+    Kind.CREATION: "memory, views and fills",
     Kind.VIEW: "other views, but no copy",
-    Kind.SYNC: "copies to the host",
+    Kind.SYNC: "copies to the host, memory and views",
 }
 """Text that says which operators are allowed, by the problem's kind."""
 

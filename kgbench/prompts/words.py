@@ -20,9 +20,12 @@ from kgbench.prompts.gpus import Gpu
 
 _ACCESS: Final = {
     Access.READ: "read only",
-    Access.WRITE: "output: every element is to be written, what it holds before the call means nothing",
+    Access.WRITE: "output: {written}; what it holds before the call means nothing",
     Access.READWRITE: "read and updated in place",
 }
+_EVERY: Final = "every element is to be written unless the description says otherwise"
+_NAMED: Final = "the elements that the description names, the others are neither read nor written"
+"""What is told of a tensor of which some elements are no part."""
 _PASSED: Final = {
     "storage": "its storage as a one-dimensional tensor",
     "pointers": "a one-dimensional int64 tensor of device addresses, one per matrix or vector",
@@ -49,7 +52,8 @@ _RULES: Final = {
     ),
     "quantize": (
         "A code is right where it is nearest to some number within a few roundings of the exact one, formed in "
-        "{arithmetic}: on a tie both neighbours are, elsewhere only one."
+        "{arithmetic}: on a tie both neighbours are, elsewhere only one. What is no code may be off by a few units in "
+        "the last place, but must be equal where the description says bit for bit."
     ),
     "exact": "Values must be equal, to the last bit; only -0 and 0 count as equal.",
 }
@@ -160,9 +164,9 @@ def _arguments(overload: Overload) -> Iterator[str]:
 
 
 def _tensor(argument: TensorArgument, written_type: str) -> Iterator[str]:
-    yield _ACCESS[argument.access]
-    if argument.live is not None:
-        yield "of it only the elements that the description names, the others are neither read nor written"
+    yield _ACCESS[argument.access].format(written=_EVERY if argument.live is None else _NAMED)
+    if argument.live is not None and argument.access != Access.WRITE:
+        yield f"of it only {_NAMED}"
     if argument.passed in _PASSED:
         yield _PASSED[argument.passed]
     dtype = _constant(argument.dtype)

@@ -101,6 +101,7 @@ def test_the_policy_of_the_kind_is_told(prompts: dict[str, Prompt]) -> None:
     assert "nothing that computes or draws" in prompts["aten/exponential_"].turns[0].text
     assert "the problem is one of the copies itself" in prompts["aten/clone"].turns[0].text
     assert "itself, and none of those" not in prompts["aten/mm"].turns[0].text
+    assert "Memory, views and fills. Not aten::full in any form." in prompts["aten/full"].turns[0].text
 
 
 def test_what_is_written_and_returned_is_told(prompts: dict[str, Prompt]) -> None:
@@ -110,6 +111,8 @@ def test_what_is_written_and_returned_is_told(prompts: dict[str, Prompt]) -> Non
         "- Aarray: read only; a one-dimensional int64 tensor" in prompts["cublas/cublasSgemmBatched_64"].turns[0].text
     )
     assert "- A: read only; of it only the elements that the desc" in prompts["cublas/cublasStrsm_v2"].turns[0].text
+    gathered = prompts["vllm/cp_gather_cache"].turns[0].text
+    assert "- dst: output: the elements that the description names, the others are neither read nor" in gathered
     assert "returns the argument `self` itself" in prompts["aten/exponential_"].turns[0].text
     assert "- slot_mapping: read only; always int64" in prompts["vllm/reshape_and_cache"].turns[0].text
     assert "- alibi_slopes: read only; always float32; may be None" in prompts["vllm/paged_attention_v1"].turns[0].text
