@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +11,13 @@ from kgbench.core.errors import KgbenchError
 from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
+from kgbench.problem.cases import bench_cases
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.scores.costs import cost_of as cost_of_asking
 from kgbench.scores.roofline import achieved, cost_of, roofline_share
 from kgbench.scores.samples import Selected, latest
-from kgbench.scores.speedups import Estimate, geometric_mean, median, speedup, timed_cases
+from kgbench.scores.speedups import Estimate, case_key, geometric_mean, median, speedup, timed_cases
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def roofline_of(result: Result, problem: Problem | None, peaks: Mapping[str, Any
 
 
 def problem_file(result: Result) -> Problem | None:
-    """The problem as it was judged: None where it is the user's own, or where its file has changed since."""
+    """The problem that was judged: None where it is the user's own, or where its file has lost a timed call since."""
     path = Registry().paths.get(result.problem)
     if path is None:
         return None
@@ -77,7 +79,25 @@ def problem_file(result: Result) -> Problem | None:
         problem = load_problem(path)
     except KgbenchError:
         return None
-    return problem if problem.sha256 == result.problem_sha256 else None
+    return problem if problem.sha256 == result.problem_sha256 or _has_timed_calls(problem, result) else None
+
+
+def _has_timed_calls(problem: Problem, result: Result) -> bool:
+    """Whether each timed call of a result is one of the problem's today: a changed description does not matter."""
+    today = {
+        case_key(case.overload, case.id): case.variables
+        for overload in problem.overloads
+        for preset in overload.bench
+        for case in bench_cases(overload, preset)
+    }
+    return all(
+        _as_stored(today.get(case_key(case.overload, case.id))) == _as_stored(case.variables)
+        for case in timed_cases(result)
+    )
+
+
+def _as_stored(variables: Mapping[str, Any] | None) -> str:
+    return json.dumps(variables, sort_keys=True, default=str)
 
 
 def _scores(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import time
 
@@ -14,12 +15,13 @@ from hypothesis import strategies as st
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import Result
+from kgbench.problem.cases import bench_cases
 from kgbench.problem.registry import load_problem
 from kgbench.scores import bootstrap
 from kgbench.scores import rows as scores
 from kgbench.scores.bootstrap import DRAWS, Sampled, Statistic
 from kgbench.scores.overall import MACRO_AVERAGE, MICRO_AVERAGE, overall
-from kgbench.scores.per_problem import problem_scores, roofline_of
+from kgbench.scores.per_problem import problem_file, problem_scores, roofline_of
 from kgbench.scores.samples import Selected, is_compiled
 from kgbench.scores.score import Over
 from tests.unit.made_results import bench, result, timing
@@ -300,6 +302,20 @@ class TestPerProblem:
         assert roofline_of(both, problem, peaks) == pytest.approx(0.008)
         assert roofline_of(dataclasses.replace(found, interpreted=True), problem, peaks) is None
         assert roofline_of(found, problem, None) is None
+
+    def test_a_changed_description_leaves_the_roofline_of_an_earlier_result(self) -> None:
+        """Its timed calls are still those of the file; of a call that is there no more nothing is known."""
+        problem = load_problem(problems_dir() / "aten" / "neg.yaml")
+        overload = problem.overloads[0]
+        today = bench_cases(overload, "cpu")[0]
+        timed = dataclasses.replace(
+            bench(timing(1.0)), id=today.id, overload=today.overload, variables=json.loads(json.dumps(today.variables))
+        )
+        found = result("aten/neg", problem_sha256="an earlier file's", cases=(timed,))
+        assert problem_file(found) == problem
+        other = dataclasses.replace(timed, variables=timed.variables | {"self_shape": [3, 5]})
+        assert problem_file(dataclasses.replace(found, cases=(other,))) is None
+        assert problem_file(dataclasses.replace(found, cases=(dataclasses.replace(timed, id="bench-9"),))) is None
 
     def test_roofline_is_unknown_without_a_problem_file(self) -> None:
         peaks = {"gb_per_s": 100.0, "gflop_per_s": {}}
