@@ -19,6 +19,7 @@ from kgbench.core.details.sentences import words_of  # noqa: E402
 from kgbench.core.kinds import Phase  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.verdicts import PASSED, Verdict  # noqa: E402
+from kgbench.harness.machine.settings import Deadlines  # noqa: E402
 from kgbench.harness.referee import checking  # noqa: E402
 from kgbench.harness.referee.checking import Checker  # noqa: E402
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase  # noqa: E402
@@ -251,7 +252,7 @@ class Crowded:
         checker.worker = SimpleNamespace(handle=SimpleNamespace(alive=lambda: False))  # type: ignore[assignment]
         monkeypatch.setattr(checking, "GPU", self)
 
-        def once(case: Case, again: int = 0, twice: bool = False) -> Verdict:
+        def once(case: Case, again: int = 0, twice: bool = False, attempt: int = 0) -> Verdict:
             self.seen.append("call")
             each = found.pop(0)
             if isinstance(each, Exception):
@@ -282,12 +283,42 @@ def test_a_call_is_tried_again_when_the_referee_finds_no_memory(
     case = large(overload)[0]
     assert device.checker(overload, monkeypatch, [full, full, PASSED])._check_case(case) is PASSED
     assert device.seen == ["call", "released", "pause", "call", "released", "pause", "call"]
+    device.seen.clear()
     with pytest.raises(torch.OutOfMemoryError):
         device.checker(overload, monkeypatch, [full] * 9)._check_case(case)
     alone = Crowded(10.0, is_alone=True)
     with pytest.raises(torch.OutOfMemoryError):
         alone.checker(overload, monkeypatch, [full] * 9)._check_case(case)
     assert alone.seen == ["call"], "nobody can give any back"
+
+
+def test_each_attempt_has_seeds_of_its_own_and_the_same_values(
+    problem_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A random operator that is called with the same seeds gives numbers that the judge has seen."""
+    overload = first(problem_path, "aten/neg")
+    case = large(overload)[0]
+    device = Crowded(10.0)
+    once = Checker._check_once
+    checker = device.checker(overload, monkeypatch, [])
+    given, placed, seeds = [], [], SimpleNamespace(generator=lambda name: name)
+    evaluation: Any = SimpleNamespace(seeds=seeds, deadlines=Deadlines(), now=lambda: 0.0, started=0.0)
+    checker.evaluation = evaluation
+    checker.worker.side = SimpleNamespace(warm=set(), unmap=lambda: None)
+    monkeypatch.setattr(checker.judge, "place", lambda case, generator: placed.append(generator))
+    monkeypatch.setattr(checker, "_check_once", once.__get__(checker))
+
+    def run(call: object, generator: Any, *more: object, **named: object) -> Verdict:
+        given.append(generator)
+        if len(given) < 3:
+            raise torch.OutOfMemoryError
+        return PASSED
+
+    monkeypatch.setattr(checker, "_allowed_s", lambda case: 1.0)
+    monkeypatch.setattr(checker, "_run", run)
+    assert checker._check_case(case, again=14) is PASSED
+    assert len(set(placed)) == 1
+    assert len(set(given)) == 3
 
 
 def test_the_calls_of_large_cases_are_made_once(problem_path: Path) -> None:

@@ -176,6 +176,28 @@ def test_what_the_kernel_did_for_a_waiting_thread_is_no_work_of_its_own() -> Non
     assert ran_own_code(waiting, {**driver, (1, 2): Task("T", 1)}), "a thread is new"
 
 
+def test_a_thread_that_is_ending_runs_no_code_of_its_own() -> None:
+    """A referee may have its worker killed just before it is stopped itself; the driver then gives memory back."""
+    key, stopped_ = (1, 1), {(1, 1): Task("T", 5)}
+    for state in "RD":
+        ending = {key: Task(state, 6, 400_000_000, 0, is_ending=True)}
+        assert woken(stopped_, ending), "the turn is disturbed"
+        assert not ran_own_code(stopped_, ending)
+    assert ran_own_code(stopped_, {key: Task("R", 6)})
+    assert not woken(stopped_, {key: Task("Z", 6, is_ending=True)}), "it is over"
+
+
+def test_the_kernel_says_which_threads_are_ending(start: Start) -> None:
+    pid = start(with_threads)
+    assert not any(task.is_ending for task in tasks_of([pid]).values())
+    os.kill(pid, signal.SIGKILL)
+    deadline, left = time.monotonic() + 30, tasks_of([pid])
+    while not all(task.is_ending for task in left.values()) and time.monotonic() < deadline:
+        left = tasks_of([pid])
+    assert left, "its parent has not asked for its end yet"
+    assert all(task.is_ending for task in left.values())
+
+
 def test_time_outside_the_kernel_is_counted(start: Start) -> None:
     pid = start(with_threads)
     deadline, ticks = time.monotonic() + 30, 0

@@ -127,6 +127,8 @@ class Task(NamedTuple):
     """Processor time so far, in ns; 0 where the kernel does not count."""
     user_ticks: int = 0
     """Processor time so far outside the kernel, in clock ticks."""
+    is_ending: bool = False
+    """The kernel ends it: it runs no code of its own any more, but its driver may work for a second."""
 
     @property
     def is_still(self) -> bool:
@@ -150,12 +152,14 @@ def tasks_of(pids: Iterable[int]) -> dict[tuple[int, int], Task]:
 
 
 def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
-    """Whether a stopped thread has run since, one did not stop, or there is a new thread.
+    """Whether a stopped thread has run since, one did not stop, one is ending, or there is a new thread.
 
     A thread that was waiting in the kernel may have returned from there and been stopped then, which takes RETURN_NS at
     most. Dead threads are ignored.
     """
     late = _late(before, after)
+    if any(task.is_ending and task.state not in DEAD for task in after.values()):
+        return True
     if late is None or not all(each.is_still or each.is_waiting for pair in late for each in pair):
         return True
     return sum(task.ran_ns - then.ran_ns for then, task in late) > RETURN_NS
@@ -171,10 +175,11 @@ def ran_own_code(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[in
 def _late(
     before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]
 ) -> list[tuple[Task, Task]] | None:
-    """Threads that had not stopped yet, then and now; None where one that was stopped has run, or one is new."""
+    """Threads that had not stopped yet, then and now, but for those that end; None where one that was stopped has run,
+    or one is new."""
     found = []
     for key, task in after.items():
-        if task.state in DEAD:
+        if task.state in DEAD or task.is_ending:
             continue
         then = before.get(key)
         if then is None or (then.is_still and (task.scheduled != then.scheduled or not task.is_still)):
@@ -200,7 +205,8 @@ def _task(folder: str) -> Task:
         fields = _read(f"{folder}/schedstat").split()
         ran_ns, scheduled = int(fields[0]), int(fields[2])
     fields = _stat(folder)
-    return Task(fields[0].decode(), scheduled, ran_ns, int(fields[_UTIME]))
+    is_ending = bool(int(fields[_FLAGS]) & _EXITING)
+    return Task(fields[0].decode(), scheduled, ran_ns, int(fields[_UTIME]), is_ending)
 
 
 def _states(pids: Iterable[int]) -> Iterator[str]:
@@ -210,6 +216,10 @@ def _states(pids: Iterable[int]) -> Iterator[str]:
                 yield _stat(f"/proc/{pid}/task/{tid}")[0].decode()
 
 
+_FLAGS: Final = 6
+"""Place of the kernel's flags of a thread among the fields of ``/proc/PID/stat``, from the state on."""
+_EXITING: Final = 0x4
+"""The flag of a thread that the kernel ends, PF_EXITING in Linux's ``include/linux/sched.h``."""
 _UTIME: Final = 11
 """Place of the time outside the kernel among the fields of ``/proc/PID/stat``, from the state on."""
 _GONE: Final = [b"X", *[b"0"] * _UTIME]

@@ -155,8 +155,8 @@ class Checker:
         """
         return tried_again(self.resources.turns, partial(self._check_once, case, again, twice), self._give_back_memory)
 
-    def _check_once(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
-        """One call of a case."""
+    def _check_once(self, case: Case, again: int = 0, twice: bool = False, attempt: int = 0) -> Verdict:
+        """One call of a case. ``attempt``: how often it found no memory before."""
         evaluation = self.evaluation
         remaining_s = evaluation.deadlines.whole_s - (evaluation.now() - evaluation.started)
         if remaining_s <= 0:
@@ -165,6 +165,9 @@ class Checker:
         generator = self._generator(case, again)
         first_calls = self.resources.first_calls
         call = self.judge.place(case, generator) if again else first_calls.of(evaluation, self.judge, case)
+        if attempt:
+            # With the seeds of the attempt before, a random operator would repeat the numbers that were seen then.
+            generator = self._generator(case, again, attempt)
         try:
             limit_s = min(self._allowed_s(case), remaining_s)
             verdict = self._run(call, generator, limit_s, watched=not again, twice=twice)
@@ -209,9 +212,10 @@ class Checker:
         """The class of a call; calls of one class are assumed to share compiled code."""
         return f"{self.overload.name}/{case.dtype}"
 
-    def _generator(self, case: Case, again: int) -> torch.Generator:
+    def _generator(self, case: Case, again: int, attempt: int = 0) -> torch.Generator:
         values = f"again/{again}" if again else ""
-        return self.evaluation.seeds.generator(f"{self.overload.name}/{case.id}/{values}")
+        seeds = f"/attempt/{attempt}" if attempt else ""
+        return self.evaluation.seeds.generator(f"{self.overload.name}/{case.id}/{values}{seeds}")
 
 
 def _at(verdict: Verdict, case: Case, again: int) -> Verdict:

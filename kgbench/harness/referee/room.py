@@ -17,14 +17,16 @@ CROWDED_PAUSES: Final = (0.5, 1.0, 2.0)
 """Seconds between attempts at something for which the referee found no memory."""
 
 
-def tried_again(turns: TimingLock, attempt: Callable[[], _T], give_back: Callable[[], None]) -> _T:
+def tried_again(turns: TimingLock, attempt: Callable[[int], _T], give_back: Callable[[], None]) -> _T:
     """What an attempt returns, tried again where memory ran out and another referee of the device can give some back.
 
-    ``give_back`` gives back this referee's own before each further attempt. Raises OutOfMemoryError in the end.
+    ``attempt`` is told its number, from 0. ``give_back`` gives back this referee's own before each further one. Raises
+    OutOfMemoryError in the end.
     """
-    for pause_s in () if turns.is_alone else CROWDED_PAUSES:
+    pauses_s = () if turns.is_alone else CROWDED_PAUSES
+    for number, pause_s in enumerate(pauses_s):
         with contextlib.suppress(torch.OutOfMemoryError):
-            return attempt()
+            return attempt(number)
         give_back()
         turns.pause(pause_s)
-    return attempt()
+    return attempt(len(pauses_s))

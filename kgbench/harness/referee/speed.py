@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Final
 
 from kgbench.core.details.absence import Fault
@@ -190,8 +189,8 @@ class Stopwatch:
 
     def _timed_with_room(self, bench: Bench, case: Case, known: LibraryTimes | None) -> Timing:
         """The times, measured again where others held the memory that this takes."""
-        timed = partial(bench.time_case, case, self.resources.library.against, known)
-        return tried_again(self.resources.turns, timed, bench.release)
+        against = self.resources.library.against
+        return tried_again(self.resources.turns, lambda _: bench.time_case(case, against, known), bench.release)
 
     def _believed(self, bench: Bench, case: Case, timing: Timing | None) -> Verdict:
         """PASSED, or a rejection where no such device can do the work in that time; on a CPU, whose caches hold too
