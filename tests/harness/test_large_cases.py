@@ -304,6 +304,7 @@ def test_each_attempt_has_seeds_of_its_own_and_the_same_values(
     given, placed, seeds = [], [], SimpleNamespace(generator=lambda name: name)
     evaluation: Any = SimpleNamespace(seeds=seeds, deadlines=Deadlines(), now=lambda: 0.0, started=0.0)
     checker.evaluation = evaluation
+    checker.resources.first_calls = None  # type: ignore[assignment]
     checker.worker.side = SimpleNamespace(warm=set(), unmap=lambda: None)
     monkeypatch.setattr(checker.judge, "place", lambda case, generator: placed.append(generator))
     monkeypatch.setattr(checker, "_check_once", once.__get__(checker))
