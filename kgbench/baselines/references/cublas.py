@@ -103,16 +103,35 @@ def dgmm(mode: str, A: torch.Tensor, x: torch.Tensor, incx: int, **_: Any) -> Ex
 def product_sum(
     alpha: complex, left: torch.Tensor, right: torch.Tensor, beta: complex, start: torch.Tensor
 ) -> Expected:
-    """alpha left @ right + beta start, and its error scale; nothing is read that a factor of 0 makes needless."""
-    value = torch.zeros_like(start)
+    """alpha left @ right + beta start, and its error scale; nothing is read that a factor of 0 makes needless.
+
+    Of complex numbers an infinite sum is right as it is and as NaN: see ``_scaled``.
+    """
+    value, other = torch.zeros_like(start), None
     square = torch.zeros(start.shape, dtype=torch.float64, device=start.device)
     if alpha != 0:
         products, scale = product(left.to(value.dtype), right.to(value.dtype))
-        value, square = alpha * products, abs(alpha) ** 2 * scale
+        (value, other), square = _scaled(alpha, products), abs(alpha) ** 2 * scale
     if beta != 0:
-        value = value + beta * start
+        value, other = value + beta * start, None if other is None else other + beta * start
         square = square + (abs(beta) * start.abs()) ** 2
-    return Expected(value, square.sqrt())
+    return Expected(value, square.sqrt(), None if other is None else Expected(other, square.sqrt()))
+
+
+def _scaled(alpha: complex, products: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """alpha times complex or real sums; and what else is right where complex ones are infinite, None where none is.
+
+    A factor whose imaginary part is 0 gives NaN in complex arithmetic, since 0 times infinity is none; a kernel that
+    leaves out what a real factor makes needless gives infinities.
+    """
+    value = alpha * products
+    if not products.is_complex() or not bool((infinite := torch.isinf(products)).any()):
+        return value, None
+    value = value.masked_fill(infinite, float("nan"))
+    if complex(alpha).imag != 0:
+        return value, None
+    factor = complex(alpha).real
+    return value, torch.where(infinite, torch.complex(products.real * factor, products.imag * factor), value)
 
 
 def product(left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

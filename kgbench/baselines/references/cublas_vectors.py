@@ -202,9 +202,14 @@ def _matrix_vector(
     alpha: complex, matrix: torch.Tensor, x: torch.Tensor, incx: int, beta: complex, y: torch.Tensor, incy: int
 ) -> Expected:
     start = ordered(y, incy)[..., None]
-    found = product_sum(alpha, matrix, ordered(x, incx)[..., None], beta, start)
-    assert found.magnitude is not None
-    return Expected(ordered(found.value[..., 0], incy), ordered(found.magnitude[..., 0], incy))
+    return _vector(product_sum(alpha, matrix, ordered(x, incx)[..., None], beta, start), incy)
+
+
+def _vector(column: Expected, increment: int) -> Expected:
+    """A matrix of one column as a vector in memory's order."""
+    assert column.magnitude is not None
+    value, magnitude = (ordered(each[..., 0], increment) for each in (column.value, column.magnitude))
+    return Expected(value, magnitude, None if column.also is None else _vector(column.also, increment))
 
 
 def _plus(value: torch.Tensor, square: torch.Tensor, beta: complex, start: torch.Tensor, increment: int) -> Expected:

@@ -12,7 +12,7 @@ import torch
 
 from kgbench.harness.verdict.narrow_dtypes import FP8, stored_as
 
-ONE_BY_ONE: Final = ("arange", "distinct", "listed", "permutation")
+ONE_BY_ONE: Final = ("arange", "distinct", "listed", "outer", "permutation")
 """Draws whose values depend on the shape as a whole, so that several calls cannot be drawn as one tensor."""
 
 
@@ -135,6 +135,28 @@ def _listed(shape: Any, dtype: torch.dtype, generator: torch.Generator, values: 
     return table[_arange(shape, dtype, generator) % len(table)]
 
 
+def _few(
+    shape: Any, dtype: torch.dtype, generator: torch.Generator, options: tuple[Any, ...], share: float = 0.01
+) -> Any:
+    """Normal values, about a share of them replaced by one of ``options``; one for certain where there is an element."""
+    values = _normal(shape, dtype, generator)
+    picks = _choice(shape, dtype, generator, options).to(values.dtype)
+    chosen = torch.rand(shape, generator=generator, device=generator.device) < share
+    if chosen.numel():
+        chosen.view(-1)[torch.randint(0, chosen.numel(), (1,), generator=generator, device=generator.device)] = True
+    return torch.where(chosen, picks, values)
+
+
+def _outer(
+    shape: Any, dtype: torch.dtype, generator: torch.Generator, first: Any, last: Any, rest: Any = 0
+) -> Any:
+    """One value everywhere but in the first and in the last place."""
+    values = torch.full(shape, rest, dtype=dtype, device=generator.device)
+    if values.numel():
+        values.view(-1)[0], values.view(-1)[-1] = first, last
+    return values
+
+
 def _draw_dtype(dtype: torch.dtype) -> torch.dtype:
     if dtype.is_complex or dtype == torch.float64:
         return dtype
@@ -156,4 +178,6 @@ DRAWS: Final[dict[str, Callable[..., Any]]] = {
     "dominant": _dominant,
     "choice": _choice,
     "listed": _listed,
+    "few": _few,
+    "outer": _outer,
 }
