@@ -17,6 +17,8 @@ from kgbench.baselines.references.aten import chained, finite
 Expectations = dict[str, Expected]
 FP8_LARGEST = 448.0
 """The largest number of float8_e4m3fn."""
+MOST_GATHERED = 1 << 26
+"""Elements of keys, in float64, that the sequences have together of which attention is computed at once."""
 
 
 def rms_norm(input: torch.Tensor, weight: torch.Tensor, epsilon: float, **_: Any) -> Expectations:
@@ -193,31 +195,37 @@ def paged_attention(
     """
     values = torch.empty_like(query, memory_format=torch.contiguous_format)
     scales = torch.empty_like(values)
-    for index, length in enumerate(seq_lens.tolist()):
-        keys, cached_values = _gathered(key_cache, value_cache, block_tables[index], length)
-        if kv_cache_dtype != "auto":
-            keys, cached_values = keys * k_scale, cached_values * v_scale
-        group = query[index].reshape(num_kv_heads, -1, query.shape[-1])
-        logits = scale * group @ keys.mT
-        if alibi_slopes is not None:
-            distance = torch.arange(length, device=query.device) - (length - 1)
-            logits = logits + alibi_slopes.reshape(num_kv_heads, -1, 1) * distance
-        weights = torch.exp(logits - logits.amax(-1, keepdim=True))
-        weights = weights / weights.sum(-1, keepdim=True)
-        values[index] = (weights @ cached_values).reshape(query.shape[1:])
-        scales[index] = (weights**2 @ cached_values**2).sqrt().reshape(query.shape[1:])
+    for length in torch.unique(seq_lens).tolist():
+        alike = (seq_lens == length).nonzero()[:, 0]
+        for some in alike.split(max(1, MOST_GATHERED // (length * num_kv_heads * query.shape[-1]))):
+            keys, cached_values = _gathered(key_cache, value_cache, block_tables[some], length)
+            if kv_cache_dtype != "auto":
+                keys, cached_values = keys * k_scale, cached_values * v_scale
+            group = query[some].reshape(len(some), num_kv_heads, -1, query.shape[-1])
+            logits = scale * group @ keys.mT
+            if alibi_slopes is not None:
+                distance = torch.arange(length, device=query.device) - (length - 1)
+                logits = logits + alibi_slopes.reshape(num_kv_heads, -1, 1) * distance
+            weights = torch.exp(logits - logits.amax(-1, keepdim=True))
+            weights = weights / weights.sum(-1, keepdim=True)
+            shape = (len(some), *query.shape[1:])
+            values[some] = (weights @ cached_values).reshape(shape)
+            scales[some] = (weights**2 @ cached_values**2).sqrt().reshape(shape)
     return {"out": Expected(values, finite(scales))}
 
 
 def _gathered(
-    key_cache: torch.Tensor, value_cache: torch.Tensor, table: torch.Tensor, length: int
+    key_cache: torch.Tensor, value_cache: torch.Tensor, tables: torch.Tensor, length: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """One sequence's keys and values, each (num_kv_heads, length, head_size), from its live slots only."""
+    """Keys and values of sequences of one length, each (sequences, num_kv_heads, length, head_size), from live slots.
+
+    tables: (sequences, columns).
+    """
     block_size = value_cache.shape[-1]
-    position = torch.arange(length, device=table.device)
-    blocks, places = table.long()[position // block_size], position % block_size
-    keys = key_cache[blocks, :, :, places, :].flatten(2)
-    return keys.transpose(0, 1), value_cache[blocks, :, :, places].transpose(0, 1)
+    position = torch.arange(length, device=tables.device)
+    blocks, places = tables.long()[:, position // block_size], position % block_size
+    keys = key_cache[blocks, :, :, places, :].flatten(3)
+    return keys.transpose(1, 2), value_cache[blocks, :, :, places].transpose(1, 2)
 
 
 def paged_attention_plain(

@@ -1,4 +1,4 @@
-"""References of vLLM problems about whole sequences: the selective scan, the indexes of sparse attention.
+"""References of vLLM problems about whole sequences: the indexes of sparse attention.
 
 The reference functions take their entry's parameters by name, floating tensors as float64. ``prepare_*`` finish drawn
 inputs in place.
@@ -6,8 +6,7 @@ inputs in place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -15,206 +14,6 @@ import torch
 from kgbench.baselines.expected import Expected
 
 Expectations = dict[str, Expected]
-
-
-# --- the selective scan ---
-
-
-def selective_scan_fwd(
-    u: torch.Tensor,
-    delta: torch.Tensor,
-    A: torch.Tensor,
-    B: torch.Tensor,
-    C: torch.Tensor,
-    D_: torch.Tensor | None,
-    z_: torch.Tensor | None,
-    delta_bias_: torch.Tensor | None,
-    delta_softplus: bool,
-    query_start_loc: torch.Tensor | None,
-    cache_indices: torch.Tensor | None,
-    has_initial_state: torch.Tensor | None,
-    ssm_states: torch.Tensor,
-    null_block_id: int,
-    initial_state_idx: torch.Tensor | None,
-    block_idx_first_scheduled_token: torch.Tensor | None,
-    block_idx_last_scheduled_token: torch.Tensor | None,
-    cu_chunk_seqlen: torch.Tensor | None,
-    last_chunk_indices: torch.Tensor | None,
-    block_size: int,
-) -> Expectations:
-    """Sequence by sequence: h = exp(dt A) h + dt u B; y = h · C + D u, into delta; y silu(z) into z_; h into its slots.
-
-    The error scales are the same sums over the sizes of their terms.
-    """
-    steps = delta if delta_bias_ is None else delta + delta_bias_.unsqueeze(-1)
-    if delta_softplus:
-        steps = torch.where(steps > 20, steps, torch.log1p(steps.clamp(max=20).exp()))
-    values = {"delta": delta.clone(), "ssm_states": ssm_states.clone()} | ({} if z_ is None else {"z_": z_.clone()})
-    scales = {name: value.abs() for name, value in values.items()}
-    chunks = (cu_chunk_seqlen, last_chunk_indices, block_idx_first_scheduled_token, block_idx_last_scheduled_token)
-    for index, columns in enumerate(_sequences(u, query_start_loc)):
-        initial, stored = _slots(index, columns, cache_indices, initial_state_idx, block_size, *chunks)
-        if cache_indices is not None and initial == null_block_id:
-            continue
-        resumed = has_initial_state is not None and bool(has_initial_state[index])
-        start = ssm_states[initial] if resumed else torch.zeros_like(ssm_states[0])
-        where: Any = (..., columns) if query_start_loc is not None else index
-        y, size, states = _scanned(u[where], steps[where], B[where], C[where], A, start, stored)
-        if D_ is not None:
-            y, size = y + D_.unsqueeze(-1) * u[where], size + (D_.unsqueeze(-1) * u[where]).abs()
-        values["delta"][where], scales["delta"][where] = y, size
-        if z_ is not None:
-            gate = z_[where] * torch.sigmoid(z_[where])
-            values["z_"][where], scales["z_"][where] = y * gate, size * gate.abs()
-        for slot, (state, state_size) in states.items():
-            values["ssm_states"][slot], scales["ssm_states"][slot] = state, state_size
-    return {name: Expected(value, scales[name]) for name, value in values.items()}
-
-
-def _sequences(u: torch.Tensor, query_start_loc: torch.Tensor | None) -> list[slice]:
-    """Per sequence its columns."""
-    if query_start_loc is None:
-        return [slice(0, u.shape[-1])] * u.shape[0]
-    bounds = query_start_loc.tolist()
-    return [slice(begin, end) for begin, end in pairwise(bounds)]
-
-
-def _slots(
-    index: int,
-    columns: slice,
-    cache_indices: torch.Tensor | None,
-    initial_state_idx: torch.Tensor | None,
-    block_size: int,
-    cu_chunk_seqlen: torch.Tensor | None,
-    last_chunk_indices: torch.Tensor | None,
-    first_block: torch.Tensor | None,
-    last_block: torch.Tensor | None,
-) -> tuple[int, dict[int, int]]:
-    """The slot that a sequence starts from, and by number of tokens the slot for the state after them."""
-    count = columns.stop - columns.start
-    if cache_indices is None:
-        return index, {count: index}
-    if initial_state_idx is None or cu_chunk_seqlen is None or last_chunk_indices is None:
-        slot = int(cache_indices[index])
-        return slot, {count: slot}
-    assert first_block is not None
-    assert last_block is not None
-    begin = int(last_chunk_indices[index - 1]) + 1 if index else 0
-    ends = cu_chunk_seqlen[begin + 1 : int(last_chunk_indices[index]) + 2].tolist()
-    blocks = [int(first_block[index]) + n for n in range(len(ends) - 1)] + [int(last_block[index])]
-    table = cache_indices[index].tolist()
-    stored = {end - columns.start: table[block] for end, block in zip(ends, blocks, strict=True)}
-    return table[int(initial_state_idx[index])], stored
-
-
-def _scanned(
-    u: torch.Tensor,
-    steps: torch.Tensor,
-    B: torch.Tensor,
-    C: torch.Tensor,
-    A: torch.Tensor,
-    start: torch.Tensor,
-    stored: Mapping[int, int],
-) -> tuple[torch.Tensor, torch.Tensor, dict[int, tuple[torch.Tensor, torch.Tensor]]]:
-    """Outputs (dim, tokens), their error scales, and by slot the state and its error scale.
-
-    u, steps: (dim, tokens); B, C: (groups, dstate, tokens); A, start: (dim, dstate).
-    """
-    groups, dstate = B.shape[:2]
-    decay, state = A.reshape(groups, -1, dstate), start.reshape(groups, -1, dstate)
-    size = state.abs()
-    outputs, sizes, states = torch.empty_like(u), torch.empty_like(u), {}
-    for t in range(u.shape[-1]):
-        step = steps[:, t].reshape(groups, -1, 1)
-        factor = torch.exp(step * decay)
-        added = step * u[:, t].reshape(groups, -1, 1) * B[:, None, :, t]
-        state, size = factor * state + added, factor * size + added.abs()
-        outputs[:, t] = (state * C[:, None, :, t]).sum(-1).flatten()
-        sizes[:, t] = (size * C[:, None, :, t].abs()).sum(-1).flatten()
-        if t + 1 in stored:
-            states[stored[t + 1]] = (state.reshape(A.shape), size.reshape(A.shape))
-    return outputs, sizes, states
-
-
-def prepare_scan(tensors: Mapping[str, torch.Tensor], variables: Mapping[str, Any], generator: torch.Generator) -> None:
-    """Lengths, slots and poison of a selective scan.
-
-    Sequences share the tokens out, at random where the case is ``ragged``. Slots are distinct and in random order, and
-    never 0; the last ``nulls`` sequences are padding. What no sequence may start from is NaN.
-    """
-    count, states = int(variables["sequences"]), tensors["ssm_states"]
-    device = states.device
-    bounds = (
-        _bounds(count, int(variables["length"]), bool(variables["ragged"]), generator) if variables["varlen"] else []
-    )
-    if bounds:
-        tensors["query_start_loc"].copy_(torch.tensor(bounds))
-    computed = [0] * count
-    if variables["chunked"]:
-        computed = torch.randint(
-            0, int(variables["context"]) + 1, (count,), generator=generator, device=device
-        ).tolist()
-        computed = [0, int(variables["block"]), *computed][:count]
-    resumed = torch.randint(0, 2, (count,), generator=generator, device=device).bool()
-    resumed[:1], resumed[1:2] = True, False
-    if variables["chunked"]:
-        resumed = torch.tensor(computed, device=device) > 0
-    readable = torch.arange(count, device=device)
-    if variables["indexed"]:
-        table = tensors["cache_indices"]
-        order = 1 + torch.randperm(states.shape[0] - 1, generator=generator, device=device)
-        table.copy_(order[: table.numel()].reshape(table.shape))
-        if nulls := int(variables["nulls"]):
-            table[-nulls:] = 0
-        readable = table.long()
-    if variables["chunked"]:
-        _prepare_chunks(tensors, bounds, computed, int(variables["block"]))
-        readable = tensors["cache_indices"].long()[
-            torch.arange(count, device=device), tensors["initial_state_idx"].long()
-        ]
-    if "has_initial_state" in tensors and tensors["has_initial_state"] is not None:
-        tensors["has_initial_state"].copy_(resumed)
-    else:
-        resumed[:] = False
-    poison = torch.ones(states.shape[0], dtype=torch.bool, device=device)
-    poison[readable[resumed]] = False
-    poison[0] |= bool(variables["indexed"])
-    states.masked_fill_(poison[:, None, None], float("nan"))
-
-
-def _bounds(count: int, total: int, ragged: bool, generator: torch.Generator) -> list[int]:
-    """Where each of ``count`` sequences begins in ``total`` tokens, and the end of the last."""
-    if not ragged:
-        return [index * total // count for index in range(count + 1)]
-    cuts = 1 + torch.randperm(total - 1, generator=generator, device=generator.device)[: count - 1]
-    return [0, *cuts.sort().values.tolist(), total]
-
-
-def _prepare_chunks(tensors: Mapping[str, torch.Tensor], bounds: list[int], computed: list[int], block: int) -> None:
-    """Which block of its sequence each chunk of tokens ends in, after ``computed`` tokens of earlier calls."""
-    ends, last_chunks, first, last, initial = [0], [], [], [], []
-    for index, done in enumerate(computed):
-        total = done + bounds[index + 1] - bounds[index]
-        first.append(done // block)
-        last.append((total - 1) // block)
-        initial.append(max((done - 1) // block, 0))
-        stops = [*range((done // block + 1) * block, total, block), total]
-        ends += [bounds[index] + stop - done for stop in stops]
-        last_chunks.append(len(ends) - 2)
-        tensors["cache_indices"][index, last[-1] + 1 :] = 0
-    chunks = tensors["cu_chunk_seqlen"]
-    chunks.fill_(bounds[-1])
-    chunks[: len(ends)] = torch.tensor(ends)
-    for name, numbers in (
-        ("last_chunk_indices", last_chunks),
-        ("block_idx_first_scheduled_token", first),
-        ("block_idx_last_scheduled_token", last),
-        ("initial_state_idx", initial),
-    ):
-        tensors[name].copy_(torch.tensor(numbers))
-
-
-# --- indexes of sparse attention ---
 
 
 def convert_vertical_slash_indexes(
@@ -359,10 +158,16 @@ def prepare_vertical_slash(
     keys = (queries + extra).clamp(min=max(columns.shape[-1], diagonals.shape[-1]) + 1)
     tensors["q_seqlens"].copy_(queries)
     tensors["kv_seqlens"].copy_(keys)
-    for index, (query, key) in enumerate(zip(queries.tolist(), keys.tolist(), strict=True)):
-        scores = torch.rand((columns.shape[1], key), generator=generator, device=device)
-        columns[index] = scores.argsort(-1)[:, : columns.shape[-1]].sort(-1).values
-        reach = key - 1 if variables["causal"] else key + query - 1
-        scores = torch.rand((columns.shape[1], reach), generator=generator, device=device)
-        chosen = 1 + scores.argsort(-1)[:, : diagonals.shape[-1] - 1].sort(-1, descending=True).values
-        diagonals[index, :, :-1], diagonals[index, :, -1] = chosen, 0
+    reach = keys - 1 if variables["causal"] else keys + queries - 1
+    columns.copy_(_distinct(columns.shape, keys, generator).sort(-1).values)
+    wanted = (*diagonals.shape[:-1], diagonals.shape[-1] - 1)
+    diagonals[..., :-1] = 1 + _distinct(wanted, reach, generator).sort(-1, descending=True).values
+    diagonals[..., -1] = 0
+
+
+def _distinct(shape: Sequence[int], limits: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """int64 (batch, heads, count): in each row different numbers from 0 to below its batch's limit."""
+    longest = int(limits.max())
+    scores = torch.rand((*shape[:2], longest), generator=generator, device=generator.device)
+    scores.masked_fill_(torch.arange(longest, device=generator.device) >= limits[:, None, None], 2.0)
+    return scores.argsort(-1)[..., : shape[-1]]

@@ -138,7 +138,7 @@ def _listed(shape: Any, dtype: torch.dtype, generator: torch.Generator, values: 
 def _few(
     shape: Any, dtype: torch.dtype, generator: torch.Generator, options: tuple[Any, ...], share: float = 0.01
 ) -> Any:
-    """Normal values, about a share of them replaced by one of ``options``; one for certain where there is an element."""
+    """Normal values, one at least and about a share of them replaced by one of ``options``."""
     values = _normal(shape, dtype, generator)
     picks = _choice(shape, dtype, generator, options).to(values.dtype)
     chosen = torch.rand(shape, generator=generator, device=generator.device) < share
@@ -147,9 +147,7 @@ def _few(
     return torch.where(chosen, picks, values)
 
 
-def _outer(
-    shape: Any, dtype: torch.dtype, generator: torch.Generator, first: Any, last: Any, rest: Any = 0
-) -> Any:
+def _outer(shape: Any, dtype: torch.dtype, generator: torch.Generator, first: Any, last: Any, rest: Any = 0) -> Any:
     """One value everywhere but in the first and in the last place."""
     values = torch.full(shape, rest, dtype=dtype, device=generator.device)
     if values.numel():
