@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -28,6 +28,12 @@ class Drawn:
     name: str
     numbers: tuple[float, ...]
     """The numbers in its arguments, in order; complex ones by their size."""
+
+    @classmethod
+    def all_of(cls, specs: Iterable[TensorSpec]) -> list[Drawn]:
+        """Those that are read, of some tensors, and have elements."""
+        read = [spec for spec in specs if spec.access != Access.WRITE and spec.elements]
+        return [cls(spec, spec.draw.name, tuple(_numbers(spec.draw.arguments))) for spec in read]
 
     @property
     def is_special(self) -> bool:
@@ -77,8 +83,7 @@ class Facts:
     @cached_property
     def drawn(self) -> list[Drawn]:
         """Every tensor that is read."""
-        read = [spec for spec in self.specs if spec.access != Access.WRITE and spec.elements]
-        return [Drawn(spec, spec.draw.name, tuple(_numbers(spec.draw.arguments))) for spec in read]
+        return Drawn.all_of(self.specs)
 
     def parameters(self, types: tuple[str, ...]) -> dict[str, set[Any]]:
         """What parameters of these types are given, None left out."""

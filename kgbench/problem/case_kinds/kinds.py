@@ -9,11 +9,14 @@ from typing import Final
 
 from kgbench.core.kinds import Phase
 from kgbench.problem.case_kinds.facts import FLAGS, Drawn, Facts, reach
+from kgbench.problem.model import Access
 
 ONE_DIMENSION: Final = 65_535
 """Blocks that a grid takes in its second and third dimension."""
 BEYOND_32_BITS: Final = 1 << 31
 """Offset in elements that 32 bits with a sign do not hold."""
+BEYOND_FLOAT32: Final = 1 << 24
+"""Whole numbers above which float32 does not hold each."""
 LARGE: Final = 100.0
 """Size from which on values count as large: their exponentials leave float32, their squares nearly float16."""
 SMALL: Final = 5e-3
@@ -94,6 +97,44 @@ def _several_types(facts: Facts) -> bool:
     return any(len({spec.dtype for spec in bound.specs}) > 1 for _, bound in facts.calls)
 
 
+def _each_alone(facts: Facts) -> bool:
+    """Each floating-point tensor that is read holds NaN or infinity in a call in which all others are finite."""
+    names: set[str] = set()
+    alone: set[str] = set()
+    for _, bound in facts.calls:
+        drawn = [each for each in Drawn.all_of(bound.specs) if each.is_floating]
+        names |= {each.spec.name for each in drawn}
+        odd = [each.spec.name for each in drawn if _not_finite(each)]
+        alone |= set(odd) if len(odd) == 1 else set()
+    return bool(names) and names == alone
+
+
+def _each_count(facts: Facts) -> bool:
+    """Each size but the last of the tensors that are written, of those that are read where none is, is large once."""
+    written = any(spec.access != Access.READ for spec in facts.specs)
+    largest: dict[tuple[str, int], int] = {}
+    for spec in facts.specs:
+        if (spec.access != Access.READ) == written:
+            sizes = spec.shape if written and len(spec.shape) == 1 else spec.shape[:-1]
+            for at, size in enumerate(sizes):
+                largest[spec.name, at] = max(size, largest.get((spec.name, at), 0))
+    counts = [size for size in largest.values() if size > 1]
+    return bool(counts) and min(counts) > ONE_DIMENSION
+
+
+def _wide_rows(facts: Facts) -> bool:
+    """Two rows or more of 2^31 elements each."""
+    return any(s.shape and s.shape[-1] >= BEYOND_32_BITS and s.elements > s.shape[-1] for s in facts.specs)
+
+
+def _long_side(facts: Facts) -> bool:
+    """A size in a list of sizes, or a number, beyond those that float32 holds one by one."""
+    listed = [
+        each for values in facts.values.values() for value in values if isinstance(value, tuple) for each in value
+    ]
+    return any(isinstance(each, int) and abs(each) > BEYOND_FLOAT32 for each in [*listed, *facts.numbers])
+
+
 KINDS: Final = (
     CaseKind("empty", "a tensor without elements", lambda facts: any(0 in spec.shape for spec in facts.specs)),
     CaseKind("one", "a tensor of one element", lambda facts: any(spec.elements == 1 for spec in facts.specs)),
@@ -119,7 +160,16 @@ KINDS: Final = (
         lambda facts: any(size > ONE_DIMENSION for s in facts.specs for size in s.shape[:-1]),
     ),
     CaseKind("2³¹", "offsets beyond 2³¹ elements", lambda f: any(reach(s) >= BEYOND_32_BITS for s in f.specs)),
+    CaseKind("grid each", f"each count beyond {ONE_DIMENSION:,}, a call for each", _each_count),
+    CaseKind("rows 2³¹", "two rows or more of 2³¹ elements each", _wide_rows),
+    CaseKind("side 2²⁴", "a list of sizes, or a number, with one beyond 2²⁴", _long_side),
+    CaseKind(
+        "outer",
+        "2³¹ elements of which the first and the last differ from all others",
+        _any(lambda d: d.name == "outer" and d.spec.elements >= BEYOND_32_BITS),
+    ),
     CaseKind("nan", "NaN or infinity among the elements", _any(_not_finite)),
+    CaseKind("nan alone", "NaN or infinity in each tensor that is read while all others are finite", _each_alone),
     CaseKind("denormal", "subnormal numbers among the elements", _any(_denormal)),
     CaseKind("large", "elements of 100 and more", _any(lambda d: d.is_floating and d.largest >= LARGE)),
     CaseKind("small", "elements of 0.005 and less", _any(lambda d: d.is_floating and 0 < d.largest <= SMALL)),

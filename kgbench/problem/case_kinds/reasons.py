@@ -60,6 +60,16 @@ def _most_read(facts: Facts) -> int:
     return max(sum(spec.access != Access.WRITE for spec in bound.specs) for _, bound in facts.calls)
 
 
+def _is_no(*categories: str) -> Callable[[Facts], bool]:
+    return lambda facts: facts.problem.category not in categories
+
+
+def _counts_once(facts: Facts) -> bool:
+    """Whether one count alone may become a dimension of a grid, or another family has the calls."""
+    ggml = facts.problem.name.startswith("ggml_")
+    return not (facts.problem.source == "vllm" and (ggml or facts.problem.category in COUNTED))
+
+
 def _zero_for_subnormals(facts: Facts) -> bool:
     return all(overload.subnormals_may_be_zero for overload, _ in facts.calls)
 
@@ -123,9 +133,29 @@ PINNED: Final = (
     "zeros_like",
 )  # fmt: skip
 """Operators of ATen that make a tensor and take pin_memory."""
+COUNTED: Final = ("attention", "moe", "sparse-attention-index", "ssm-scan")
+"""Categories of vLLM of which each count has a call of its own; ggml's products have, too."""
 NUMBERS_KINDS: Final = ("number 0", "number < 0", "number large", "number small")
 
 REASONS: Final = (
+    Reason(("nan alone",), "every part of an operand is read: no triangle, no band", lambda facts: not (
+        facts.is_blas and facts.problem.category in ("symmetric", "triangular", "rank-update"))),
+    Reason(("nan alone",), "a triangle that is solved with is finite; right-hand sides hold NaN", _only(
+        "cublas/cublasDtrsmBatched", "cublas/cublasStrsm_v2", "cublas/cublasStrsv_v2", "cublas/cublasZtrsmBatched")),
+    Reason(("grid each",), "attention, GGUF, routing and scans of vLLM have it; others have one count", _counts_once),
+    Reason(("grid each",), "65,536 partitions are 2²⁵ keys, of which judging does not fit a device", _vllm(
+        "paged_attention_v2")),
+    Reason(("side 2²⁴",), "places are whole numbers", lambda facts: facts.problem.id not in (
+        "aten/arange", "aten/affine_grid_generator", "aten/upsample_nearest2d_backward")),
+    Reason(("outer",), "no element follows from a whole dimension", _is_no(
+        "reduction", "scan", "sort", "softmax", "norm")),
+    Reason(("outer",), "2³¹ elements, their places and what judging takes do not fit a device", _aten("sort")),
+    Reason(("outer",), "a row is a token's", _is_vllm),
+    Reason(("rows 2³¹",), "no elementwise work", _is_no(
+        "elementwise", "elementwise-backward", "loss", "fill", "data-movement")),
+    Reason(("rows 2³¹",), "elements change their rows: a call of 2³¹ elements or offsets is there", _aten(
+        "affine_grid_generator", "cat", "im2col", "reflection_pad1d_backward", "rot90", "stack",
+        "upsample_nearest2d_backward")),
     Reason(
         ("empty", "one", "odd", "gaps", "expanded", "offset", *SIZES, "types"),
         "no argument is a tensor",

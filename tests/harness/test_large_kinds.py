@@ -1,0 +1,182 @@
+"""Kinds of calls by which kernels that had passed turned out wrong: each fails the kernel that is wrong in that way.
+
+Calls of 2^31 elements are made small, those beyond 65,535 in some count are made as they stand.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
+
+from kgbench.baselines.references.cublas import product_sum  # noqa: E402
+from kgbench.core.kinds import Phase  # noqa: E402
+from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.core.verdicts import PASSED, Verdict  # noqa: E402
+from kgbench.harness.verdict.draws import draw  # noqa: E402
+from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
+from kgbench.harness.verdict.narrow_dtypes import stored_as  # noqa: E402
+from kgbench.harness.verdict.placed_call import PlacedCall  # noqa: E402
+from kgbench.harness.verdict.reference import values_only  # noqa: E402
+from kgbench.problem.cases import Case, expand_cases  # noqa: E402
+from kgbench.problem.cases.expand import phase_cases  # noqa: E402
+from kgbench.problem.model import Access, CaseTemplate, Overload  # noqa: E402
+from tests.harness.test_large_cases import first, made_small  # noqa: E402
+
+pytestmark = pytest.mark.torch
+CPU = torch.device("cpu")
+COUNT = 65_535
+"""Blocks that a grid takes in its second and third dimension."""
+BESIDE = ("add_", "copy_", "fmax", "log_sigmoid_backward", "soft_margin_loss")
+"""A problem of each family with two rows beside a vector, or of which one operand is a row for both."""
+OUTER = ("amin", "argmax", "cumsum", "diff", "mean", "pairwise_distance", "renorm", "softmax", "sum")
+"""Problems with 2^31 elements of which the first and the last differ from the others."""
+COUNTS = [
+    *(("convert_vertical_slash_indexes", number) for number in (1, 2, 3)),
+    ("moe_lora_align_block_size", 3),
+    ("paged_attention_v2", 2),
+    *(("selective_scan_fwd", number) for number in (1, 2, 4)),
+]
+"""Calls of less than 0.5 GB, by their numbers, in which what is written has more than COUNT in some dimension."""
+WORK_SPACE = ("exp_sums", "max_logits", "tmp_out")
+"""Written arguments of which nothing is judged."""
+
+
+def placed(overload: Overload, case: Case) -> tuple[OverloadJudge, PlacedCall, dict[str, Any]]:
+    """The call, and its right outputs."""
+    judge = OverloadJudge(overload, CPU)
+    call = judge.place(case, torch.Generator().manual_seed(3))
+    return judge, call, answered(judge, call, call.inputs.arguments())
+
+
+def answered(judge: OverloadJudge, call: PlacedCall, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What the reference says of arguments, all rows of it, in the outputs' dtypes."""
+    dtypes = {spec.name: spec.dtype for spec in call.inputs.bound.specs}
+    names = ["return"] if len(call.specs) == 1 else [f"return[{at}]" for at in range(len(call.specs))]
+    dtypes |= {name: spec.dtype for name, spec in zip(names, call.specs, strict=True)}
+    written = tuple(spec.name for spec in call.inputs.bound.specs if spec.access != Access.READ)
+    answers = values_only(judge.reference.answers(arguments, written))
+    return {name: stored_as(each.value, getattr(torch, dtypes[name])) for name, each in answers.items()}
+
+
+def judged(judge: OverloadJudge, call: PlacedCall, outputs: dict[str, Any]) -> Verdict:
+    return judge.values(call, {name: value.clone() for name, value in outputs.items()})
+
+
+def small(overload: Overload, template: CaseTemplate) -> Case:
+    (case,) = phase_cases(overload, Phase.LARGE, [made_small(template)], overload.dtypes)
+    return case
+
+
+@pytest.mark.parametrize("problem", BESIDE)
+def test_the_last_elements_of_a_row_beside_a_vector_are_judged(problem_path: Path, problem: str) -> None:
+    overload = first(problem_path, f"aten/{problem}")
+    template = overload.large[-1]
+    assert template.variables["samples"] == 1
+    judge, call, outputs = placed(overload, small(overload, template))
+    assert judged(judge, call, outputs) is PASSED
+    ((name, right),) = outputs.items()
+    assert right.shape[0] == 2
+    # As a kernel leaves them whose first column of a block is computed in 32 bits.
+    right[1, -64:] = 99 if right.dtype == torch.int8 else math.nan
+    assert judged(judge, call, {name: right}).outcome is Outcome.WRONG_VALUE
+
+
+@pytest.mark.parametrize("problem", OUTER)
+def test_what_the_last_element_decides_is_judged(problem_path: Path, problem: str) -> None:
+    """A kernel that does not look at the last places, as one whose last part begins at a negative number."""
+    overload = first(problem_path, f"aten/{problem}")
+    (template,) = (each for each in overload.large if each.variables.get("values") == "outer")
+    judge, call, outputs = placed(overload, small(overload, template))
+    assert judged(judge, call, outputs) is PASSED
+    arguments = call.inputs.arguments()
+    name = next(name for name, each in arguments.items() if isinstance(each, torch.Tensor))
+    seen = arguments[name].clone()
+    seen[..., -64:] = seen[..., -65:-64].clone()
+    wrong = answered(judge, call, {**arguments, name: seen})
+    assert judged(judge, call, wrong).outcome is Outcome.WRONG_VALUE
+
+
+@pytest.mark.parametrize(("problem", "number"), COUNTS)
+def test_what_lies_beyond_the_blocks_of_a_grid_is_judged(problem_path: Path, problem: str, number: int) -> None:
+    """A kernel with a count in the second dimension of its grid, that goes on where the launch fails, leaves it out."""
+    overload = first(problem_path, f"vllm/{problem}")
+    cases = [case for case in expand_cases(overload, "cuda", 80.0, "s") if case.phase == Phase.LARGE]
+    judge, call, outputs = placed(overload, cases[number - 1])
+    assert judged(judge, call, outputs) is PASSED
+    sizes = [(name, at, size) for name, each in outputs.items() for at, size in enumerate(each.shape)]
+    long = [(name, at) for name, at, size in sizes if size > COUNT and name not in WORK_SPACE]
+    assert long
+    for name, at in long:
+        wrong = outputs[name].clone()
+        wrong.narrow(at, COUNT, 1).fill_(-7 if wrong.dtype == torch.int32 else math.nan)
+        assert judged(judge, call, {**outputs, name: wrong}).outcome is Outcome.WRONG_VALUE, name
+
+
+@pytest.mark.parametrize("problem", ["cublas/cublasCsymm_v2", "cublas/cublasCsymv_v2"])
+def test_an_infinite_complex_sum_may_be_nan_and_its_neighbours_may_not(problem_path: Path, problem: str) -> None:
+    overload = first(problem_path, problem)
+    cases = expand_cases(overload, "cpu", None, "s")
+    case = next(each for each in cases if each.variables["values"] == "inf_a")
+    judge, call, outputs = placed(overload, case)
+    ((name, right),) = outputs.items()
+    lost = ~torch.isfinite(right)
+    assert bool(lost.any())
+    assert not bool(lost.all())
+    assert judged(judge, call, {name: right}) is PASSED
+    for value, outcome in ((math.nan, None), (1.0, Outcome.WRONG_VALUE)):
+        verdict = judged(judge, call, {name: torch.where(lost, torch.full_like(right, value), right)})
+        assert verdict.outcome is outcome if outcome else verdict is PASSED
+    spread = right.clone().flatten()
+    spread[(~lost).flatten().nonzero()[0]] = math.nan
+    assert judged(judge, call, {name: spread.reshape(right.shape)}).outcome is Outcome.WRONG_VALUE
+
+
+def test_of_an_infinite_sum_the_infinity_is_right_beside_nan() -> None:
+    left = torch.tensor([[math.inf + 0j, 1.0], [1.0, 2.0]], dtype=torch.complex128)
+    right = torch.tensor([[2.0 + 1j], [1.0]], dtype=torch.complex128)
+    found = product_sum(1 + 0j, left, right, 0j, torch.zeros_like(right))
+    assert found.also is not None
+    assert torch.isnan(found.value[0]).all()
+    assert torch.isinf(torch.view_as_real(found.also.value)[0]).all()
+    assert torch.equal(found.value[1], found.also.value[1])
+    assert product_sum(2 + 1j, left, right, 0j, torch.zeros_like(right)).also is None, "one part is NaN in any order"
+    assert product_sum(1.0, left.real, right.real, 0.0, torch.zeros_like(right.real)).also is None
+
+
+@pytest.mark.parametrize("problem", ["cublasDsbmv_v2", "cublasDsyr2_v2", "cublasSsyrk_v2", "cublasStbmv_v2"])
+def test_infinities_of_one_operand_reach_some_elements_alone(problem_path: Path, problem: str) -> None:
+    """Of real numbers: a kernel that multiplies zeros of a mask with them makes them NaN, or others."""
+    overload = first(problem_path, f"cublas/{problem}")
+    sets = {"inf_a", "inf_x", "inf_y", "inf_c"}
+    cases = [each for each in expand_cases(overload, "cpu", None, "s") if each.variables["values"] in sets]
+    assert len(cases) > 1
+    infinite = 0
+    for case in cases:
+        judge, call, outputs = placed(overload, case)
+        ((name, right),) = outputs.items()
+        assert judged(judge, call, {name: right}) is PASSED
+        live = judge.live(call, name)
+        inside = torch.ones_like(right, dtype=torch.bool) if live is None else live
+        places = torch.isinf(right) & inside
+        infinite += int(places.sum())
+        assert bool((torch.isfinite(right) & inside).any())
+        if bool(places.any()):
+            wrong = torch.where(places, torch.full_like(right, math.nan), right)
+            assert judged(judge, call, {name: wrong}).outcome is Outcome.WRONG_VALUE
+    assert infinite
+
+
+def test_few_and_outer_draw_what_they_say() -> None:
+    generator = torch.Generator().manual_seed(1)
+    few = draw("few", ((math.inf, math.nan), 0.1), (100, 100), torch.float32, generator)
+    assert 0.05 < float((~few.isfinite()).float().mean()) < 0.15
+    assert int((~draw("few", ((math.inf,), 0.0), (50,), torch.float32, generator).isfinite()).sum()) == 1
+    assert draw("few", ((math.inf,),), (0, 3), torch.float32, generator).shape == (0, 3)
+    assert draw("outer", (3, -4, 2), (2, 3), torch.float16, generator).tolist() == [[3, 2, 2], [2, 2, -4]]
+    assert draw("outer", (3, -4), (0,), torch.float16, generator).shape == (0,)
+    assert draw("outer", (3, -4), (), torch.float16, generator).item() == -4
