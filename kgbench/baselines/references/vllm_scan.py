@@ -54,8 +54,8 @@ def selective_scan_fwd(
         start = torch.zeros_like(ssm_states[run.initial])
         if has_initial_state is not None:
             start = torch.where(has_initial_state[run.members][:, None, None].bool(), ssm_states[run.initial], start)
-        parts = [each[..., columns].movedim(-2, 0) for each in (u, steps, B, C)]
-        own, own_size, after = _scanned(*parts, A, start, run.stored)
+        inputs, at, into, out_of = (each[..., columns].movedim(-2, 0) for each in (u, steps, B, C))
+        own, own_size, after = _scanned(inputs, at, into, out_of, A, start, run.stored)
         y[:, columns], size[:, columns], live[:, columns] = own.movedim(0, 1), own_size.movedim(0, 1), True
         for slots, state, state_size in after:
             states[slots], state_sizes[slots] = state, state_size
@@ -78,7 +78,7 @@ def _side_by_side(rows: torch.Tensor) -> torch.Tensor:
 
 def _apart(rows: torch.Tensor, sequences: int) -> torch.Tensor:
     """The inverse of ``_side_by_side``."""
-    return rows.unflatten(-1, (sequences, -1)).movedim(-2, 0)
+    return rows.reshape(*rows.shape[:-1], sequences, -1).movedim(-2, 0)
 
 
 @dataclass
