@@ -13,7 +13,7 @@ from kgbench.problem.case_kinds.table import document, open_fields
 from kgbench.problem.registry import load_problem
 
 ROOT = Path(__file__).parents[2]
-STILL_OPEN = 198
+STILL_OPEN = 192
 """Fields without a case and without a reason. It falls with every case that is written; it never rises."""
 BARE = """\
 summary: scaled
