@@ -30,11 +30,7 @@ def selective_scan_fwd(
     ssm_states: torch.Tensor,
     null_block_id: int,
     initial_state_idx: torch.Tensor | None,
-    block_idx_first_scheduled_token: torch.Tensor | None,
-    block_idx_last_scheduled_token: torch.Tensor | None,
-    cu_chunk_seqlen: torch.Tensor | None,
-    last_chunk_indices: torch.Tensor | None,
-    block_size: int,
+    **chunks: Any,
 ) -> Expectations:
     """Sequence by sequence: h = exp(dt A) h + dt u B; y = h · C + D u, into delta; y silu(z) into z_; h into its slots.
 
@@ -48,8 +44,7 @@ def selective_scan_fwd(
         steps = torch.where(steps > 20, steps, torch.log1p(steps.clamp(max=20).exp()))
     y, size, live = torch.zeros_like(u), torch.zeros_like(u), torch.zeros_like(u[:1], dtype=torch.bool)
     states, state_sizes = ssm_states.clone(), ssm_states.abs()
-    chunks = (cu_chunk_seqlen, last_chunk_indices, block_idx_first_scheduled_token, block_idx_last_scheduled_token)
-    for run in _runs(bounds, cache_indices, null_block_id, initial_state_idx, *chunks):
+    for run in _runs(bounds, cache_indices, null_block_id, initial_state_idx, chunks):
         columns = torch.tensor(run.begins, device=u.device)[:, None] + torch.arange(run.length, device=u.device)
         start = torch.zeros_like(ssm_states[run.initial])
         if has_initial_state is not None:
@@ -106,7 +101,7 @@ def _runs(
     cache_indices: torch.Tensor | None,
     null_block_id: int,
     initial_state_idx: torch.Tensor | None,
-    *chunks: torch.Tensor | None,
+    chunks: Mapping[str, Any],
 ) -> Iterable[_Run]:
     """Each sequence that is no padding; where states of blocks are stored each sequence alone."""
     slots = cache_indices.tolist() if cache_indices is not None and initial_state_idx is None else None
@@ -114,7 +109,7 @@ def _runs(
     for index, (begin, end) in enumerate(pairwise(bounds)):
         key = end - begin
         if cache_indices is not None and initial_state_idx is not None:
-            initial, stored = _slots(index, slice(begin, end), cache_indices, initial_state_idx, *chunks)
+            initial, stored = _slots(index, slice(begin, end), cache_indices, initial_state_idx, chunks)
             key = -1 - index
         else:
             initial = index if slots is None else slots[index]
@@ -129,19 +124,14 @@ def _slots(
     columns: slice,
     cache_indices: torch.Tensor,
     initial_state_idx: torch.Tensor,
-    cu_chunk_seqlen: torch.Tensor | None,
-    last_chunk_indices: torch.Tensor | None,
-    first_block: torch.Tensor | None,
-    last_block: torch.Tensor | None,
+    chunks: Mapping[str, Any],
 ) -> tuple[int, dict[int, int]]:
     """The slot that a sequence starts from, and by number of tokens the slot for the state after them."""
-    assert cu_chunk_seqlen is not None
-    assert last_chunk_indices is not None
-    assert first_block is not None
-    assert last_block is not None
-    begin = int(last_chunk_indices[index - 1]) + 1 if index else 0
-    ends = cu_chunk_seqlen[begin + 1 : int(last_chunk_indices[index]) + 2].tolist()
-    blocks = [int(first_block[index]) + n for n in range(len(ends) - 1)] + [int(last_block[index])]
+    last_chunk = chunks["last_chunk_indices"]
+    begin = int(last_chunk[index - 1]) + 1 if index else 0
+    ends = chunks["cu_chunk_seqlen"][begin + 1 : int(last_chunk[index]) + 2].tolist()
+    first, last = (int(chunks[f"block_idx_{which}_scheduled_token"][index]) for which in ("first", "last"))
+    blocks = [*range(first, first + len(ends) - 1), last]
     table = cache_indices[index].tolist()
     stored = {end - columns.start: table[block] for end, block in zip(ends, blocks, strict=True)}
     return table[int(initial_state_idx[index])], stored
