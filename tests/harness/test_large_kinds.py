@@ -39,7 +39,7 @@ COUNTS = [
     *(("convert_vertical_slash_indexes", number) for number in (1, 2, 3)),
     ("moe_lora_align_block_size", 3),
     ("paged_attention_v2", 2),
-    *(("selective_scan_fwd", number) for number in (1, 2, 4)),
+    *(("selective_scan_fwd", number) for number in (2, 4)),
 ]
 """Calls of less than 0.5 GB, by their numbers, in which what is written has more than COUNT in some dimension."""
 WORK_SPACE = ("exp_sums", "max_logits", "tmp_out")
