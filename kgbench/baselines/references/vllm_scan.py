@@ -43,9 +43,7 @@ def selective_scan_fwd(
     batch = 0 if query_start_loc is not None else u.shape[0]
     bounds = [at * u.shape[-1] for at in range(batch + 1)] if query_start_loc is None else query_start_loc.tolist()
     u, delta, B, C = (_side_by_side(each) if batch else each for each in (u, delta, B, C))
-    steps = delta if delta_bias_ is None else delta + delta_bias_.unsqueeze(-1)
-    if delta_softplus:
-        steps = torch.where(steps > 20, steps, torch.log1p(steps.clamp(max=20).exp()))
+    steps = _steps(delta, delta_bias_, delta_softplus)
     y, size, live = torch.zeros_like(u), torch.zeros_like(u), torch.zeros_like(u[:1], dtype=torch.bool)
     states, state_sizes = ssm_states.clone(), ssm_states.abs()
     for run in _runs(bounds, cache_indices, null_block_id, initial_state_idx, chunks):
@@ -69,10 +67,19 @@ def selective_scan_fwd(
         written = {name: (_apart(pair[0], batch), _apart(pair[1], batch)) for name, pair in written.items()}
     found = {name: Expected(*pair) for name, pair in {**written, "ssm_states": (states, state_sizes)}.items()}
     if z_ is not None:
-        there = (_apart(live, batch) if batch else live) & (z_ < -LARGEST_EXPONENT)
-        value, size_of_value = found["z_"].value, found["z_"].magnitude
-        found["z_"] = replace(found["z_"], also=Expected(torch.where(there, 0.0 * value, value), size_of_value))
+        found["z_"] = _or_overflown(found["z_"], z_, _apart(live, batch) if batch else live)
     return found
+
+
+def _steps(delta: torch.Tensor, bias: torch.Tensor | None, softplus: bool) -> torch.Tensor:
+    steps = delta if bias is None else delta + bias.unsqueeze(-1)
+    return torch.where(steps > 20, steps, torch.log1p(steps.clamp(max=20).exp())) if softplus else steps
+
+
+def _or_overflown(gated: Expected, z: torch.Tensor, live: torch.Tensor) -> Expected:
+    """The gated output, or zeros where vLLM's exponential overflows."""
+    zeros = torch.where(live & (z < -LARGEST_EXPONENT), 0.0 * gated.value, gated.value)
+    return replace(gated, also=Expected(zeros, gated.magnitude))
 
 
 def _side_by_side(rows: torch.Tensor) -> torch.Tensor:

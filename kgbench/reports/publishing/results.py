@@ -83,7 +83,7 @@ def _shown(publication: Publication, runs: Mapping[str, StoredRun], records: Pat
             words = f"{publication.path}: it follows {publication.after}, which is gone; restore that with git"
             raise StoreError("KGB434", words)
         whole = as_rounds(runs[publication.after], run)
-    return _Shown(publication, run.info, report_of(whole, by="source", records=records))
+    return _Shown(publication, run.info, report_of(whole, records=records))
 
 
 def _whole(shown: Sequence[_Shown], results: Path) -> Iterator[str]:
