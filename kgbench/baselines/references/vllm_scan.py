@@ -48,9 +48,7 @@ def selective_scan_fwd(
     states, state_sizes = ssm_states.clone(), ssm_states.abs()
     for run in _runs(bounds, cache_indices, null_block_id, initial_state_idx, chunks):
         columns = torch.tensor(run.begins, device=u.device)[:, None] + torch.arange(run.length, device=u.device)
-        start = torch.zeros_like(ssm_states[run.initial])
-        if has_initial_state is not None:
-            start = torch.where(has_initial_state[run.members][:, None, None].bool(), ssm_states[run.initial], start)
+        start = _first_states(run, ssm_states, has_initial_state)
         inputs, at, into, out_of = (each[..., columns].movedim(-2, 0) for each in (u, steps, B, C))
         own, own_size, after = _scanned(inputs, at, into, out_of, A, start, run.stored)
         y[:, columns], size[:, columns], live[:, columns] = own.movedim(0, 1), own_size.movedim(0, 1), True
@@ -74,6 +72,13 @@ def selective_scan_fwd(
 def _steps(delta: torch.Tensor, bias: torch.Tensor | None, softplus: bool) -> torch.Tensor:
     steps = delta if bias is None else delta + bias.unsqueeze(-1)
     return torch.where(steps > 20, steps, torch.log1p(steps.clamp(max=20).exp())) if softplus else steps
+
+
+def _first_states(run: _Run, states: torch.Tensor, has_initial_state: torch.Tensor | None) -> torch.Tensor:
+    zeros = torch.zeros_like(states[run.initial])
+    if has_initial_state is None:
+        return zeros
+    return torch.where(has_initial_state[run.members][:, None, None].bool(), states[run.initial], zeros)
 
 
 def _or_overflown(gated: Expected, z: torch.Tensor, live: torch.Tensor) -> Expected:
