@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kgbench.cli.referencerun import Checked
     from kgbench.problem.model import Overload
 
-_LEFT_OUT: Final = "who leaves out 1 in 20 timed calls"
+_LEFT_OUT: Final = "a kernel that leaves out 1 in 20 timed calls"
 NEEDS_TORCH = "torch was not asked"
 
 
@@ -37,7 +37,7 @@ NEEDS_TORCH = "torch was not asked"
     metavar="kernelbench:PATH",
     help="The problems of a checkout of KernelBench: which can be judged, and which let wrong answers pass.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Also the chance that who leaves out timed calls passes.")
+@click.option("-v", "--verbose", is_flag=True, help="Also the chance that a kernel passes that leaves out timed calls.")
 @json_option
 def validate(
     paths: tuple[str, ...],

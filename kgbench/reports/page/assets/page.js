@@ -187,7 +187,7 @@
     const shown = run.charts.map((chart) => figureOf(chart.title, chart.text, chart.spec, chart.columns));
     return [title(), run.notes.map((note) => el("p", { class: "small" }, note)),
       run.problems.length ? null : el("p", {}, "No problem was selected, or the run ended before they were known."), headline(),
-      el("p", { class: "quiet small" }, "In brackets: 95 % intervals over problems and samples, by bootstrap. fast_1: right and, by the lower end of the clock's interval, faster than the library. Over all: what is not right counts as 1/1000."),
+      el("p", { class: "quiet small" }, "In brackets: 95 % intervals over problems and samples, by bootstrap. fast_1: correct and, by the lower end of the clock's interval, faster than the library. Over all: what is not correct counts as 1/1000."),
       el("section", { "aria-labelledby": "charts" }, el("h2", { id: "charts" }, "Speed"),
         shown.length ? el("div", { class: "charts" }, shown) : el("p", {}, "Nothing was timed on this device in a way that means anything.")),
       heatMap(), problems(), runFacts()];
@@ -357,7 +357,7 @@
       speedView(sample),
       sample.code === null ? null : el("section", {}, el("h2", {}, "Code"), codeView(text(sample.code))),
       seen.length ? el("section", {}, el("h2", {}, `What it was seen to do (${sample.policy || "no"} policy)`), el("ul", { class: "text" }, seen)) : null,
-      cases.length ? el("section", {}, el("h2", {}, "Cases"), el("details", {}, el("summary", {}, `${cases.length} cases, ${wrong} not right`), table("Every case", [["case", "word"], ["outcome", "text"], ["s", "number"], ["what", "text"]], cases, { class: "wide" }))) : null,
+      cases.length ? el("section", {}, el("h2", {}, "Cases"), el("details", {}, el("summary", {}, `${cases.length} cases, ${wrong} not correct`), table("Every case", [["case", "word"], ["outcome", "text"], ["s", "number"], ["what", "text"]], cases, { class: "wide" }))) : null,
       el("section", {}, el("h2", {}, "How it was judged"), facts(sample.facts.map(([name, number]) => [name, text(number)])), sample.again ? [el("h3", {}, "Again"), el("pre", { class: "wrap" }, sample.again)] : null),
       sample.prompt ? el("section", {}, el("h2", {}, "Prompt"), promptView(sample.prompt, detail, "what was asked")) : null,
     ];
