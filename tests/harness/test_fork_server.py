@@ -55,11 +55,15 @@ def forked(server: ForkServer) -> set[int]:
     return set(processes.descendants(server.pid))
 
 
-def belongings(server: ForkServer, pids: set[int]) -> set[Path]:
-    """Folders and control groups of workers whose supervisor is among these."""
+def of_workers(server: ForkServer) -> set[Path]:
+    """Folders and control groups of all workers on this machine, also of those whose session was killed."""
     below = [Path(tempfile.gettempdir()), *map(Path, filter(None, [server.plan.cgroup]))]
-    found = [path for folder in below for path in folder.glob("kgbench-worker-*")]
-    return {path for path in found if pids.intersection(int(word) for word in path.name.split("-") if word.isdigit())}
+    return {path for folder in below for path in folder.glob("kgbench-worker-*")}
+
+
+def of_supervisors(paths: set[Path], pids: set[int]) -> set[Path]:
+    """Those of workers whose supervisor is among these."""
+    return {path for path in paths if pids.intersection(int(word) for word in path.name.split("-") if word.isdigit())}
 
 
 @contextlib.contextmanager
@@ -86,13 +90,17 @@ def test_a_session_that_ends_leaves_nothing_and_the_other_goes_on(server: ForkSe
     pid = server.pid
     with Session(QUICK, server=server) as lasting:
         assert lasting.evaluate(job()).outcome is Outcome.PASSED
-        before = forked(server)
+        before, there = forked(server), of_workers(server)
         assert before
         settings = Settings(device="cpu", jobs=2, timing=False, log_dir=tmp_path / "logs")
         with Session(settings, server=server) as session, asleep(session) as ended:
             assert lasting.evaluate(job(sample=1)).outcome is Outcome.PASSED
-            assert wait_until(lambda: belongings(server, forked(server) - before), WAIT_S)
-            own = belongings(server, forked(server) - before)
+
+            def new() -> set[Path]:
+                return of_supervisors(of_workers(server) - there, forked(server) - before)
+
+            assert wait_until(new, WAIT_S)
+            own = new()
             session.close()
             assert forked(server) <= before
             assert not any(path.exists() for path in own)
