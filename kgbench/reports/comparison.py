@@ -23,7 +23,7 @@ from kgbench.scores.samples import OfProblem, Selected, by_problem, latest, libr
 from kgbench.scores.score import Basis, Place, Score, Unit
 from kgbench.scores.speedups import mean_estimate
 from kgbench.scores.table import CORRECT, count, score_of, scores_in
-from kgbench.store.reader import StoredRun
+from kgbench.store.reader import StoredRun, problem_hashes
 
 BOTH: Final = " where both are correct"
 """End of the name of a score that is compared over the problems that both runs have correct."""
@@ -41,7 +41,7 @@ class Side:
 
     @classmethod
     def of(cls, run: StoredRun) -> Side:
-        sha256 = {each["id"]: each.get("sha256") for each in run.info.get("problems", ())}
+        sha256 = problem_hashes(run.info)
         fresh = [result for result in run.results if not is_stale(result, sha256.get(result.problem))]
         return cls(run, selected_in(run.info), tuple(newest(fresh)))
 
@@ -215,9 +215,7 @@ def _facts(side: Side) -> dict[str, str]:
 
 
 def _changed_problems(first: Side, second: Side) -> list[str]:
-    one, other = (
-        {each["id"]: each.get("sha256") for each in side.run.info.get("problems", ())} for side in (first, second)
-    )
+    one, other = (problem_hashes(side.run.info) for side in (first, second))
     return [name for name in one if name in other and one[name] != other[name]]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 from kgbench.core.figures import ABSENT
 from kgbench.reports.columns import PROBLEM_COLUMNS, Column, Number, grid, report_columns, rows_of
+from kgbench.reports.markdown import table_row
 from kgbench.reports.model import Report
 from kgbench.reports.words import problem_set_words
 from kgbench.scores.table import SCORES
@@ -23,7 +24,7 @@ def print_markdown(report: Report, stream: TextIO) -> None:
     """A Markdown table, and below it what was measured."""
     heads, cells = grid(report)
     for line in (heads, ["---", *["---:"] * (len(heads) - 1)], *cells):
-        print(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |", file=stream)
+        print(table_row(line), file=stream)
     print(file=stream)
     for words in legend(report):
         print(f"{words}  ", file=stream)

@@ -25,7 +25,7 @@ from kgbench.scores.rows import THRESHOLDS, Row
 from kgbench.scores.samples import Selected, latest, newest
 from kgbench.store import verification
 from kgbench.store.errors import StoreError
-from kgbench.store.reader import StoredRun, declared_in
+from kgbench.store.reader import StoredRun, declared_in, problem_hashes
 from kgbench.store.records import read_records, with_records
 
 
@@ -65,7 +65,7 @@ def report_of(
     ``records`` is the folder with the records of devices; without it nothing is compared with any.
     """
     selected = selected_in(run.info)
-    current = {each["id"]: each.get("sha256") for each in run.info.get("problems", ())}
+    current = problem_hashes(run.info)
     fresh = [result for result in run.results if not is_stale(result, current.get(result.problem))]
     attempts = tuple(newest(fresh))
     results = tuple(latest(attempts))

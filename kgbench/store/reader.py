@@ -126,6 +126,11 @@ def read_info(run: Path) -> dict[str, Any]:
     return info
 
 
+def problem_hashes(info: Mapping[str, Any]) -> dict[str, str | None]:
+    """SHA-256 of the file of each problem of a run, by id; None where it was not stored. ``info`` is run.json."""
+    return {each["id"]: each.get("sha256") for each in info.get("problems", ())}
+
+
 def declared_in(info: Mapping[str, Any]) -> dict[str, int]:
     """Number of problems of each source when the run was started. ``info`` is run.json."""
     declared = info.get("declared")

@@ -17,7 +17,7 @@ from kgbench.reports.publishing.selftests import Evidence, wrong_with
 from kgbench.scores.samples import newest
 from kgbench.store.by_device import models_in
 from kgbench.store.encoding import sha256
-from kgbench.store.reader import StoredRun, shard_of
+from kgbench.store.reader import StoredRun, problem_hashes, shard_of
 from kgbench.store.repeat import candidate_file
 
 SANDBOXES: Final = ("isolated", "full")
@@ -69,15 +69,11 @@ def follows(run: StoredRun, earlier: StoredRun) -> Check:
 def _unlike(info: Mapping[str, Any], earlier: Mapping[str, Any]) -> Iterator[str]:
     if device_names(info) != device_names(earlier):
         yield f"it is of {_and(device_names(info))}, the earlier run of {_and(device_names(earlier))}"
-    files, before = map(_files, (info, earlier))
+    files, before = map(problem_hashes, (info, earlier))
     if strange := [problem for problem in files if problem not in before]:
         yield f"the earlier run has no {_names(strange)}"
     if changed := [problem for problem, sha in files.items() if before.get(problem, sha) != sha]:
         yield f"the earlier run judged with another file: {_names(changed)}"
-
-
-def _files(info: Mapping[str, Any]) -> dict[str, str | None]:
-    return {each["id"]: each.get("sha256") for each in info.get("problems", ())}
 
 
 def _and(names: Iterable[str]) -> str:
@@ -175,11 +171,11 @@ def _seeds(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
 
 def _problem_set(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[str]:
     problems = info.get("problems", ())
-    if sha256_of((each["id"], each.get("sha256")) for each in problems) != info.get("problem_set_sha256"):
+    if sha256_of(problem_hashes(info).items()) != info.get("problem_set_sha256"):
         yield "the hash of its problem set is not that of its problems"
     if own := [each["id"] for each in problems if each.get("own")]:
         yield f"problems of the user's own: {_names(own)}"
-    shipped, said = Registry().paths, _files(info)
+    shipped, said = Registry().paths, problem_hashes(info)
     if gone := [each for each in said if each not in shipped]:
         yield f"this kgbench has no {_names(gone)}"
     if changed := [each for each in said if each in shipped and _sha256_of_file(each) != said[each]]:

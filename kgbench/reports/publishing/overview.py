@@ -13,6 +13,7 @@ from kgbench.core.figures import ABSENT, ratio_text
 from kgbench.core.kinds import Phase
 from kgbench.core.types import Result, first_failure
 from kgbench.reports.columns import TIMES, score_column
+from kgbench.reports.markdown import table
 from kgbench.reports.model import Report
 from kgbench.scores.speedups import speedup
 from kgbench.scores.table import score_of
@@ -49,13 +50,14 @@ def as_rounds(earlier: StoredRun, later: StoredRun) -> StoredRun:
 def overview(reports: Iterable[tuple[str, Report]]) -> Iterator[str]:
     """A table with a row per run and source, problems of kind compute alone."""
     columns = [score_column(score, score.head) for score in map(score_of, _SCORES)]
-    yield f"| kernels | problems of kind compute | {' | '.join(column.head for column in columns)} |"
-    yield f"|---|---|{'---:|' * len(columns)}"
-    for name, report in reports:
-        for row in (*report.rows, *report.overall):
-            if row.kinds == "compute":
-                cells = [column.cell(row) for column in columns]
-                yield f"| {name} | {row.source}, {row.problems} | {' | '.join(cells)} |"
+    heads = ["kernels", "problems of kind compute", *(column.head for column in columns)]
+    lines = (
+        [name, f"{row.source}, {row.problems}", *(column.cell(row) for column in columns)]
+        for name, report in reports
+        for row in (*report.rows, *report.overall)
+        if row.kinds == "compute"
+    )
+    return table(heads, lines, "ll" + "r" * len(columns))
 
 
 def peers(results: Path) -> Iterator[str]:
@@ -65,17 +67,15 @@ def peers(results: Path) -> Iterator[str]:
     for peer in tomllib.loads(file.read_text(encoding="utf-8"))["peer"] if file.is_file() else ():
         yield f"Published by [{peer['name']}]({peer['url']}) ({peer['where']}; {peer['device']}): correct, speedup."
         yield ""
-        yield f"| method | {' | '.join(peer['sources'])} |"
-        yield f"|---|{'---:|' * len(peer['sources'])}"
-        yield from map(_peers_row, peer["methods"])
+        sources = peer["sources"]
+        yield from table(["method", *sources], map(_peers_row, peer["methods"]), "l" + "r" * len(sources))
         yield ""
         yield from (f"- {difference}" for difference in peer["differences"])
 
 
-def _peers_row(method: dict[str, Any]) -> str:
+def _peers_row(method: dict[str, Any]) -> list[str]:
     pairs = zip(method["correct"], method["speedup"], strict=True)
-    cells = [f"{correct} %, {ratio_text(ratio)}{TIMES}" for correct, ratio in pairs]
-    return f"| {method['name']} | {' | '.join(cells)} |"
+    return [method["name"], *(f"{correct} %, {ratio_text(ratio)}{TIMES}" for correct, ratio in pairs)]
 
 
 def failures(results: Sequence[Result]) -> Iterator[str]:
@@ -85,11 +85,9 @@ def failures(results: Sequence[Result]) -> Iterator[str]:
         if result.outcome.is_failure:
             case = first_failure(result)
             classes[str(result.outcome), _WHERE[Phase(case.phase)] if case else ABSENT].append(result.problem)
-    if classes:
-        yield "| not correct | shown first by | kernels | problems |"
-        yield "|---|---|---:|---|"
-    for (outcome, where), problems in sorted(classes.items(), key=lambda each: (-len(each[1]), each[0])):
-        yield f"| {outcome} | {where} | {len(problems)} | {', '.join(sorted(problems))} |"
+    found = sorted(classes.items(), key=lambda each: (-len(each[1]), each[0]))
+    lines = ([*names, len(problems), ", ".join(sorted(problems))] for names, problems in found)
+    return table(["not correct", "shown first by", "kernels", "problems"], lines, "llrl") if found else iter(())
 
 
 def weak_libraries(results: Sequence[Result]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kgbench.reports.columns import score_column
+from kgbench.reports.markdown import table
 from kgbench.reports.model import Report
 from kgbench.scores.rows import Row
 from kgbench.scores.table import score_of
@@ -36,11 +37,11 @@ def _table(reports: Sequence[Report]) -> Iterator[str]:
     columns = [score_column(score, score.head) for score in map(score_of, _SCORES)]
     heads = [column.head if number == 0 else f"{column.head} after {number + 1} rounds"
              for number in range(len(reports)) for column in columns]  # fmt: skip
-    yield f"| source | problems | {' | '.join(heads)} |"
-    yield f"|---|---:|{'---:|' * len(heads)}"
-    for rows in zip(*map(_rows, reports), strict=True):
-        cells = [column.point(row) for row in rows for column in columns]
-        yield f"| {rows[0].source} | {rows[0].problems} | {' | '.join(cells)} |"
+    lines = (
+        [rows[0].source, rows[0].problems, *(column.point(row) for row in rows for column in columns)]
+        for rows in zip(*map(_rows, reports), strict=True)
+    )
+    return table(["source", "problems", *heads], lines, "l" + "r" * (1 + len(heads)))
 
 
 def _rows(report: Report) -> list[Row]:

@@ -17,6 +17,7 @@ from kgbench.core.figures import ABSENT, percent
 from kgbench.core.text import number_of
 from kgbench.reports.formats import print_markdown
 from kgbench.reports.leaderboard import boards
+from kgbench.reports.markdown import table, table_row
 from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
 from kgbench.reports.publishing.folder import Publication, publications
@@ -110,10 +111,9 @@ def _section(shown: _Shown) -> str:
     if shown.publication.after:
         kernels = number_of(len(info.get("problems", ())), "kernel")
         facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the better one of each"))
-    lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {_cell(words)} |" for name, words in facts]
+    lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|", *map(table_row, facts)]
     more = (_curve(report), failures(report.results), weak_libraries(report.results))
-    return "\n".join([*lines, "", stream.getvalue(), *(line for part in more for line in (*part, ""))])
+    return "\n".join([*lines, "", stream.getvalue(), *(each for part in more for each in (*part, ""))])
 
 
 def _versions(info: dict[str, Any]) -> str:
@@ -135,14 +135,8 @@ def _curve(report: Report) -> Iterable[str]:
     if not rows:
         return
     heads = [f"{fast.p:g}" for fast in rows[0].fast]
-    yield f"| fast_p at p = | {' | '.join(heads)} |"
-    yield f"|---|{'---:|' * len(heads)}"
-    for row in rows:
-        yield f"| {row.source} {row.kinds} | {' | '.join(percent(fast.interval) for fast in row.fast)} |"
-
-
-def _cell(words: object) -> str:
-    return str(words).replace("|", "\\|").replace("\n", " ")
+    lines = ([f"{row.source} {row.kinds}", *(percent(fast.interval) for fast in row.fast)] for row in rows)
+    yield from table(["fast_p at p =", *heads], lines, "l" + "r" * len(heads))
 
 
 def write(checkout: Path) -> None:
