@@ -11,7 +11,8 @@ def _mm(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr, WIDEN: tl.constexpr,
 ):  # fmt: skip
     """A tile of out (m, n) = a (m, k) @ b (k, n), operands of any strides. WIDEN: the interpreter has no 16-bit dot."""
-    down, across = tl.cdiv(m, ROWS), tl.cdiv(n, COLUMNS)
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    down, across = (m - 1) // ROWS + 1, (n - 1) // COLUMNS + 1
     # Programs that run at the same time share tiles of a and b: GROUP tiles down before one step across.
     band = tl.program_id(0) // (GROUP * across)
     height = tl.minimum(down - band * GROUP, GROUP)

@@ -41,14 +41,17 @@ def _silu_strided(x_ptr, out_ptr, n, sizes, strides, DIMS: tl.constexpr, BLOCK: 
 
 @triton.jit
 def _silu_complex(z_ptr, out_ptr, n, BLOCK: tl.constexpr, WIDE: tl.constexpr):
-    """Pairs (a, b): (a + ib) / (1 + exp(-a) (cos b - i sin b))."""
+    """Pairs (a, b): (a + ib) / (1 + exp(-a) (cos b - i sin b)), for negative a with both times exp(a)."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = i < n
     a = tl.load(z_ptr + 2 * i, mask=inside).to(WIDE)
     b = tl.load(z_ptr + 2 * i + 1, mask=inside).to(WIDE)
-    e = tl.exp(-a)
-    c, d = 1.0 + e * tl.cos(b), -e * tl.sin(b)
+    e = tl.exp(-tl.abs(a))
+    below = a < 0
+    c = tl.where(below, e + tl.cos(b), 1.0 + e * tl.cos(b))
+    d = tl.where(below, -tl.sin(b), -e * tl.sin(b))
     size = c * c + d * d
+    a, b = tl.where(below, a * e, a), tl.where(below, b * e, b)
     tl.store(out_ptr + 2 * i, (a * c + b * d) / size, mask=inside)
     tl.store(out_ptr + 2 * i + 1, (b * c - a * d) / size, mask=inside)
 

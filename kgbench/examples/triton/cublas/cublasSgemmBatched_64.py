@@ -19,7 +19,8 @@ def _gemm(
     x_ptr = tl.load(x_array + batch).to(tl.pointer_type(tl.float32))
     y_ptr = tl.load(y_array + batch).to(tl.pointer_type(tl.float32))
     c_ptr = tl.load(c_array + batch).to(tl.pointer_type(tl.float32))
-    down = tl.cdiv(rows, ROWS)
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    down = (rows - 1) // ROWS + 1
     row = ((tile % down).to(tl.int64) * ROWS + tl.arange(0, ROWS))[:, None]
     column = ((tile // down).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
     step = tl.arange(0, DEPTH).to(tl.int64)

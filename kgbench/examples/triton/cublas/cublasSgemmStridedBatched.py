@@ -17,10 +17,12 @@ def _gemm(
     """A tile of one c (rows, columns) = alpha * x (rows, depth) @ y (depth, columns) + beta * c."""
     batch = (tl.program_id(0) // tiles).to(tl.int64)
     tile = tl.program_id(0) % tiles
-    down = tl.cdiv(rows, ROWS)
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    down = (rows - 1) // ROWS + 1
     row = (tile % down * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     column = (tile // down * COLUMNS + tl.arange(0, COLUMNS)).to(tl.int64)[None, :]
     step = tl.arange(0, DEPTH).to(tl.int64)
+    deep = tl.full((), DEPTH, tl.int64)
     x_at = x_ptr + batch * x_batch + row * x_row + step[None, :] * x_depth
     y_at = y_ptr + batch * y_batch + step[:, None] * y_depth + column * y_column
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
@@ -28,8 +30,8 @@ def _gemm(
         x = tl.load(x_at, mask=(row < rows) & (first + step[None, :] < depth), other=0.0)
         y = tl.load(y_at, mask=(first + step[:, None] < depth) & (column < columns), other=0.0)
         total = tl.dot(x, y, total, input_precision="ieee")
-        x_at += DEPTH * x_depth
-        y_at += DEPTH * y_depth
+        x_at += deep * x_depth
+        y_at += deep * y_depth
     total *= alpha
     c_at = c_ptr + batch * c_batch + row * ldc + column
     inside = (row < rows) & (column < columns)

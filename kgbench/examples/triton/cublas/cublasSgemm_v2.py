@@ -15,7 +15,8 @@ def _gemm(
     READ_C: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """A tile of c (rows, columns) = alpha * x (rows, depth) @ y (depth, columns) + beta * c."""
-    down, across = tl.cdiv(rows, ROWS), tl.cdiv(columns, COLUMNS)
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    down, across = (rows - 1) // ROWS + 1, (columns - 1) // COLUMNS + 1
     # Programs that run at the same time share tiles of x and y: GROUP tiles down before one step across.
     band = tl.program_id(0) // (GROUP * across)
     height = tl.minimum(down - band * GROUP, GROUP)

@@ -19,7 +19,8 @@ def _gemm(
     """A tile of one c (rows, columns) = alpha * x @ y + beta * c; X_SIGN, Y_SIGN: -1 conjugates. Strides in numbers."""
     batch = (tl.program_id(0) // tiles).to(tl.int64)
     tile = tl.program_id(0) % tiles
-    down = tl.cdiv(rows, ROWS)
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    down = (rows - 1) // ROWS + 1
     row = (tile % down * ROWS + tl.arange(0, ROWS)).to(tl.int64)
     column = (tile // down * COLUMNS + tl.arange(0, COLUMNS)).to(tl.int64)
     x_at = x_ptr + 2 * (batch * x_batch + row * x_row)

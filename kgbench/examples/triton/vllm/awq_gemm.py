@@ -19,8 +19,9 @@ def _gemm(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A tile of the result; BLOCK_K divides the size of a group, so that a step has one row of scales."""
-    row = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
-    column = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    across = n // BLOCK_N
+    row = tl.program_id(0) // across * BLOCK_M + tl.arange(0, BLOCK_M)
+    column = tl.program_id(0) % across * BLOCK_N + tl.arange(0, BLOCK_N)
     inside = column < n
     total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for first in range(0, k, BLOCK_K):
@@ -43,7 +44,7 @@ def awq_gemm(in_feats, kernel, scaling_factors, zeros, split_k_iters):
     group = k // scaling_factors.shape[0]
     out = torch.empty((m, n), dtype=in_feats.dtype, device=in_feats.device)
     block_m = max(16, min(128 if m > 128 else 64, triton.next_power_of_2(m)))
-    _gemm[(triton.cdiv(n, 64), triton.cdiv(m, block_m))](
+    _gemm[(n // 64 * triton.cdiv(m, block_m),)](
         in_feats, kernel, scaling_factors, zeros, out, m, n, k, group,
         BLOCK_M=block_m, BLOCK_N=64, BLOCK_K=64 if group % 64 == 0 else 32, num_warps=4, num_stages=3,
     )  # fmt: skip

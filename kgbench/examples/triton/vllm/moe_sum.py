@@ -26,6 +26,7 @@ def _moe_sum(x_ptr, out_ptr, total, n, TOPK: tl.constexpr, WORDS: tl.constexpr, 
     """
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < total
+    n = tl.full((), n, tl.int64)
     first = at // n * (TOPK * n) + at % n
     result = _widened(tl.load(x_ptr + first, mask=inside, other=0), WORDS)
     for expert in tl.static_range(1, TOPK):

@@ -34,6 +34,8 @@ def _dynamic(
     """ROWS rows, read once for the scale and once, from the cache, for the codes."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, BLOCK)[None, :]
+    # Beyond the last block a counter of 32 bits would go on at negative places.
+    n = tl.full((), n, tl.int64)
     low = tl.full((ROWS, BLOCK), float("inf"), tl.float32)
     high = tl.full((ROWS, BLOCK), float("-inf"), tl.float32)
     for first in range(0, n, BLOCK):

@@ -1,0 +1,154 @@
+"""renorm: a program for each slice along the dimension: its norm first, then the slice scaled by what that asks for.
+
+A slice of up to one block stays in registers in between. Numbers are float32 inside, float64 for float64 and for norms
+by way of a logarithm; complex numbers are pairs of parts.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _place(row, sizes, strides, DIMS: tl.constexpr):
+    """Where elements of a slice lie."""
+    at = row * 0
+    for back in tl.static_range(1, DIMS):
+        at += row % sizes[DIMS - back] * strides[DIMS - back]
+        row = row // sizes[DIMS - back]
+    # Without a remainder neighbours stay neighbours for the compiler, and are loaded together.
+    return at + row * strides[0]
+
+
+@triton.jit
+def _term(real, imaginary, power, KIND: tl.constexpr, PAIR: tl.constexpr):
+    """What an element adds to the norm of its slice, or (for "largest") its absolute value."""
+    if PAIR:
+        square = real * real + imaginary * imaginary
+        if KIND == "squares":
+            return square
+        elif KIND == "power":
+            return tl.exp(0.5 * power * tl.log(square))
+        else:
+            return tl.sqrt(square)
+    elif KIND == "squares":
+        return real * real
+    elif KIND == "power":
+        return tl.exp(power * tl.log(tl.abs(real)))
+    else:
+        return tl.abs(real)
+
+
+@triton.jit
+def _factor(total, power, most, KIND: tl.constexpr):
+    if KIND == "largest":
+        # Triton's maximum leaves NaN out.
+        any_nan = tl.sum((total != total).to(tl.int32), axis=1) > 0
+        norm = tl.where(any_nan, float("nan"), tl.max(total, axis=1))
+    else:
+        norm = tl.sum(total, axis=1)
+        if KIND == "squares":
+            norm = tl.sqrt(norm)
+        elif KIND == "power":
+            norm = tl.exp(tl.log(norm) / power)
+    return tl.where(norm > most, most / (norm + 1e-7), 1.0)[:, None]
+
+
+@triton.jit
+def _loaded(line, at, inside, PAIR: tl.constexpr, WIDE: tl.constexpr):
+    real = tl.load(line + at, mask=inside, other=0).to(WIDE)
+    imaginary = tl.load(line + at + 1, mask=inside, other=0).to(WIDE) if PAIR else real
+    return real, imaginary
+
+
+@triton.jit
+def _put(line, at, real, imaginary, inside, PAIR: tl.constexpr):
+    # From float64 to 16 bits by way of float32.
+    if line.dtype.element_ty != tl.float64:
+        real, imaginary = real.to(tl.float32), imaginary.to(tl.float32)
+    tl.store(line + at, real.to(line.dtype.element_ty), mask=inside)
+    if PAIR:
+        tl.store(line + at + 1, imaginary.to(line.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _renorm(
+    x_ptr, out_ptr, slices, n, x_step, out_step, power, most, sizes, x_strides, out_strides,
+    DIMS: tl.constexpr, SLICES: tl.constexpr, BLOCK: tl.constexpr, WHOLE: tl.constexpr, KIND: tl.constexpr,
+    PAIR: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """A slice has ``n`` elements. WHOLE: they are one block at most."""
+    slice = tl.program_id(0).to(tl.int64) * SLICES + tl.arange(0, SLICES)[:, None]
+    x_line = x_ptr + slice * x_step
+    out_line = out_ptr + slice * out_step
+    if tl.float64 == WIDE:
+        power, most = tl.load(power), tl.load(most)
+    if WHOLE:
+        i = tl.arange(0, BLOCK)[None, :].to(tl.int64)
+        inside = (slice < slices) & (i < n)
+        real, imaginary = _loaded(x_line, _place(i, sizes, x_strides, DIMS), inside, PAIR, WIDE)
+        total = tl.where(inside, _term(real, imaginary, power, KIND, PAIR), 0.0)
+        factor = _factor(total, power, most, KIND)
+        _put(out_line, _place(i, sizes, out_strides, DIMS), real * factor, imaginary * factor, inside, PAIR)
+    else:
+        total = tl.zeros((SLICES, BLOCK), WIDE)
+        for first in range(0, n, BLOCK):
+            i = (first + tl.arange(0, BLOCK)[None, :]).to(tl.int64)
+            inside = (slice < slices) & (i < n)
+            real, imaginary = _loaded(x_line, _place(i, sizes, x_strides, DIMS), inside, PAIR, WIDE)
+            term = tl.where(inside, _term(real, imaginary, power, KIND, PAIR), 0.0)
+            total = tl.where((term > total) | (term != term), term, total) if KIND == "largest" else total + term
+        factor = _factor(total, power, most, KIND)
+        for first in range(0, n, BLOCK):
+            i = (first + tl.arange(0, BLOCK)[None, :]).to(tl.int64)
+            inside = (slice < slices) & (i < n)
+            real, imaginary = _loaded(x_line, _place(i, sizes, x_strides, DIMS), inside, PAIR, WIDE)
+            _put(out_line, _place(i, sizes, out_strides, DIMS), real * factor, imaginary * factor, inside, PAIR)
+
+
+def _merged(shape, *strides):
+    """Sizes and strides in the order of the last operand's memory, neighbours merged where every operand allows it."""
+    dims = [dim for dim in zip(shape, *strides, strict=True) if dim[0] != 1] or [(1,) * (1 + len(strides))]
+    dims.sort(key=lambda dim: -dim[-1])
+    merged = dims[:1]
+    for size, *steps in dims[1:]:
+        if all(outer == size * step for outer, step in zip(merged[-1][1:], steps, strict=True)):
+            merged[-1] = (merged[-1][0] * size, *steps)
+        else:
+            merged.append((size, *steps))
+    return tuple(zip(*merged, strict=True))
+
+
+def renorm(self, p, dim, maxnorm):
+    """A new row-major tensor."""
+    return renorm_out(self, p, dim, maxnorm, out=torch.empty(self.shape, dtype=self.dtype, device=self.device))
+
+
+def renorm_out(self, p, dim, maxnorm, *, out):
+    """The same into ``out``, of any strides, which is returned."""
+    if out.numel() == 0:
+        return out
+    pair = self.is_complex()
+    x, y = (torch.view_as_real(self.resolve_conj()), torch.view_as_real(out)) if pair else (self, out)
+    dim %= self.ndim
+    others = [each for each in range(self.ndim) if each != dim]
+    sizes, *strides = _merged(*([each[at] for at in others] for each in (x.shape, x.stride(), y.stride())))
+    kind = {1: "sum", 2: "squares", math.inf: "largest"}.get(p, "power")
+    double = x.dtype == torch.float64 or kind == "power"
+    p, most = float(p), float(maxnorm)
+    if double:
+        # As numbers a kernel would take them in float32.
+        p, most = (torch.full((), each, dtype=torch.float64, device=x.device) for each in (p, most))
+    n = math.prod(sizes)
+    block = min((2048 if double else 8192) if x.is_cuda else 1 << 16, triton.next_power_of_2(n))
+    warps = 4 if block <= 2048 else 16 if n > block else 8
+    slices = x.shape[dim]
+    together = 1 if x.is_cuda else min(triton.next_power_of_2(slices), (1 << 16) // block)
+    _renorm[(triton.cdiv(slices, together),)](
+        x, y, slices, n, x.stride(dim), y.stride(dim), p, most, sizes, *strides,
+        DIMS=len(sizes), SLICES=together, BLOCK=block, WHOLE=n <= block, KIND=kind, PAIR=pair,
+        WIDE=tl.float64 if double else tl.float32, num_warps=warps,
+    )  # fmt: skip
+    return out
