@@ -52,7 +52,7 @@ KIND_GROUPS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.COMPUTE: ("metadata", "allocation", "fills", "views", "copies", "host"),
     Kind.RANDOM: ("metadata", "allocation", "fills", "views", "copies", "host"),
     Kind.CREATION: ("metadata", "allocation", "fills", "views"),
-    Kind.VIEW: ("metadata", "views", "lazy bits"),
+    Kind.VIEW: ("metadata", "allocation", "views", "lazy bits"),
     Kind.SYNC: ("metadata", "allocation", "views", "copies", "host"),
 }
 """Groups of ATen operators that a candidate may call, by the problem's kind."""
@@ -62,7 +62,7 @@ KIND_WORDS: Final[dict[Kind, str]] = {
     Kind.COMPUTE: f"{_ANY_MEMORY}, but nothing that computes",
     Kind.RANDOM: f"{_ANY_MEMORY}, but nothing that computes or draws",
     Kind.CREATION: "memory, views and fills",
-    Kind.VIEW: "other views, but no copy",
+    Kind.VIEW: "memory and other views, but no copy",
     Kind.SYNC: "copies to the host, memory and views",
 }
 """Text that says which operators are allowed, by the problem's kind."""
@@ -219,14 +219,14 @@ other kernel is forged.
 """
 
 CODE: Final[tuple[tuple[str, str], ...]] = (
-    (r"^$|^\[(?!vdso|vsyscall)|^//anon|^/dev/(?:zero|shm/)|^/memfd:|kgbench-worker-", "own"),
+    (r"^$|^\[|^//anon|^/dev/(?:zero|shm/)|^/memfd:|kgbench-worker-", "own"),
     (r"/triton/_C/", "own"),
     (r"/torch/(?:lib/(?:libtorch|libc10|libshm)|_C\b)", "PyTorch's"),
     (r"/numpy/|/numpy\.libs/", "numpy's"),
     (r"/libpython3[^/]*$|/python3[^/]*$|/lib-dynload/[^/]*$", "Python's"),
     (
         r"/(?:ld-linux|ld-musl|libc|libm|libmvec|libdl|libpthread|librt|libffi|libgcc_s|libstdc\+\+|libgomp|libomp|libiomp5)"
-        r"[-.\w]*\.so[^/]*$|^\[v",
+        r"[-.\w]*\.so[^/]*$",
         "the system's",
     ),
 )

@@ -51,6 +51,11 @@ def _round_up(a: Any, multiple: Any) -> Any:
     return -(-a // multiple) * multiple
 
 
+def _distinct(of: Any, drawn: Any) -> float:
+    """How many of ``of`` things are expected to be named where ``drawn`` are drawn evenly, each as if alone."""
+    return of * -math.expm1(drawn * math.log1p(-1 / of)) if of > 1 else float(min(of, drawn))
+
+
 def _itemsize(dtype: str) -> int:
     if dtype not in ITEMSIZE:
         raise ValueError(f"'{dtype}' is no dtype")
@@ -120,7 +125,7 @@ def _compute_dtype(dtype: Any) -> str:
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "min": min, "max": max, "abs": abs, "len": len, "sum": sum, "prod": math.prod, "sqrt": math.sqrt,
-    "ceil_div": _ceil_div, "round_up": _round_up, "int": int, "float": float, "complex": complex,
+    "ceil_div": _ceil_div, "round_up": _round_up, "distinct": _distinct, "int": int, "float": float, "complex": complex,
     "tuple": tuple, "itemsize_of": _itemsize, "broadcast": _broadcast, "reduced": _reduced,
     "result_type": _result_type, "compute_dtype": _compute_dtype, "op": _op, "triangle": _triangle,
 }  # fmt: skip

@@ -32,7 +32,7 @@ from kgbench.problem.model import (
     TensorArgument,
     Tolerance,
 )
-from kgbench.problem.modules import COMPILED, EAGER, ENTRY, ModuleSource
+from kgbench.problem.modules import BYTES_OF_ELEMENT, COMPILED, EAGER, ENTRY, ModuleSource
 from kgbench.problem.registry import Registry, problem_folders
 from kgbench.problem.suites import CHECKOUT
 
@@ -47,8 +47,6 @@ _FACTS_S: Final = 900.0
 _MODULE: Final = "kgbench.torchtools.module_facts"
 _CPU_ELEMENTS: Final = 1 << 22
 """Maximum number of elements of a timed call's inputs and outputs on a CPU, if the batch size can be chosen."""
-_BYTES_OF_ELEMENT: Final = 80
-"""Bytes that judging takes per element of inputs and outputs: two workers, float64, limits and differences."""
 _FUZZED: Final = 4
 """Largest batch size of a call that the secret seed draws."""
 
@@ -157,7 +155,8 @@ def problem_of(path: Path, facts: Mapping[str, Any], baseline: str) -> Problem:
     text = path.read_text(encoding="utf-8")
     level, name = path.parent.name, path.stem
     summary = name.partition("_")[2].replace("_", " ").strip()
-    overload = _overload(ModuleSource(path.name, text, facts["batch"]), facts, baseline)
+    least = min(facts["elements"].values())
+    overload = _overload(ModuleSource(path.name, text, facts["batch"], least), facts, baseline)
     return Problem(
         id=f"{level}/{name}", source=level, name=name, summary=summary, category=level, kind=Kind.COMPUTE,
         doc=facts["doc"] or summary, overloads=(overload,), path=path,
@@ -200,7 +199,7 @@ def _bench(facts: Mapping[str, Any], case: Any) -> dict[str, tuple[CaseTemplate,
     """The file's own batch size, halved until a device's memory holds the call with what judging takes."""
     elements, own = facts["elements"], facts["own"]
     whole = elements[str(own)]
-    limits = {f"gpu{size}": size * 1e9 / _BYTES_OF_ELEMENT for size in (24, 80, 140)} | {"cpu": _CPU_ELEMENTS}
+    limits = {f"gpu{size}": size * 1e9 / BYTES_OF_ELEMENT for size in (24, 80, 140)} | {"cpu": _CPU_ELEMENTS}
     presets: dict[str, tuple[CaseTemplate, ...]] = {}
     for preset, most in limits.items():
         batch, smallest = own, min(facts["sizes"], default=own)

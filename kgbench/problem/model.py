@@ -197,8 +197,14 @@ class Fuzz:
 
 @dataclass(frozen=True)
 class Cost:
+    """The least work of a call."""
+
     flops: Expr
     bytes: Expr
+    arithmetic: str = ""
+    """Dtype of the factors that are multiplied, where no variable of the call names it."""
+    loose: str = ""
+    """Why no kernel comes near the time that this work takes; empty where one may."""
 
 
 @dataclass(frozen=True)

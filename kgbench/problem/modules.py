@@ -6,6 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import Final
 
+from kgbench.core.details.absence import DeviceMemory
+from kgbench.core.kinds import DeviceKind
+
 ENTRY: Final = "ModelNew"
 """Name of the class that a candidate defines."""
 TRUSTED_ENTRY: Final = "Model"
@@ -15,6 +18,9 @@ VALUE_SETS: Final = ("default", "centred", "wide")
 EAGER: Final = "module:eager"
 COMPILED: Final = "module:compile"
 """Baselines: the file's own module run eagerly, or ``torch.compile`` of it."""
+BYTES_OF_ELEMENT: Final = 112
+"""Bytes that judging takes per element of inputs and outputs: two workers, float64, limits and differences. On an H200
+a ReLU of 1.6e9 elements took 98, beside the contexts of others."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,13 @@ class ModuleSource:
     text: str
     batch: str = ""
     """Name of the global variable with the batch size; empty when the batch size cannot be changed."""
+    least_elements: int = 0
+    """Elements of the inputs and outputs together, in the smallest batch that can be called."""
+
+    def lacks_memory(self, kind: DeviceKind, memory_gb: float) -> DeviceMemory | None:
+        """That a GPU of so much memory, in 10^9 bytes, cannot hold the smallest call; None where it can."""
+        needed_gb = self.least_elements * BYTES_OF_ELEMENT / 1e9
+        return DeviceMemory(needed_gb, memory_gb) if kind is DeviceKind.CUDA and needed_gb > memory_gb else None
 
     def with_batch(self, size: int) -> ast.Module:
         """The file's syntax tree with batch size ``size``; unchanged if ``batch`` is empty. Raises SyntaxError."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kgbench.core.paths import examples_dir, problems_dir
+from kgbench.core.paths import problems_dir
 from kgbench.core.torch_process import NoAnswer, ask
 from kgbench.problem.model import Problem
 
@@ -41,7 +41,7 @@ class TorchFacts:
 
 
 def torch_facts(problems: Iterable[Problem]) -> TorchFacts:
-    """The facts of these problems and of the shipped examples, whose problems may stand in a prompt as examples.
+    """The facts of these problems and of those whose kernels may stand in a prompt as examples.
 
     One process answers for all of them, once. Never raises: a missing torch is told in ``missing``.
     """
@@ -49,11 +49,11 @@ def torch_facts(problems: Iterable[Problem]) -> TorchFacts:
     if not asked:
         return TorchFacts({})
     from kgbench.problem.registry import load_problem
+    from kgbench.prompts.shots import SHOWN
 
-    for example in examples_dir("triton").glob("aten/*.py"):
-        path = problems_dir() / "aten" / f"{example.stem}.yaml"
-        if path.is_file() and f"aten/{example.stem}" not in asked:
-            asked[f"aten/{example.stem}"] = _overloads(load_problem(path))
+    for name in SHOWN:
+        if name.startswith("aten/") and name not in asked:
+            asked[name] = _overloads(load_problem(problems_dir() / f"{name}.yaml"))
     return _asked(tuple(sorted(asked.items())))
 
 

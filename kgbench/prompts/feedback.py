@@ -23,7 +23,7 @@ from kgbench.prompts.guess import guess
 from kgbench.prompts.logs import failure_log
 from kgbench.prompts.public import public_words, when
 from kgbench.prompts.words import timed_calls
-from kgbench.scores.roofline import achieved, cost_of, roofline_share
+from kgbench.scores.roofline import cost_of, roofline_share
 from kgbench.scores.speedups import speedup, timed_cases
 
 _PHASES: Final = {
@@ -133,7 +133,7 @@ def _speed(problem: Problem, result: Result, peaks: Mapping[str, Any] | None) ->
 def _timing(problem: Problem, case: CaseResult, peaks: Mapping[str, Any] | None) -> str:
     assert case.timing is not None
     timing = case.timing
-    share = roofline_share(case, achieved(case, cost_of(problem, case)), peaks)
+    share = roofline_share(case, cost_of(problem, case), peaks)
     roof = f", {share:.0%} of what memory and arithmetic of the device allow" if share is not None else ""
     return (
         f"{ratio_text(timing.ratio)}x ({_figure(timing.candidate_us)} µs, {_other(timing.against)} "

@@ -10,6 +10,7 @@ from kgbench.core.errors import UsageError
 from kgbench.core.names import did_you_mean
 from kgbench.llm.conversation import Prompt, Turn
 from kgbench.policy.tables import KIND_WORDS
+from kgbench.problem.cases import CALL_GB, MOST_ELEMENTS
 from kgbench.problem.model import SOURCES, Problem, module_of
 from kgbench.prompts.facts import TorchFacts
 from kgbench.prompts.gpus import Gpu
@@ -67,7 +68,9 @@ def prompt_for(problem: Problem, options: PromptOptions, facts: TorchFacts | Non
     if module_of(problem) is not None:
         system = _filled("module.j2", {"options": options, "may_call": KIND_WORDS[problem.kind]})
         return Prompt(system, tuple(turns))
-    system = _filled(_template(problem.source), {"options": options})
+    system = _filled(
+        _template(problem.source), {"options": options, "call_gb": CALL_GB, "most_elements": f"{MOST_ELEMENTS:,}"}
+    )
     return Prompt(system, tuple(turns))
 
 

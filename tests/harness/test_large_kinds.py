@@ -35,6 +35,8 @@ BESIDE = ("add_", "copy_", "fmax", "log_sigmoid_backward", "soft_margin_loss")
 """A problem of each family with two rows beside a vector, or of which one operand is a row for both."""
 OUTER = ("amin", "argmax", "cumsum", "diff", "mean", "pairwise_distance", "renorm", "softmax", "sum")
 """Problems with 2^31 elements of which the first and the last differ from the others."""
+CACHES = ("copy_blocks", "copy_blocks_mla", "reshape_and_cache_flash", "swap_blocks")
+"""Problems with a cache that has a block of 2^31 elements, or offsets."""
 COUNTS = [
     *(("convert_vertical_slash_indexes", number) for number in (1, 2, 3)),
     ("moe_lora_align_block_size", 3),
@@ -90,15 +92,17 @@ def test_the_last_elements_of_a_row_beside_a_vector_are_judged(problem_path: Pat
 def test_what_the_last_element_decides_is_judged(problem_path: Path, problem: str) -> None:
     """A kernel that does not look at the last places, as one whose last part begins at a negative number."""
     overload = first(problem_path, f"aten/{problem}")
-    (template,) = (each for each in overload.large if each.variables.get("values") == "outer")
-    judge, call, outputs = placed(overload, small(overload, template))
-    assert judged(judge, call, outputs) is PASSED
-    arguments = call.inputs.arguments()
-    name = next(name for name, each in arguments.items() if isinstance(each, torch.Tensor))
-    seen = arguments[name].clone()
-    seen[..., -64:] = seen[..., -65:-64].clone()
-    wrong = answered(judge, call, {**arguments, name: seen})
-    assert judged(judge, call, wrong).outcome is Outcome.WRONG_VALUE
+    templates = [each for each in overload.large if each.variables.get("values") == "outer"]
+    assert templates
+    for template in templates:
+        judge, call, outputs = placed(overload, small(overload, template))
+        assert judged(judge, call, outputs) is PASSED
+        arguments = call.inputs.arguments()
+        name = next(name for name, each in arguments.items() if isinstance(each, torch.Tensor))
+        seen = arguments[name].clone()
+        seen[..., -64:] = seen[..., -65:-64].clone()
+        wrong = answered(judge, call, {**arguments, name: seen})
+        assert judged(judge, call, wrong).outcome is Outcome.WRONG_VALUE
 
 
 @pytest.mark.parametrize(("problem", "number"), COUNTS)
@@ -169,6 +173,29 @@ def test_infinities_of_one_operand_reach_some_elements_alone(problem_path: Path,
             wrong = torch.where(places, torch.full_like(right, math.nan), right)
             assert judged(judge, call, {name: wrong}).outcome is Outcome.WRONG_VALUE
     assert infinite
+
+
+@pytest.mark.parametrize("problem", CACHES)
+def test_the_end_of_a_block_of_a_cache_is_judged(problem_path: Path, problem: str) -> None:
+    """A kernel whose last chunk of a block, or last head of it, begins at a negative number leaves that as it was."""
+    overload = first(problem_path, f"vllm/{problem}")
+    (template,) = [each for each in overload.large if "samples" in each.variables]
+    judge, call, outputs = placed(overload, small(overload, template))
+    assert judged(judge, call, outputs) is PASSED
+    found = {name: value.clone() for name, value in call.inputs.arguments().items() if name in outputs}
+    found |= {f"{name}[{at}]": each for name, each in _lists(call.inputs.arguments()) for at, each in enumerate(each)}
+    changed = 0
+    for name, right in outputs.items():
+        wrong = right.clone()
+        wrong[..., -1] = found[name][..., -1]
+        if not torch.equal(torch.nan_to_num(wrong.double()), torch.nan_to_num(right.double())):
+            changed += 1
+            assert judged(judge, call, {**outputs, name: wrong}).outcome is Outcome.WRONG_VALUE, name
+    assert changed
+
+
+def _lists(arguments: dict[str, Any]) -> list[tuple[str, list[torch.Tensor]]]:
+    return [(name, each) for name, each in arguments.items() if isinstance(each, list)]
 
 
 def test_few_and_outer_draw_what_they_say() -> None:

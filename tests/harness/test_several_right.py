@@ -199,3 +199,60 @@ def test_a_tensor_on_the_host_is_plain(tmp_path: Path, change: str, complaint: s
     )
     with pytest.raises(KgbenchError, match=re.escape(complaint)):
         loaded(tmp_path, text)
+
+
+def judged(problem_path: Path, problem: str, sort: tuple[str, str], answer: Any) -> list[Outcome | None]:
+    """What the judge says of an answer in each check case of (overload, value set); None where it passes."""
+    overload = next(
+        each for each in load_problem(problem_path / "aten" / f"{problem}.yaml").overloads if each.name == sort[0]
+    )
+    judge, found = OverloadJudge(overload, torch.device("cpu")), []
+    for case in expand_cases(overload, "cpu", None, "s"):
+        if case.phase == "check" and case.values == sort[1]:
+            call = judge.place(case, torch.Generator().manual_seed(3))
+            given = answer(*call.inputs.arguments().values())
+            if given is not None:
+                verdict = judge.values(call, {"return": given})
+                found.append(None if verdict is PASSED else verdict.outcome)
+    assert found
+    return found
+
+
+def test_a_real_factor_of_a_complex_number_may_be_made_complex_or_not(problem_path: Path) -> None:
+    def by_parts(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor | None:
+        if not self.is_complex() or other.is_complex():
+            return None
+        return torch.view_as_complex(torch.view_as_real(self) * other[..., None])
+
+    def finite(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor | None:
+        right = by_parts(self, other)
+        return None if right is None else torch.nan_to_num(right)
+
+    for answer, wanted in ((torch.mul, {None}), (by_parts, {None}), (finite, {Outcome.WRONG_VALUE})):
+        assert set(judged(problem_path, "mul", ("Tensor", "special"), answer)) == wanted
+
+
+@pytest.mark.parametrize("name", ["eq", "gt", "le"])
+def test_a_number_may_be_rounded_before_it_is_compared_or_not(problem_path: Path, name: str) -> None:
+    operator = getattr(torch, name)
+
+    def exact(self: torch.Tensor, other: float) -> torch.Tensor:
+        return operator(self.double(), other)
+
+    def other_way(self: torch.Tensor, other: float) -> torch.Tensor:
+        return ~operator(self, other)
+
+    for answer, wanted in ((operator, {None}), (exact, {None}), (other_way, {Outcome.WRONG_VALUE})):
+        assert set(judged(problem_path, name, ("Scalar", "inexact"), answer)) == wanted
+
+
+@pytest.mark.parametrize("values", ["huge", "tiny"])
+def test_a_norm_whose_squares_leave_float32_may_be_infinite_or_zero(problem_path: Path, values: str) -> None:
+    def exact(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> torch.Tensor:
+        return torch.renorm(self.double(), p, dim, maxnorm).float()
+
+    def half(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> torch.Tensor:
+        return self / 2
+
+    for answer, wanted in ((torch.renorm, {None}), (exact, {None}), (half, {Outcome.WRONG_VALUE})):
+        assert set(judged(problem_path, "renorm", ("default", values), answer)) == wanted

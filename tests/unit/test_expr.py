@@ -36,6 +36,7 @@ VARIABLES = {"m": 5, "n": 7, "ta": "T", "pad": 0, "shape": (2, 3, 4), "flag": Tr
         ("shape[1], shape[-1], shape[1:]", (3, 4, (3, 4))),
         ("prod(shape) + sum(shape) + len(shape)", 36),
         ("ceil_div(m, 2), round_up(m, 4)", (3, 8)),
+        ("distinct(1, 9), distinct(4, 0), distinct(2, 2), distinct(0.25, 3)", (1.0, 0.0, 1.5, 0.25)),
         ("(1,) * len(shape) + shape", (1, 1, 1, 2, 3, 4)),
         ("complex(1, -1) * 1j", 1 + 1j),
         ("sqrt(16)", 4.0),

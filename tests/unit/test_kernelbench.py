@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from kgbench.cli.main import main
 from kgbench.cli.validate_checkout import verdict
+from kgbench.core.details.absence import DeviceMemory
 from kgbench.core.details.failures import NoEntry, StateUnfit
 from kgbench.core.details.sentences import words_of
 from kgbench.core.details.union import detail_from_json, detail_to_json
@@ -98,6 +99,16 @@ def test_a_call_that_a_device_does_not_hold_is_timed_with_a_smaller_batch() -> N
     own, cpu = (large.overloads[0].bench[preset][0].variables["batch"] for preset in ("gpu80", "cpu"))
     assert own == 1 << 20
     assert 49 * cpu <= 1 << 22 < 2 * 49 * cpu
+
+
+def test_a_module_whose_smallest_call_no_gpu_holds_is_not_judged_there() -> None:
+    smallest = problem(own=1 << 20, elements={str(1 << 20): 49 << 20, "2": 98}).overloads[0].module
+    fixed = problem(batch="", own=0, sizes=[], elements={"0": 1 << 31}).overloads[0].module
+    assert smallest is not None
+    assert fixed is not None
+    assert smallest.lacks_memory(DeviceKind.CUDA, 24.0) is None
+    assert fixed.lacks_memory(DeviceKind.CUDA, 150.0) == DeviceMemory((1 << 31) * 112 / 1e9, 150.0)
+    assert fixed.lacks_memory(DeviceKind.CPU, 24.0) is None
 
 
 def test_without_another_batch_size_all_calls_are_the_files_own() -> None:

@@ -97,7 +97,7 @@ def test_an_agent_is_told_of_its_folder(problems: list[Problem]) -> None:
 
 
 def test_the_policy_of_the_kind_is_told(prompts: dict[str, Prompt]) -> None:
-    assert "Other views, but no copy. Not aten::t in any form." in prompts["aten/t"].turns[0].text
+    assert "Memory and other views, but no copy. Not aten::t in any form." in prompts["aten/t"].turns[0].text
     assert "nothing that computes or draws" in prompts["aten/exponential_"].turns[0].text
     assert "the problem is one of the copies itself" in prompts["aten/clone"].turns[0].text
     assert "itself, and none of those" not in prompts["aten/mm"].turns[0].text
@@ -235,6 +235,18 @@ def test_examples_come_from_the_same_source_first(problems: list[Problem]) -> No
     for name in ("aten/softmax", "vllm/rms_norm", "cublas/cublasDgemv_v2"):
         shots = examples_for(one(problems, name), "triton", 3)
         assert {shot.problem.source for shot in shots} == {name.partition("/")[0]}
+
+
+@pytest.mark.parametrize(
+    ("name", "shots"),
+    [
+        ("aten/softmax", ["aten/gather", "aten/mm", "aten/im2col"]),
+        ("vllm/rms_norm", ["vllm/apply_repetition_penalties_cuda", "vllm/moe_sum", "vllm/awq_gemm"]),
+        ("cublas/cublasDgemv_v2", ["cublas/cublasSscal_v2", "cublas/cublasSaxpy_v2", "cublas/cublasCcopy_v2"]),
+    ],
+)
+def test_an_example_that_ships_anew_is_in_no_prompt(problems: list[Problem], name: str, shots: list[str]) -> None:
+    assert [shot.problem.id for shot in examples_for(one(problems, name), "triton", 3)] == shots
 
 
 def test_more_examples_than_there_are_is_an_error(problems: list[Problem]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from kgbench.core.kinds import Phase
 from kgbench.problem.cases import BoundCase, bind, expand_for_all_devices
 from kgbench.problem.cases.concrete import TensorSpec
-from kgbench.problem.model import Access, Overload, PassedAs, Problem, plain_type
+from kgbench.problem.model import Access, Overload, Problem, plain_type
 
 NUMBERS: Final = ("float", "complex", "Scalar")
 """Types of parameters that are numbers, and no sizes or places."""
@@ -115,14 +115,6 @@ class Facts:
 
 
 _NUMBER: Final = (int, float, complex)
-
-
-def reach(spec: TensorSpec) -> int:
-    """The last element's place in storage; behind pointers in that of one matrix, each of which has its own address."""
-    if not spec.elements:
-        return 0
-    sizes = list(zip(spec.shape, spec.strides, strict=True))[1 if spec.passed == PassedAs.POINTERS else 0 :]
-    return spec.offset + sum((size - 1) * stride for size, stride in sizes)
 
 
 def _cases(overload: Overload) -> Iterator[Any]:

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgbench.core.kinds import Phase
-from kgbench.problem.case_kinds.facts import FLAGS, Drawn, Facts, reach
+from kgbench.problem.case_kinds.facts import FLAGS, Drawn, Facts
+from kgbench.problem.cases import reach
 from kgbench.problem.model import Access
 
 ONE_DIMENSION: Final = 65_535
 """Blocks that a grid takes in its second and third dimension."""
 BEYOND_32_BITS: Final = 1 << 31
 """Offset in elements that 32 bits with a sign do not hold."""
+CACHES: Final = "kv-cache"
+"""Category of the problems whose tensors are caches, cut into blocks."""
+COUNTER_STEP: Final = 16
+"""The smallest block by which kernels count."""
 BEYOND_FLOAT32: Final = 1 << 24
 """Whole numbers above which float32 does not hold each."""
 LARGE: Final = 100.0
@@ -127,6 +132,20 @@ def _wide_rows(facts: Facts) -> bool:
     return any(s.shape and s.shape[-1] >= BEYOND_32_BITS and s.elements > s.shape[-1] for s in facts.specs)
 
 
+def _full_counter(facts: Facts) -> bool:
+    """A size that a counter of 32 bits leaves with its next block."""
+    return any(BEYOND_32_BITS - COUNTER_STEP <= size < BEYOND_32_BITS for s in facts.specs for size in s.shape)
+
+
+def _large_block(facts: Facts) -> bool:
+    """A block of a cache with offsets of 2^31 elements in it."""
+    return facts.problem.category == CACHES and any(
+        len(s.shape) > 2
+        and sum((size - 1) * step for size, step in list(zip(s.shape, s.strides, strict=True))[1:]) >= BEYOND_32_BITS
+        for s in facts.specs
+    )
+
+
 def _long_side(facts: Facts) -> bool:
     """A size in a list of sizes, or a number, beyond those that float32 holds one by one."""
     listed = [
@@ -162,6 +181,8 @@ KINDS: Final = (
     CaseKind("2³¹", "offsets beyond 2³¹ elements", lambda f: any(reach(s) >= BEYOND_32_BITS for s in f.specs)),
     CaseKind("grid each", f"each count beyond {ONE_DIMENSION:,}, a call for each", _each_count),
     CaseKind("rows 2³¹", "two rows or more of 2³¹ elements each", _wide_rows),
+    CaseKind("2³¹ − 1", "a size of 2³¹ − 1, or up to 15 less", _full_counter),
+    CaseKind("block 2³¹", "a cache's block of 2³¹ elements, or offsets", _large_block),
     CaseKind("side 2²⁴", "a list of sizes, or a number, with one beyond 2²⁴", _long_side),
     CaseKind(
         "outer",

@@ -8,6 +8,7 @@ from typing import Final
 
 from kgbench.core.kinds import Kind
 from kgbench.problem.case_kinds.facts import FLAGS, NUMBERS, Facts
+from kgbench.problem.case_kinds.kinds import CACHES
 from kgbench.problem.model import Access, PassedAs
 
 VALUES: Final = ("nan", "denormal", "large", "small", "close")
@@ -81,12 +82,13 @@ MOVED: Final = (
 )  # fmt: skip
 """Operators of ATen that put elements elsewhere; where some of them add, large numbers add no more than others."""
 CONTIGUOUS: Final = (
-    "allspark_w8a16_gemm", "apply_repetition_penalties_cuda", "awq_gemm", "awq_marlin_moe_repack", "convert_fp8",
-    "copy_blocks", "copy_blocks_mla", "cp_gather_cache", "cp_gather_indexer_k_quant_cache", "cutlass_pack_scale_fp8",
-    "fused_add_rms_norm", "fused_qk_norm_rope", "gather_and_maybe_dequant_cache", "ggml_dequantize", "ggml_moe_a8",
-    "ggml_moe_a8_vec", "ggml_mul_mat_a8", "ggml_mul_mat_vec_a8", "gptq_gemm", "gptq_marlin_24_gemm",
-    "gptq_marlin_gemm", "gptq_marlin_moe_repack", "gptq_shuffle", "grouped_topk", "hadacore_transform",
-    "marlin_int4_fp8_preprocess", "merge_attn_states", "moe_lora_align_block_size", "moe_sum", "paged_attention_v1",
+    "allspark_w8a16_gemm", "apply_repetition_penalties_cuda", "awq_gemm", "awq_marlin_moe_repack",
+    "batched_moe_align_block_size", "convert_fp8", "convert_vertical_slash_indexes", "copy_blocks", "copy_blocks_mla",
+    "cp_gather_cache", "cp_gather_indexer_k_quant_cache", "cutlass_pack_scale_fp8", "fused_add_rms_norm",
+    "fused_qk_norm_rope", "gather_and_maybe_dequant_cache", "ggml_dequantize", "ggml_moe_a8", "ggml_moe_a8_vec",
+    "ggml_mul_mat_a8", "ggml_mul_mat_vec_a8", "gptq_gemm", "gptq_marlin_24_gemm", "gptq_marlin_gemm",
+    "gptq_marlin_moe_repack", "gptq_shuffle", "grouped_topk", "hadacore_transform", "marlin_int4_fp8_preprocess",
+    "merge_attn_states", "moe_align_block_size", "moe_lora_align_block_size", "moe_sum", "paged_attention_v1",
     "paged_attention_v2", "permute_cols", "reshape_and_cache", "rms_norm", "rms_norm_dynamic_per_token_quant",
     "rms_norm_per_block_quant", "scaled_int8_quant", "shuffle_rows", "swap_blocks", "topk_softmax",
 )  # fmt: skip
@@ -115,12 +117,14 @@ INDICES: Final = (
 """Operators of vLLM whose whole numbers are places, lengths and experts."""
 ONE_DTYPE: Final = (
     "binary_cross_entropy_with_logits", "heaviside", "huber_loss", "log_sigmoid_backward", "margin_ranking_loss",
-    "mish_backward", "rrelu_with_noise_backward", "soft_margin_loss", "softplus_backward",
+    "mish_backward", "prelu", "reflection_pad1d_backward", "rrelu_with_noise", "rrelu_with_noise_backward",
+    "smooth_l1_loss_backward", "soft_margin_loss", "softplus_backward",
 )  # fmt: skip
 """Operators of ATen whose problem's text says that all tensors have one dtype."""
 FINITE: Final = (
-    "grouped_topk", "rms_norm_dynamic_per_token_quant", "rms_norm_per_block_quant", "scaled_fp8_quant",
-    "scaled_int8_quant", "topk_softmax",
+    "ggml_moe_a8", "ggml_moe_a8_vec", "ggml_mul_mat_a8", "ggml_mul_mat_vec_a8", "grouped_topk",
+    "rms_norm_dynamic_per_token_quant", "rms_norm_per_block_quant", "scaled_fp8_quant", "scaled_int8_quant",
+    "topk_softmax",
 )  # fmt: skip
 """Operators of vLLM whose problem's text says that all numbers are finite."""
 CONVERTED: Final = (
@@ -135,6 +139,12 @@ PINNED: Final = (
 """Operators of ATen that make a tensor and take pin_memory."""
 COUNTED: Final = ("attention", "moe", "sparse-attention-index", "ssm-scan")
 """Categories of vLLM of which each count has a call of its own; ggml's products have, too."""
+SUMMED: Final = (
+    "attention", "gemm", "gemv", "ger", "level1", "moe", "norm", "norm+quantization", "norm+rope", "quantization",
+    "quantized-gemm", "quantized-moe-gemm", "reduction", "scan", "softmax", "sort", "ssm-scan", "symmetric",
+    "triangular",
+)  # fmt: skip
+"""Categories in which sums, or loops, go over a dimension."""
 NUMBERS_KINDS: Final = ("number 0", "number < 0", "number large", "number small")
 
 REASONS: Final = (
@@ -145,8 +155,23 @@ REASONS: Final = (
     Reason(("grid each",), "attention, GGUF, routing and scans of vLLM have it; others have one count", _counts_once),
     Reason(("grid each",), "65,536 partitions are 2²⁵ keys, of which judging does not fit a device", _vllm(
         "paged_attention_v2")),
+    Reason(("2³¹ − 1",), "no sum over a dimension; still missing where a kernel rounds a count of blocks up",
+           _is_no(*SUMMED)),
+    Reason(("2³¹ − 1",), "2³¹ elements, their places and what judging takes do not fit a device", _aten("sort")),
+    Reason(("2³¹ − 1",), "a row is a token's: the text bounds it, or one program takes longer for it than a call may",
+           _is_vllm),
+    Reason(("2³¹ − 1",), "so many rows are in routines of its kind that fit a device; to sum so many products for one "
+           "element takes longer than a call may", _category("gemm", "gemv", "ger", "triangular", "symmetric")),
+    Reason(("2³¹ − 1",), "two vectors of so many numbers do not fit, or each element stands for itself; the dot "
+           "product has it", _category("level1")),
+    Reason(("block 2³¹",), "no cache of blocks", _is_no(CACHES)),
+    Reason(("block 2³¹",), "the text bounds an entry, or all its tensors share no dimension that can be sampled", _vllm(
+        "concat_and_cache_mla", "cp_gather_cache", "cp_gather_indexer_k_quant_cache", "gather_and_maybe_dequant_cache",
+        "reshape_and_cache")),
     Reason(("side 2²⁴",), "places are whole numbers", lambda facts: facts.problem.id not in (
         "aten/arange", "aten/affine_grid_generator", "aten/upsample_nearest2d_backward")),
+    Reason(("side 2²⁴",), "PyTorch itself differs there from the text, which follows its answers for smaller sides",
+           _aten("upsample_nearest2d_backward")),
     Reason(("outer",), "no element follows from a whole dimension", _is_no(
         "reduction", "scan", "sort", "softmax", "norm")),
     Reason(("outer",), "2³¹ elements, their places and what judging takes do not fit a device", _aten("sort")),
@@ -228,6 +253,21 @@ REASONS: Final = (
     Reason(("nan", "denormal"), "a rate is finite; where it is not, torch refuses it", _aten("poisson")),
     Reason(("number 0", "number < 0", "number large"), "a rate is positive and finite, a chance between 0 and 1", _aten(
         "exponential_", "bernoulli")),
+    Reason(("number 0", "number < 0"), "the text says that the number is positive", _only(
+        "aten/huber_loss", "vllm/convert_fp8")),
+    Reason(("number 0", "number < 0"), "a scale that is given is positive, since the size that it gives is", _aten(
+        "upsample_nearest2d_backward")),
+    Reason(("number < 0",), "the text says that no number is negative", _aten(
+        "renorm", "rrelu_with_noise_backward", "smooth_l1_loss_backward")),
+    Reason(("flags",), "the text says which value a flag has, and no other is allowed", _only(
+        "vllm/allspark_w8a16_gemm", "vllm/gptq_marlin_gemm", "vllm/hadacore_transform", "cublas/cublasCsyrkEx")),
+    Reason(("absent",), "the text says which arguments are always None", _vllm("gptq_marlin_gemm")),
+    Reason(("grid",), "the matrix is square: 65,536² numbers and what judging takes do not fit a device", _only(
+        "cublas/cublasDsyr2_v2")),
+    Reason(("empty", "odd"), "the tensor has no dimensions", _aten("scalar_tensor")),
+    Reason(("one",), "a map has six or twelve numbers", _aten("affine_grid_generator")),
+    Reason(("ends",), "whole numbers are places, lengths or experts, which have ends of their own", _aten("embedding")),
+    Reason(("equal",), "what is written over is not read", _aten("exponential_")),
     Reason(("number 0", "number < 0", "number large"), "an epsilon is positive and small", _vllm(
         "rms_norm", "fused_add_rms_norm", "fused_qk_norm_rope", "rms_norm_dynamic_per_token_quant",
         "rms_norm_per_block_quant")),

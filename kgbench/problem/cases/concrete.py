@@ -127,4 +127,6 @@ def case_bytes(bound: BoundCase) -> int:
 def sampled_rows(bound: BoundCase) -> int:
     """Largest size of the sampled dimension over a call's tensors; 0 when no dimension is sampled."""
     at = bound.case.samples
-    return 0 if at is None else max((spec.shape[at] for spec in bound.specs if len(spec.shape) > at), default=0)
+    if at is None:
+        return 0
+    return max((spec.shape[at] for spec in bound.specs if -len(spec.shape) <= at < len(spec.shape)), default=0)

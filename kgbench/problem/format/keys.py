@@ -274,9 +274,11 @@ class ToleranceKeys(Place):
 class CostKeys(Place):
     flops: Expression = Field(description="floating-point operations of a call")
     bytes: Expression = Field(description="bytes that must move, each operand counted once")
+    arithmetic: Dtype | None = Field(None, description="dtype of the factors, if no variable names it")
+    loose: Line | None = Field(None, description="why no kernel comes near this bound, so that it does not count")
 
     def made(self) -> Cost:
-        return Cost(self.flops, self.bytes)
+        return Cost(self.flops, self.bytes, self.arithmetic or "", self.loose or "")
 
 
 class Mutants(Place):
