@@ -12,11 +12,12 @@ from kgbench.harness.machine.languages import lacking, machine_of
 from kgbench.harness.session.session import Deadlines, Job, Session, Settings
 from kgbench.problem.registry import Registry, load_problem
 from tests.harness.candidates import KnownCandidate, adversaries, honest, mutants
+from tests.sampling import sampled_examples
 
 pytestmark = pytest.mark.timeout(300)
 
 PROBLEMS = sorted(Registry().ids())
-EXAMPLES = [each for each in PROBLEMS if (examples_dir() / f"{each}.py").exists()]
+EXAMPLES = [f"{path.parent.name}/{path.stem}" for path in sampled_examples()]
 SHORT = Deadlines(import_s=10.0, compile_s=5.0, case_s=3.0, window_s=5.0, whole_s=60.0)
 
 

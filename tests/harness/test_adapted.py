@@ -104,5 +104,13 @@ def test_a_run_names_the_version_and_a_short_file_shows_the_first_wrong_element(
     assert "kgbench" not in file.read_text()
     assert "run by itself it ends with" in shown.stderr
     assert "AssertionError: Tensor-likes are not close" in shown.stderr
+    import torch
+
+    stored_text = (run / "results.jsonl").read_text(encoding="utf-8")
+    (run / "results.jsonl").write_text(stored_text.replace('"device": "cpu"', '"device": "cuda"'), encoding="utf-8")
+    if not torch.cuda.is_available():
+        elsewhere = kgbench(tmp_path, "show", "last/aten/silu", "--repro", str(tmp_path / "none.py"))
+        assert elsewhere.returncode == 3
+        assert "the run was made on a GPU, and none is visible here" in elsewhere.stderr
     repaired = file.read_text().replace("self > 1, self,", "self > 1, torch.nn.functional.silu(self),")
     exec(compile(repaired, "repaired.py", "exec"), {})  # ends without an error

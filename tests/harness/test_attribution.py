@@ -24,7 +24,7 @@ from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.paths import answer_dirs, examples_dir, exploits_dir, problems_dir  # noqa: E402
 from kgbench.core.types import Result, Timing, Window, result_from_json  # noqa: E402
 from kgbench.harness.attribution import text_pages  # noqa: E402
-from kgbench.harness.attribution.account import Observation  # noqa: E402
+from kgbench.harness.attribution.account import Observation, impossible  # noqa: E402
 from kgbench.harness.attribution.code import owners  # noqa: E402
 from kgbench.harness.attribution.findings import Findings  # noqa: E402
 from kgbench.harness.attribution.observed import Attribution, drawn, label  # noqa: E402
@@ -358,7 +358,7 @@ def test_code_that_ran_is_known_by_its_file() -> None:
         TORCH: 1, NUMPY: 2, "": 4, "/tmp/kgbench-worker-1-2-x/built.so": 8, "/usr/lib/libc.so.6": 16,
         "/memfd:x/libm.so.6": 256, "/usr/lib/libpython3.11.so.1.0": 32, "/usr/lib/libblas.so.3": 64, "[vdso]": 128,
     }  # fmt: skip
-    wanted = {"PyTorch's": 1, "numpy's": 2, "own": 268, "the system's": 144, "Python's": 32, "libblas.so.3": 64}
+    wanted = {"PyTorch's": 1, "numpy's": 2, "own": 396, "the system's": 16, "Python's": 32, "libblas.so.3": 64}
     assert owners(found) == wanted
 
 
@@ -388,7 +388,7 @@ def test_a_librarys_code_must_be_accounted_for(
 
 def test_triton_interprets_by_numpy() -> None:
     def refused(launched_us: float) -> bool:
-        watch = Attribution(NEG, cuda=False, source=OWN)
+        watch = Attribution(NEG, cuda=False, source="import triton")
         watch.found = {NUMPY: 90, "": 10}
         # Half of the time on the clock is other programs'.
         told = account(kernels={}, launched={"mine": 1}, launched_us=launched_us, wall_us=3000.0, cpu_us=1500.0)
@@ -539,3 +539,32 @@ def test_every_file_names_a_problem() -> None:
 
 def exploit_problem(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("# problem: ")[2].partition("\n")[0]
+
+
+@pytest.mark.parametrize(("source", "interpreted"), [("import triton\n", True), ("# triton\nimport torch\n", False)])
+def test_the_text_says_who_may_be_interpreted_whatever_the_process_says(source: str, interpreted: bool) -> None:
+    """Numpy's work counts as an interpreted kernel's own, and only a text that names Triton goes untimed for it."""
+    watch = Attribution(NEG, False, source)
+    watch.take(Observation(calls=1, lost=False, launched={"own": 1}), CASE, True)
+    assert watch.interpreted is interpreted
+
+
+@pytest.mark.parametrize(
+    ("said", "is_possible"),
+    [
+        ({}, True),
+        ({"wall_us": 900.0, "cpu_us": 1800.0, "host_us": 1800.0, "operators_us": 900.0}, True),
+        ({"wall_us": 20_000.0}, False),
+        ({"operators_us": 20_000.0}, False),
+        ({"cpu_us": 50_000.0}, False),
+        ({"host_us": 1e9}, False),
+        ({"launched_us": 1e308}, False),
+    ],
+)
+def test_an_account_of_more_time_than_passed_is_a_lie(said: dict[str, float], is_possible: bool) -> None:
+    seen = Observation(calls=1, lost=False, **said)  # type: ignore[arg-type]
+    seen.impossible = impossible(seen, 1000.0, 2)
+    assert (seen.impossible == "") is is_possible
+    watch = Attribution(NEG, False, "")
+    watch.take(seen, CASE, True)
+    assert (watch.refused is None) is is_possible

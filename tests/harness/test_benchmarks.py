@@ -95,6 +95,31 @@ def test_one_softmax_checks_and_times_the_shape_that_was_asked_for(tmp_path: Pat
     assert calls == ["((T([12, 34], f32), -1), {})"] * (CHECKS + 2)
 
 
+def test_each_moment_of_a_turn_counts_for_what_happened_innermost() -> None:
+    from benchmarks.turn_parts import measured, parts
+
+    inner = [(1.0, 5.0, "queue"), (2.0, 3.0, "draw"), (3.0, 5.0, "draw"), (7.0, 10.0, "flush")]
+    found = parts((0.0, 10.0, "not recorded"), inner)
+    assert found == {"not recorded": 3.0, "queue": 1.0, "draw": 3.0, "flush": 3.0}
+
+    def span(pid: int, name: str, begin: int, end: int, **args: str) -> dict[str, object]:
+        return {"ph": "X", "pid": pid, "name": name, "ts": begin * 1e6, "dur": (end - begin) * 1e6, "args": args}
+
+    events = [
+        *({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": f"referee {pid} of GPU"}} for pid in (1, 2)),
+        span(1, "hold the timing lock", 2, 10),
+        span(1, "turn", 4, 9),
+        span(1, "window", 5, 8, kind="window", side="candidate"),
+        span(2, "wait for the timing lock", 1, 11),
+        span(2, "hold the timing lock", 13, 14),
+    ]
+    found = measured(events)
+    assert found["turns"]["timed"]["parts_s"] == {"window: window": 3.0, "not recorded": 2.0}
+    assert found["turns"]["timed"]["share_inside"] == 0.6
+    gaps = {"seconds": 12, "held_s": 9, "free_s": 3, "free_but_wanted_s": 1, "before_the_first_s": 1}
+    assert found["devices"] == {"GPU": gaps}
+
+
 def test_a_gpu_that_is_not_there_is_exit_code_3() -> None:
     from benchmarks.agreement import main
 

@@ -12,7 +12,8 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.cli.main import main
 
-pytestmark = pytest.mark.torch
+# The runs are made once.
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("hostile output")]
 FORMATS = ("table", "json", "md", "latex", "csv", "parquet", "junit", "github", "cite")
 SAYS = r"words\n::error ::one\r::error ::two\u2028::error ::three\x0b::error ::four\x1b[2K\x08::error ::five"
 CANDIDATES = {

@@ -431,3 +431,20 @@ class TestLevels:
             pass
         assert raised.value.exit_code == 3
         assert "full: " in str(raised.value)
+
+
+def test_removed_files_in_memory_count_as_memory(impatient: Session) -> None:
+    """No process has them mapped, and no folder shows them."""
+    if "home too" not in impatient.facts["sandbox"]["files"]:
+        pytest.skip("needs a machine where a worker has a /tmp of its own")
+    body = """
+held = []
+for place in ("/dev/shm", "/tmp", os.getcwd()):
+    held.append(tempfile.TemporaryFile(dir=place))
+    os.posix_fallocate(held[-1].fileno(), 0, 400 << 20)
+threading.Event().wait(3)
+return "still there"
+"""
+    source = CANDIDATE.format(body=body.strip().replace("\n", "\n    "))
+    result = impatient.evaluate(Job(load_problem(problems_dir() / "aten/add.yaml"), "test", source=source))
+    assert result.outcome is Outcome.OUT_OF_MEMORY, result.reason

@@ -26,7 +26,7 @@ from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, SharedPage
 from kgbench.harness.referee import compiler
-from kgbench.harness.session.errors import ProcessLost
+from kgbench.harness.session.errors import OutOfMemory, ProcessLost
 from kgbench.harness.session.pools import DevicePool
 from kgbench.harness.session.retry import no_room
 from kgbench.harness.session.server import ForkServer
@@ -264,21 +264,32 @@ def test_what_a_neighbour_may_have_done_is_judged_again_alone(
     assert times == {1: [False], 2: [False, True], 3: [False, False, True]}[judged]
 
 
+GONE = "the referee is gone: end of stream\n::error ::x"
+KILLED = ProcessLost(GONE, without_a_word=True)
+RAISED = ProcessLost(GONE)
+LACKS_MEMORY = OutOfMemory("no room\n::error ::x")
+
+
 @pytest.mark.parametrize(
-    ("without_a_word", "library_survives", "outcome"),
+    ("ends", "library_survives", "outcome"),
     [
-        ((True, True), True, Outcome.REJECTED),
-        ((True, True), False, Outcome.HARNESS_ERROR),
-        ((False, True), True, Outcome.HARNESS_ERROR),
-        ((True,), True, Outcome.PASSED),
+        ((KILLED, KILLED), True, Outcome.REJECTED),
+        ((KILLED, KILLED), False, Outcome.HARNESS_ERROR),
+        ((KILLED, RAISED), True, Outcome.HARNESS_ERROR),
+        ((RAISED, RAISED), True, Outcome.HARNESS_ERROR),
+        ((KILLED,), True, Outcome.PASSED),
+        ((LACKS_MEMORY,), True, Outcome.PASSED),
+        ((LACKS_MEMORY, LACKS_MEMORY), True, Outcome.OUT_OF_MEMORY),
+        ((LACKS_MEMORY, KILLED), True, Outcome.OUT_OF_MEMORY),
+        ((LACKS_MEMORY, LACKS_MEMORY), False, Outcome.HARNESS_ERROR),
+        ((LACKS_MEMORY, RAISED), True, Outcome.HARNESS_ERROR),
     ],
 )
-def test_who_has_its_referee_killed_twice_is_blamed_unless_the_library_has_too(
-    without_a_word: tuple[bool, ...], library_survives: bool, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
+def test_who_ends_its_referee_twice_is_blamed_unless_the_library_does_too(
+    ends: tuple[Exception, ...], library_survives: bool, outcome: Outcome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error of the referee's own is ours; a second attempt decides."""
-    words = "the referee is gone: end of stream\n::error ::x"
-    ends = [ProcessLost(words, without_a_word=each) for each in without_a_word]
+    left = [*ends]
     asked: list[str | None] = []
 
     def judged(slot: object, job: Job, on_event: object, cancellation: object) -> Result:
@@ -287,8 +298,8 @@ def test_who_has_its_referee_killed_twice_is_blamed_unless_the_library_has_too(
             if library_survives:
                 return Result(job.problem_id, "test", 0, Outcome.PASSED)
             raise ProcessLost("the referee is gone")
-        if ends:
-            raise ends.pop()
+        if left:
+            raise left.pop(0)
         return Result(job.problem_id, "test", 0, Outcome.PASSED)
 
     pool = DevicePool(Device("cpu"), SharedPage.create(), 3)
@@ -301,5 +312,5 @@ def test_who_has_its_referee_killed_twice_is_blamed_unless_the_library_has_too(
     assert result.outcome is outcome
     assert "\n" not in result.reason
     assert asked.count(None) == 2
-    if outcome is Outcome.REJECTED:
+    if outcome in (Outcome.REJECTED, Outcome.OUT_OF_MEMORY):
         assert "ended twice while it was judged" in result.reason

@@ -140,7 +140,7 @@ def test_code_that_is_gone_and_libraries_of_devices_say_nothing(tmp_path: Path) 
 
 def test_a_copy_of_pytorchs_code_is_known() -> None:
     path = next(path for path in sorted(text_pages.programs(os.getpid())) if "libtorch_cpu" in path)
-    first, end, _ = next(each for each in mappings(os.getpid()) if each[2] == path)
+    first, end, *_ = next(each for each in mappings(os.getpid()) if each[2] == path)
     code = ctypes.string_at(first + (end - first) // 2, 256)
     held = Held([code[i : i + 64] for i in (0, 64, 128)], [9, 9, 9], steps=2)
     assert library_of(held.spots, [(os.getpid(), path)]) == path

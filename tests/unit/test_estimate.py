@@ -99,10 +99,11 @@ def test_what_takes_no_longer_than_nothing_has_no_time(library_us: float, candid
 
 
 def test_timing_ends_with_a_narrow_interval_or_when_it_is_late_after_whole_pairs_of_pairs() -> None:
-    def ends(count: int, late: bool = False, spread: float = 0.0, noise: float = 0.0) -> bool:
-        windows = [
-            (window("library", 100.0), window("candidate", 100.0 * (1.0 + spread * number))) for number in range(count)
-        ]
+    def ends(
+        count: int, late: bool = False, spread: float = 0.0, noise: float = 0.0, candidate_us: float = 100.0
+    ) -> bool:
+        times = [candidate_us * (1.0 + spread * number) for number in range(count)]
+        windows = [(window("library", 100.0), window("candidate", each)) for each in times]
         return enough(windows, OVERHEAD_US, noise, late)
 
     assert [count for count in range(MAX_PAIRS + 1) if ends(count)] == [*range(MIN_PAIRS, MAX_PAIRS + 1, 2)]
@@ -112,6 +113,10 @@ def test_timing_ends_with_a_narrow_interval_or_when_it_is_late_after_whole_pairs
     assert not ends(MIN_PAIRS, spread=0.004)
     assert not ends(MIN_PAIRS, spread=0.004, noise=0.019)
     assert ends(MIN_PAIRS, spread=0.004, noise=0.021)
+    # A twentieth of the way from 1: the logarithm of 1.25 is 0.22, and half the interval 0.01.
+    assert ends(MIN_PAIRS, spread=0.004, candidate_us=80.0)
+    assert ends(MIN_PAIRS, spread=0.004, candidate_us=128.0)
+    assert not ends(MIN_PAIRS, spread=0.004, candidate_us=90.0)
 
 
 def test_a_pair_that_is_said_to_follow_does() -> None:

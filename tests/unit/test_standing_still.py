@@ -12,11 +12,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from kgbench.harness.machine import processes
-from kgbench.harness.machine.processes import Task, ran_own_code, tasks_of, woken
+from kgbench.harness.machine.processes import Task, ran_own_code, tasks_of, used_own_time, woken
 from kgbench.harness.machine.timing_lock import Disturbed, SharedPage, TimingLock
 
 Start = Callable[[Callable[[], object]], int]
@@ -92,24 +93,32 @@ class Event(ctypes.Structure):
 
 
 def woken_by_timers() -> None:
+    """Each timer is put off every 8 ms: one of 200 ms is set at the stop however long others had the processor."""
     libc = ctypes.CDLL(None)
     signal.signal(signal.SIGCONT, lambda number, frame: None)
     timers = [ctypes.c_void_p() for _ in range(16)]
+
+    def put_off(timer: ctypes.c_void_p) -> None:
+        libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, 0, 200_000_000), None)
+
     for timer in timers:
         libc.timer_create(1, ctypes.byref(Event(None, signal.SIGCONT, 0)), ctypes.byref(timer))
+        put_off(timer)
 
-    def put_off() -> None:
+    def put_all_off() -> None:
         for timer in itertools.cycle(timers):
-            libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 0, 0, 20_000_000), None)
+            put_off(timer)
             time.sleep(0.0005)
 
-    threading.Thread(target=put_off, daemon=True).start()
+    threading.Thread(target=put_all_off, daemon=True).start()
 
 
 def test_a_timer_that_wakes_it_is_found(start: Start) -> None:
     pid = start(woken_by_timers)
     before = stopped(pid)
-    time.sleep(0.2)
+    until = time.monotonic() + 10
+    while not woken(before, tasks_of([pid])) and time.monotonic() < until:
+        time.sleep(0.01)
     assert woken(before, tasks_of([pid]))
 
 
@@ -165,12 +174,14 @@ def test_what_the_kernel_did_for_a_waiting_thread_is_no_work_of_its_own() -> Non
     driver = {key: Task("T", 9, 300_000_010, 41)}
     assert woken(waiting, driver), "the turn is disturbed"
     assert not ran_own_code(waiting, driver), "but nobody is to blame"
-    assert ran_own_code(waiting, {key: Task("T", 9, 300_000_010, 60)})
+    assert not used_own_time(waiting, driver)
+    assert used_own_time(waiting, {key: Task("T", 9, 300_000_010, 60)})
+    assert not ran_own_code(waiting, {key: Task("T", 9, 300_000_010, 60)}), "the kernel's samples are no proof"
     busy = {key: Task("R", 5, 10, 40)}
     for after in (driver, {key: Task("R", 7, 300_000_010, 41)}):
         assert woken(busy, after), "a driver may be busy without waiting"
         assert not ran_own_code(busy, after)
-    assert ran_own_code(busy, {key: Task("R", 7, 300_000_010, 60)})
+    assert used_own_time(busy, {key: Task("R", 7, 300_000_010, 60)})
     assert ran_own_code({key: Task("T", 5)}, {key: Task("R", 5)}), "where the kernel does not count"
     assert ran_own_code({key: Task("T", 5)}, {key: Task("T", 6)}), "it was stopped, and has run"
     assert ran_own_code(waiting, {**driver, (1, 2): Task("T", 1)}), "a thread is new"
@@ -238,6 +249,31 @@ def test_what_is_not_timed_counts_though_anothers_worker_ran(start: Start) -> No
     assert others.was_restless()
 
 
+def test_clock_ticks_alone_are_blamed_on_a_worker_in_the_third_turn(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = SharedPage.create()
+    mine, others = TimingLock(page, 0), TimingLock(page, 1)
+    page.slot(1)[0] = start(lambda: None)  # stands for the other referee
+    others.add(start(with_a_child))
+    monkeypatch.setattr(processes, "woken", lambda before, after: True)
+    monkeypatch.setattr(processes, "used_own_time", lambda before, after: True)
+    for turns, blamed in ((2, False), (3, True)):
+        for _ in range(turns):
+            with pytest.raises(Disturbed), mine.turn():
+                pass
+        assert others.was_restless() == blamed
+        assert not others.was_restless(), "asking forgets it"
+    for child in processes.descendants(page.supervisors(1)[0]):
+        os.kill(child, signal.SIGKILL)
+
+
+def with_a_child() -> None:
+    if os.fork() == 0:
+        while True:
+            time.sleep(1)
+
+
 @pytest.mark.parametrize("earlier", [False, True], ids=["no worker yet", "a worker"])
 def test_a_supervisors_first_worker_may_be_forked_in_anothers_turn(start: Start, earlier: bool) -> None:
     page = SharedPage.create()
@@ -259,6 +295,13 @@ def test_a_supervisors_first_worker_may_be_forked_in_anothers_turn(start: Start,
         os.kill(child, signal.SIGKILL)
     assert len(children) == 1 + earlier
     assert others.was_restless() == earlier
+
+
+def test_a_file_of_the_kernels_is_read_to_its_end(start: Start) -> None:
+    """It comes a page at a time, as a long list of children does."""
+    path = Path(f"/proc/{start(lambda: None)}/maps")
+    assert len(path.read_bytes()) > 2 * mmap.PAGESIZE
+    assert processes._read(str(path)) == path.read_bytes()
 
 
 def with_page_tables() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +23,11 @@ LISTS: Final = ("operators", "kernels", "launched", "host", "placing", "compiled
 """Keys of an account whose values are named entries."""
 MOST_ENTRIES: Final = 1000
 """Operators, or kernels, that an account names at most; the stub's own has far fewer."""
+
+SLACK_US: Final = 10_000.0
+"""Time in µs by which clocks of two processes may differ."""
+MOST_NESTED: Final = 4
+"""Functions of numpy's, or launches, that lie in each other at most: each counts all of its time."""
 
 
 @dataclass
@@ -56,6 +63,8 @@ class Observation:
 
     compiled: frozenset[str] = frozenset()
     """Names of functions whose kernels Triton launched."""
+    impossible: str = ""
+    """What it says that cannot be, by the referee's clock; empty where there is nothing."""
 
     @classmethod
     def from_reply(cls, reply: Mapping[str, Any]) -> Observation:
@@ -92,10 +101,23 @@ def watching(side: WorkerSide, kernels: bool, places: bool = True) -> Iterator[O
     ``places``: also watch how outputs are copied.
     """
     seen = Observation()
+    begun_ns = time.perf_counter_ns()
     side.handle.request(_observe(kernels, places), WAIT_S, Where(Purpose.OBSERVED))
     yield seen
     told = Observation.from_reply(side.handle.request(Observed(), WAIT_S, Where(Purpose.OBSERVED)))
+    told.impossible = impossible(told, (time.perf_counter_ns() - begun_ns) / 1e3, os.cpu_count() or 1)
     seen.__dict__.update(told.__dict__)
+
+
+def impossible(seen: Observation, passed_us: float, processors: int) -> str:
+    """What takes longer, by an account, than it can have in the time that passed; empty where nothing does."""
+    most_us = passed_us + SLACK_US
+    if seen.wall_us > most_us or seen.operators_us > most_us:
+        return f"its calls took {max(seen.wall_us, seen.operators_us):.3g} µs by its account, of {passed_us:.3g} µs"
+    spent_us = max(seen.cpu_us, seen.host_us / MOST_NESTED, seen.launched_us / MOST_NESTED)
+    if spent_us > most_us * processors:
+        return f"its calls took {spent_us:.3g} µs of a processor by its account, in {passed_us:.3g} µs"
+    return ""
 
 
 def tracer_works(start: Callable[[], Worker], kernels: bool) -> bool:

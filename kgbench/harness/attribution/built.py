@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import mmap
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,18 +27,33 @@ candidate.
 
 def is_built(supervisor: int, name: str) -> bool:
     """Whether a name stands in a file that was compiled into the folder of a supervisor's worker."""
-    return any(_holds(str(path), path.stat().st_mtime_ns, name.encode()) for path in _compiled(supervisor))
+    return any(is_in(path, name) for path in _compiled(supervisor))
+
+
+def is_in(path: Path, name: str) -> bool:
+    """Whether a name stands in a compiled file, which may be gone by now."""
+    with contextlib.suppress(OSError):
+        return _holds(str(path), path.stat().st_mtime_ns, name.encode())
+    return False
 
 
 def _compiled(supervisor: int) -> Iterator[Path]:
     pattern = f"kgbench-worker-*-{supervisor}-*"
     for pid in processes.descendants(supervisor)[:1]:
         for folder in Path(f"/proc/{pid}/root{tempfile.gettempdir()}").glob(pattern):
-            with contextlib.suppress(OSError):
-                for path in folder.rglob("*"):
-                    inside = path.relative_to(folder).parts
-                    if path.suffix in KINDS and not set(inside) & set(CACHES) and path.is_file():
-                        yield path
+            yield from compiled_below(folder)
+
+
+def compiled_below(folder: Path) -> Iterator[Path]:
+    """Files of compiled kernels in a folder and those below it, as deep as its owner made them."""
+    left = [str(folder)]
+    while left:
+        with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    left += [] if entry.name in CACHES else [entry.path]
+                elif Path(entry.name).suffix in KINDS and entry.is_file(follow_symlinks=False):
+                    yield Path(entry.path)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,12 +1,14 @@
 """Code in a candidate's own memory or files that is a library's: told by its bytes, which stand in the library.
 
-Read from outside, by the referee. Machine code that was compiled for itself is not the same for 64 bytes on end.
+Read from outside, by the referee. Machine code that was compiled for itself is not the same for 64 bytes on end. By its
+bytes, too, code at the place of Python's or the system's is known to be theirs.
 """
 
 from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -40,12 +42,30 @@ def library_of(spots: Mapping[tuple[int, int], int], files: Iterable[tuple[int, 
     return ""
 
 
+def is_as_given(pid: int, address: int, path: str, begin: int) -> bool:
+    """Whether a block of a process's code is what a file has ``begin`` bytes after its start, or what the referee has
+    at that address, as a process that was forked from the same one.
+
+    The file is the one that the referee sees: a worker's folders in memory can have other files of the same path.
+    """
+    code = _memory(pid, address)
+    if code and code == _memory(os.getpid(), address):
+        return True
+    with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
+        return code != b"" and os.pread(file.fileno(), BLOCK, begin) == code
+    return False
+
+
 def _read(pid: int, address: int) -> bytes:
     """A block of a process's memory; nothing of what is gone, or holds no code."""
+    code = _memory(pid, address)
+    return code if len(code) == BLOCK and len(set(code)) > BLOCK // 8 else b""
+
+
+def _memory(pid: int, address: int) -> bytes:
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         memory.seek(address)
-        code = memory.read(BLOCK)
-        return code if len(code) == BLOCK and len(set(code)) > BLOCK // 8 else b""
+        return memory.read(BLOCK)
     return b""
 
 

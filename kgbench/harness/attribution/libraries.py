@@ -16,8 +16,8 @@ def mapped(supervisor: int) -> frozenset[str]:
     found = set()
     for pid in processes.descendants(supervisor):
         with contextlib.suppress(OSError):
-            maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
-            found |= set(re.findall(r"/([^/\n]+\.so[^/\n]*)$", maps, re.MULTILINE))
+            names = (line.rpartition("/")[2] for line in processes.lines_of(f"/proc/{pid}/maps") if "/" in line)
+            found |= {name for name in names if re.search(r".\.so", name)}
     return frozenset(found)
 
 

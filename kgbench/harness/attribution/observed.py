@@ -33,6 +33,7 @@ from kgbench.harness.attribution.whose_code import INTERPRETED_SHARE, STRANGE_SH
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.clock.outputs import BenchFailed
 from kgbench.harness.machine import processes
+from kgbench.harness.machine.languages import uses_of
 from kgbench.harness.workers.started import WorkerSide
 from kgbench.policy.own_kernels import OwnKernels
 from kgbench.policy.tables import LIBRARIES
@@ -79,8 +80,10 @@ class Attribution:
         """Processes from before the candidate was loaded."""
         self.programs: frozenset[str] = frozenset()
         """Executable files that those processes had mapped."""
+        self.is_for_triton = not cuda and "triton" in uses_of(source).mentioned
+        """Whether Triton's interpreter may run the candidate, by its text, which is why it is not timed either."""
         self.interpreted = False
-        """True where Triton's interpreter ran the candidate."""
+        """True where Triton's interpreter ran the candidate, which its process alone may not say."""
         self.lost = False
         """True where the observer saw nothing in calls that decide."""
         self.found: Mapping[str, int] = {}
@@ -210,7 +213,7 @@ class Attribution:
     def sampled(self, side: WorkerSide) -> Iterator[None]:
         """A watched call on the CPU is sampled."""
         # What Triton interprets takes so long that its samples would not all fit.
-        rate_hz = RATE_HZ if "triton" in self.own.written else CALL_RATE_HZ
+        rate_hz = RATE_HZ if self.is_for_triton else CALL_RATE_HZ
         with self._code_of(side, 1, rate_hz) as (sampler, code):
             if sampler is not None:
                 sampler.start()
@@ -269,7 +272,9 @@ class Attribution:
     def take(self, seen: Observation, case: Case, does_work: bool) -> None:
         """Add what a watched call did."""
         self.lost |= seen.lost
-        self.interpreted |= not self.cuda and bool(seen.launched)
+        if seen.impossible:
+            self.add(Evidence("observer", "an account that cannot be", label(case), 1, None, False, seen.impossible))
+        self.interpreted |= self.is_for_triton and bool(seen.launched)
         found = self.findings.judged(seen, label(case), host_counts=not self.cuda)
         if self.cuda and does_work:
             found += self.findings.idle(seen, label(case))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from kgbench.harness.attribution.code import Code, owner_of
+from kgbench.harness.attribution.copies import BLOCK, is_as_given
 from kgbench.harness.machine import processes
 from kgbench.harness.sandbox import linux
 
@@ -52,9 +53,15 @@ PLACE: Final = 16 << 10
 """Bytes of code that count as one place: of a function or few."""
 GONE: Final = "code that was gone afterwards"
 """What stands for a file where code ran at an address at which nothing is any more."""
-Mappings = Sequence[tuple[int, int, str]]
-"""First address, end and file of what a process has mapped, in the order of addresses."""
-_MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S\Sx\S \S+ \S+ \S+\s*(.*)$")
+REPLACED: Final = "code in the place of Python's or the system's"
+"""What stands for a file of Python's or the system's where other code ran than that file has."""
+CHECKED: Final = ("Python's", "the system's")
+"""Owners whose code needs no account, so that it must be theirs indeed."""
+Mapping = tuple[int, int, str, int]
+"""First address, end and file of something that is mapped, and where in the file it begins, in bytes."""
+Mappings = Sequence[Mapping]
+"""What a process has mapped, in the order of addresses."""
+_MAPPING: Final = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S\Sx\S ([0-9a-f]+) \S+ \S+\s*(.*)$")
 
 
 class Sampler:
@@ -124,11 +131,16 @@ class Sampler:
         code = Code(calls=calls, cpu_us=1e6 / self.rate_hz * sum(map(len, by_process.values())))
         for pid, addresses in by_process.items():
             earlier, now = (self.before, self.at_start.get(pid, ())), mappings(pid)
+            right: dict[int, bool] = {}
             for address in addresses:
-                files = [file_at(each, address) for each in earlier]
-                known = [file for file in files if file and file.startswith("/")]
-                file = known[0] if known else file_at(now, address)
-                file = GONE if file is None else file
+                found = [mapping for each in earlier if (mapping := mapping_at(each, address)) is not None]
+                mapping = next((each for each in found if each[2].startswith("/")), None) or mapping_at(now, address)
+                file = GONE if mapping is None else mapping[2]
+                if mapping is not None and now and owner_of(file) in CHECKED:
+                    block = address // BLOCK * BLOCK
+                    if block not in right:
+                        right[block] = is_as_given(pid, block, file, mapping[3] + block - mapping[0])
+                    file = file if right[block] else REPLACED
                 code.files[file] += 1
                 if owner_of(file) == "own":
                     code.spots[pid, address] += 1
@@ -187,13 +199,14 @@ def mappings(pid: int) -> Mappings:
     """What a process has mapped to run; nothing of one that is gone."""
     found = []
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+        for line in processes.lines_of(f"/proc/{pid}/maps"):
             if mapping := _MAPPING.match(line):
-                found.append((int(mapping[1], 16), int(mapping[2], 16), mapping[3].removesuffix(" (deleted)")))
+                first, end, begin = (int(mapping[number], 16) for number in (1, 2, 3))
+                found.append((first, end, mapping[4].removesuffix(" (deleted)"), begin))
     return found
 
 
-def file_at(mapped: Mappings, address: int) -> str | None:
-    """Which file's code lies at an address, empty where no file's does; None where nothing is mapped to run."""
+def mapping_at(mapped: Mappings, address: int) -> Mapping | None:
+    """What lies at an address, its file empty where it has none; None where nothing is mapped to run."""
     index = bisect_right(mapped, address, key=lambda mapping: mapping[0]) - 1
-    return mapped[index][2] if index >= 0 and address < mapped[index][1] else None
+    return mapped[index] if index >= 0 and address < mapped[index][1] else None

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from kgbench.harness.machine import processes
+
 ENTRY_BYTES: Final = 8
 """Bytes of a page's entry in ``pagemap``."""
 PRESENT: Final = 0x80
@@ -58,8 +60,8 @@ def ran(pid: int) -> frozenset[str]:
     """Paths of files whose code was executed since ``forget``. Takes milliseconds."""
     found, path = set(), ""
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/smaps").read_text(errors="replace").splitlines():
-            if not line[0].isupper():
+        for line in processes.lines_of(f"/proc/{pid}/smaps"):
+            if not line[:1].isupper():
                 mapping = _MAPPING.match(line)
                 path = mapping[3] if mapping else ""
             elif path and line.startswith("Referenced:") and line.split()[1] != "0":
@@ -70,6 +72,6 @@ def ran(pid: int) -> frozenset[str]:
 def _mappings(pid: int) -> Iterator[tuple[int, int, str]]:
     """First and last address, and the file, of executable mappings."""
     with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
+        for line in processes.lines_of(f"/proc/{pid}/maps"):
             if mapping := _MAPPING.match(line):
                 yield int(mapping[1], 16), int(mapping[2], 16), mapping[3]

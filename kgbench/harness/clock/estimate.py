@@ -25,6 +25,8 @@ TARGET_HALF_WIDTH: Final = 0.004
 """Half-width of the log ratio's interval below which no more pairs are needed."""
 TARGET_NOISE_SHARE: Final = 0.5
 """The same as a share of the null test's noise: both add up as squares, so the interval grows by 12 % at most."""
+TARGET_DISTANCE_SHARE: Final = 0.05
+"""The same as a share of the log ratio itself: far from 1 an interval of that width decides nothing."""
 SLOW: Final = 2.0
 """Ratio candidate / library above which a candidate is slow: windows have as many calls as the slower side has time
 for, so the library's are then too short to be kept, and no probe window follows a pair."""
@@ -102,8 +104,12 @@ def enough(pairs: Sequence[Pair], overhead_us: float, noise: float, late: bool) 
         return True
     if len(pairs) % 2 or len(pairs) < 2:
         return False
-    target = max(TARGET_HALF_WIDTH, TARGET_NOISE_SHARE * math.log1p(noise))
-    return late or (len(pairs) >= MIN_PAIRS and half_width(log_ratios(pairs, overhead_us)) < target)
+    if late or len(pairs) < MIN_PAIRS:
+        return late
+    logs = log_ratios(pairs, overhead_us)
+    distance = abs(statistics.median(logs))
+    target = max(TARGET_HALF_WIDTH, TARGET_NOISE_SHARE * math.log1p(noise), TARGET_DISTANCE_SHARE * distance)
+    return half_width(logs) < target
 
 
 def is_followed(count: int) -> bool:

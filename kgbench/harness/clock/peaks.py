@@ -23,7 +23,7 @@ COPY_BYTES: Final = {"cuda": 2 << 30, "cpu": 64 << 20}
 """Bytes that a copy reads and writes together, per kind of device: far more than a cache holds."""
 ORDER: Final = {"cuda": 4096, "cpu": 384}
 """Rows and columns of the matrices that are multiplied, per kind of device."""
-DTYPES: Final = {"cuda": ("float32", "float64", "float16", "bfloat16"), "cpu": ("float32", "float64")}
+DTYPES: Final = {"cuda": ("float32", "float64", "float16", "bfloat16", "complex64"), "cpu": ("float32", "float64")}
 """Dtypes of the matrices that are multiplied, per kind of device."""
 
 LAUNCHES: Final = 200
@@ -33,7 +33,8 @@ PAUSE_CYCLES: Final = 20_000_000
 
 
 def peaks(device: torch.device) -> dict[str, Any]:
-    """``gb_per_s`` of a copy, read and written bytes both counted, and ``gflop_per_s`` by dtype of a matrix product.
+    """``gb_per_s`` of a copy, read and written bytes both counted, and ``gflop_per_s`` by dtype of a matrix product,
+    a complex product and sum counted as 8 operations.
 
     On CUDA also of reading and of writing alone, the size of the second-level cache, and ``empty_launch_us``, the time
     from one minimal kernel to the next in a queue, in µs.
@@ -55,7 +56,8 @@ def peaks(device: torch.device) -> dict[str, Any]:
     products = {}
     for name in DTYPES[kind]:
         factor = torch.ones((order, order), dtype=getattr(torch, name), device=device)
-        products[name] = _rate(2 * order**3, partial(torch.matmul, factor, factor), device)
+        work = (8 if factor.is_complex() else 2) * order**3
+        products[name] = _rate(work, partial(torch.matmul, factor, factor), device)
     if kind == DeviceKind.CUDA:
         GPU.release_cached()
     return {**found, "gflop_per_s": products}

@@ -30,6 +30,8 @@ def environment(device_kind: DeviceKind) -> dict[str, str]:
     chosen |= {"CUPY_CACHE_IN_MEMORY": "1", "CUPY_CACHE_DIR": tempfile.gettempdir()}
     # PyTorch's tracer would write its own news where a candidate's output goes.
     chosen["KINETO_LOG_LEVEL"] = "99"
+    # A worker's user has no name, and PyTorch's compiler asks for one.
+    chosen["USER"] = "kgbench"
     chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", **visible.ORDER}
     # Else a process's past decides whether a result's memory is mapped, and its pages fetched, again in each call; what
     # a candidate sets for itself the library has, too (docs/design/0002-clock.md). Some of a GPU's operators work here.

@@ -42,9 +42,9 @@ def own_lines() -> TextIO:
 
 def children(pid: int) -> list[int]:
     """Direct children of all threads of a process; empty when it is gone."""
+    folder = f"/proc/{pid}/task"
     try:
-        tasks = os.listdir(f"/proc/{pid}/task")
-        return [int(child) for task in tasks for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+        return [int(child) for task in os.listdir(folder) for child in _read(f"{folder}/{task}/children").split()]
     except FileNotFoundError:
         with contextlib.suppress(psutil.Error):
             return [child.pid for child in psutil.Process(pid).children()]
@@ -109,10 +109,16 @@ def await_stopped(pids: set[int] | list[int], wait_s: float = WAIT_DEADLINE_S) -
     """Wait until no thread of these processes runs any more: ``wait_s`` at most for what is inside the kernel,
     STOP_DEADLINE_S at most for what is not."""
     begun = time.monotonic()
-    while states := {state for state in _states(pids) if state not in STILL}:
-        passed = time.monotonic() - begun
-        if passed > (wait_s if states == {"D"} else STOP_DEADLINE_S):
+    waiting = list(pids)
+    while True:
+        # Who stands still is not asked again: the others of a device have hundreds of threads.
+        found = {pid: states for pid in waiting if (states := {*_states([pid])}.difference(STILL))}
+        if not found:
             return
+        passed = time.monotonic() - begun
+        if passed > (wait_s if all(states == {"D"} for states in found.values()) else STOP_DEADLINE_S):
+            return
+        waiting = list(found)
         time.sleep(50e-6)
 
 
@@ -166,10 +172,22 @@ def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int]
 
 
 def ran_own_code(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
-    """As ``woken``, but what the kernel did for a thread before it stopped is no work of its own: a driver that takes
-    or gives back memory is busy for longer than anybody waits, whether the thread sleeps meanwhile or not."""
-    late = _late(before, after)
-    return late is None or sum(task.user_ticks - then.user_ticks for then, task in late) > RETURN_TICKS
+    """Whether a stopped thread has run since, or there is a new one.
+
+    What the kernel did for a thread before it stopped is no work of its own: a driver that takes or gives back memory
+    is busy for longer than anybody waits, whether the thread sleeps meanwhile or not.
+    """
+    return _late(before, after) is None
+
+
+def used_own_time(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
+    """Whether threads that had not stopped yet have more time outside the kernel than coming back takes.
+
+    A hint alone: the kernel divides a thread's time by samples, and after a second inside the driver of a GPU it was
+    seen to count some of that as outside.
+    """
+    late = _late(before, after) or []
+    return sum(task.user_ticks - then.user_ticks for then, task in late) > RETURN_TICKS
 
 
 def _late(
@@ -200,11 +218,12 @@ def ran_us(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int
 
 
 def _task(folder: str) -> Task:
+    # The state first: of a thread that stops in between, the counts would be those from before it came back to stop.
+    fields = _stat(folder)
     ran_ns = scheduled = 0
     with contextlib.suppress(OSError, IndexError, ValueError):
-        fields = _read(f"{folder}/schedstat").split()
-        ran_ns, scheduled = int(fields[0]), int(fields[2])
-    fields = _stat(folder)
+        counts = _read(f"{folder}/schedstat").split()
+        ran_ns, scheduled = int(counts[0]), int(counts[2])
     is_ending = bool(int(fields[_FLAGS]) & _EXITING)
     return Task(fields[0].decode(), scheduled, ran_ns, int(fields[_UTIME]), is_ending)
 
@@ -235,10 +254,15 @@ def _stat(folder: str) -> list[bytes]:
 
 
 def _read(path: str) -> bytes:
-    """A short file of the kernel's, in a third of the time that a file object takes."""
+    """A file of the kernel's, in a third of the time that a file object takes."""
     fd = os.open(path, os.O_RDONLY)
     try:
-        return os.read(fd, 4096)
+        text = more = os.read(fd, 4096)
+        # What is longer than a page comes page by page, cut between two entries.
+        while len(more) > 2048:
+            more = os.read(fd, 4096)
+            text += more
+        return text
     finally:
         os.close(fd)
 
@@ -262,17 +286,24 @@ def unshared_bytes(pids: list[int]) -> int:
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError, ValueError):
-            fields = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:])
-            anonymous, shared = (int(fields.get(name, "0").split()[0]) * 1024 for name in ("Pss_Anon", "Pss_Shmem"))
-            total += anonymous + max(0, shared - _mapped_bytes(pid, "/memfd:kgbench-"))
+            sizes = _kilobytes(_whole(f"/proc/{pid}/smaps_rollup"))
+            shared = sizes.get(b"Pss_Shmem:", 0) - _referees_bytes(pid)
+            total += sizes.get(b"Pss_Anon:", 0) + max(0, shared)
             total += sum(_sizes(pid).get(name, 0) for name in _UNMAPPED) + queued_bytes(pid)
     return total
 
 
-def _mapped_bytes(pid: int, path: str) -> int:
-    """Bytes of a process's mappings of files whose path has this prefix."""
-    lines = (line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if path in line)
-    return sum(int(end, 16) - int(begin, 16) for begin, end in (line.split()[0].split("-") for line in lines))
+def _referees_bytes(pid: int) -> int:
+    """Bytes that a process has of the referee's memory: what each of its mappings takes, not how long it is."""
+    total, is_referees = 0, False
+    for line in _whole(f"/proc/{pid}/smaps").split(b"\n"):
+        fields = line.split(None, 5)
+        if line[:1].isupper():
+            total += int(fields[1]) * 1024 if is_referees and fields[0] == b"Pss:" else 0
+        else:
+            # A file on a disk has another path: its name alone says nothing.
+            is_referees = len(fields) == 6 and fields[5].startswith(b"/memfd:kgbench-")
+    return total
 
 
 def written_bytes(pids: Iterable[int]) -> int:
@@ -293,10 +324,10 @@ def peak_bytes(pid: int) -> int:
     return 0
 
 
-_UNMAPPED: Final = ("VmPTE:", "HugetlbPages:")
+_UNMAPPED: Final = (b"VmPTE:", b"HugetlbPages:")
 """What a process holds and no resident size counts: page tables, of which a mapping of nothing can need gigabytes, and
 huge pages."""
-_OWN: Final = ("RssAnon:", "RssShmem:", *_UNMAPPED)
+_OWN: Final = (b"RssAnon:", b"RssShmem:", *_UNMAPPED)
 """Parts, as /proc/PID/status names them, of what a process holds beside files."""
 
 
@@ -307,7 +338,7 @@ def memory_bytes(pids: list[int]) -> tuple[int, int]:
         with contextlib.suppress(OSError, ValueError, IndexError):
             sizes = _sizes(pid)
             own += sum(sizes.get(name, 0) for name in _OWN) + queued_bytes(pid)
-            resident = max(resident, sizes.get("VmRSS:", 0))
+            resident = max(resident, sizes.get(b"VmRSS:", 0))
     return own, resident
 
 
@@ -319,7 +350,28 @@ def queued_bytes(pid: int) -> int:
     return max(0, len(os.listdir(f"/proc/{pid}/fd")) - USUAL_DESCRIPTORS) * QUEUED_BYTES
 
 
-def _sizes(pid: int) -> dict[str, int]:
+def _sizes(pid: int) -> dict[bytes, int]:
     """Bytes of a process by the names of /proc/PID/status. Raises OSError."""
-    lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    return {line[0]: int(line[1]) * 1024 for line in lines if line[-1:] == ["kB"]}
+    return _kilobytes(_whole(f"/proc/{pid}/status"))
+
+
+def _kilobytes(text: bytes) -> dict[bytes, int]:
+    """Bytes by name, from the lines that give a number of kilobytes.
+
+    A process has any bytes but a line feed in its name.
+    """
+    lines = (line.split() for line in text.split(b"\n"))
+    return {line[0]: int(line[1]) * 1024 for line in lines if len(line) == 3 and line[2] == b"kB" and line[1].isdigit()}
+
+
+def lines_of(path: str) -> list[str]:
+    """Lines of a file of the kernel's about a process, whose names in it may hold what else ends a line. Raises
+    OSError.
+    """
+    return _whole(path).decode(errors="replace").split("\n")
+
+
+def _whole(path: str) -> bytes:
+    """A file of the kernel's of any length. Raises OSError."""
+    with open(path, "rb") as file:
+        return file.read()

@@ -28,8 +28,11 @@ _WORDS: Final = 16
 (0 while it runs), then its supervisors."""
 _PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_SUPERVISOR = 0, 1, 2, 3, 4
 _HELD, _RESTLESS = 10, 11
-"""Words per referee behind its supervisors: which of them, a bit each, it keeps stopped itself, and whether one of its
-workers ran while everybody else was to stand still."""
+"""Words per referee behind its supervisors: which of them, a bit each, it keeps stopped itself, and in how many turns
+one of its workers seemed to run while everybody else was to stand still; more than ``_MOST_HINTS`` where it did."""
+_MOST_HINTS: Final = 2
+"""Turns in which a worker may seem to have run, by clock ticks alone. Those turns count for nobody; a third one is the
+worker's fault."""
 _HEADER: Final = 8
 """64-bit words before the first referee's: sums and least times of the whole device."""
 _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
@@ -222,8 +225,8 @@ class TimingLock:
 
     def was_restless(self) -> bool:
         """Whether a worker of this referee ran in another's turn, since this was asked last."""
-        restless, self._mine[_RESTLESS] = bool(self._mine[_RESTLESS]), 0
-        return restless
+        turns, self._mine[_RESTLESS] = self._mine[_RESTLESS], 0
+        return turns > _MOST_HINTS
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -284,7 +287,9 @@ class TimingLock:
             if _any(processes.woken, before, after):
                 disturbed = True
                 if _any(processes.ran_own_code, before, after):
-                    self.page.slot(referee)[_RESTLESS] = 1
+                    self.page.slot(referee)[_RESTLESS] += _MOST_HINTS + 1
+                elif _any(processes.used_own_time, before, after):
+                    self.page.slot(referee)[_RESTLESS] += 1
         if disturbed:
             raise Disturbed
 

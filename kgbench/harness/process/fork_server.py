@@ -13,7 +13,6 @@ import importlib.util
 import os
 import secrets
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -23,6 +22,7 @@ import traceback
 from pathlib import Path
 from typing import Final, NoReturn
 
+from kgbench.core.files import remove_tree
 from kgbench.harness.candidate.interpreter.patch import patch
 from kgbench.harness.machine import processes, visible
 from kgbench.harness.process.supervisor import folder_prefix, run_supervisor
@@ -167,7 +167,7 @@ class ForkServer:
         if self.cgroup_folder:
             cgroup.remove(self.cgroup_folder, supervisor)
         for folder in Path(tempfile.gettempdir()).glob(f"{folder_prefix(self.token, supervisor)}*"):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
 
 
 def _of(pids: dict[int, str], session: str) -> list[int]:

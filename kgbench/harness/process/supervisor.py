@@ -10,7 +10,6 @@ import contextlib
 import importlib
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -22,9 +21,10 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from kgbench.core import user_modules
+from kgbench.core.files import remove_tree
 from kgbench.harness.candidate import worker
 from kgbench.harness.machine import processes, visible
-from kgbench.harness.sandbox import surroundings
+from kgbench.harness.sandbox import mounts, surroundings
 from kgbench.harness.sandbox.cgroup import Group
 from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_supervisor, enter_worker
 from kgbench.harness.sandbox.plan import Plan
@@ -64,6 +64,8 @@ class Supervisor:
         self.inherited_bytes = processes.memory_bytes([os.getpid()])[0]
         """Resident bytes of the fork server, which each process of the tree begins with."""
         self.looks = 0
+        self.in_memory: tuple[str, ...] = ()
+        """Folders of the worker's whose files are in memory, for it alone."""
         self.walked: dict[int, tuple[float, int]] = {}
         """For each process of the tree: when its memory maps were last read, and its memory in bytes."""
 
@@ -74,6 +76,8 @@ class Supervisor:
         if uid is not None:
             os.chown(self.folder, uid, uid)
         entrance = self._make_group(chosen)
+        if "mount" in chosen.namespaces and "private" in chosen.mounts:
+            self.in_memory = (str(self.folder), *mounts.IN_MEMORY)
         enter_supervisor(chosen)
         self.log, log_end = os.pipe()
         self.worker_pid = os.fork()
@@ -116,7 +120,7 @@ class Supervisor:
         self._drain()
         if self.group is not None:
             self.group.remove()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_tree(self.folder)
         with contextlib.suppress(ChannelClosed):
             self.control.send(self._report(status).encode())
 
@@ -166,7 +170,8 @@ class Supervisor:
         held = [processes.memory_bytes([pid]) for pid in pids]
         self.peak_bytes = max([self.peak_bytes, *(resident for _, resident in held)])
         self.looks += 1
-        limit = self.limits.memory_bytes
+        # What lies in files is no process's, and stays when a file is removed that is still open.
+        limit = self.limits.memory_bytes - mounts.used_bytes(self.worker_pid, self.in_memory)
         if self.killed_for or sum(own for own, _ in held) <= limit:
             return
         # What all inherited counts once, until each of them has written to it.

@@ -51,9 +51,11 @@ class Checker:
     def check(self) -> Verdict:
         """Every check, fuzz and bench case of the overload, until one fails; of a suite every call."""
         evaluation, overload = self.evaluation, self.overload
+        kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
+        if overload.module is not None and (lacking_memory := overload.module.lacks_memory(kind, memory_gb)):
+            return Verdict(Outcome.SKIPPED, lacking_memory)
         if words := why_not(evaluation.job.mutant, overload) or self.judge.unjudgeable:
             return Verdict(Outcome.SKIPPED, NotApplicable(words))
-        kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
         cases = evaluation.defences.cases.all_of(overload, kind, memory_gb, evaluation.seeds.shared("cases"))
         evaluation.preset = evaluation.preset or choose_preset(overload, kind, memory_gb)
         failed: Verdict | None = None
@@ -129,12 +131,18 @@ class Checker:
         needed_bytes = 1e9 * needed_gb(self.judge, bound)
         self._give_back_memory()
         for pause_s in ROOM_PAUSES:
-            with self.resources.turns.alone():
-                if self.resources.device.type != "cuda" or GPU.free_bytes() >= needed_bytes:
-                    return self._check_once_alone(case)
+            # Nobody is stopped before there is room: that costs all of them time.
+            if self._is_free(needed_bytes):
+                with self.resources.turns.alone():
+                    if self._is_free(needed_bytes):
+                        return self._check_once_alone(case)
             self.resources.turns.pause(pause_s)
         with self.resources.turns.alone():
             return self._check_once_alone(case)
+
+    def _is_free(self, nbytes: float) -> bool:
+        """Whether the device has so much free memory; a CPU always has."""
+        return self.resources.device.type != "cuda" or GPU.free_bytes() >= nbytes
 
     def _check_once_alone(self, case: Case) -> Verdict:
         """One call while nobody else works on the device; what it took is given back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import stat
@@ -22,6 +23,9 @@ _SIZE: Final = f"size=512m,{_FILES}"
 """Size of a worker's /tmp, and of its /dev/shm."""
 _FOLDER_SIZE: Final = f"size=1g,{_FILES}"
 """Size of all that a worker may have in its own folder."""
+
+IN_MEMORY: Final = ("/tmp", "/dev/shm")
+"""Folders beside its own that are in memory for each worker, where mounts are private."""
 
 FEATURES: Final = ("hidden", "private", "read-only")
 """Protections that mounts give in addition to a /proc of its own; each works without the others."""
@@ -61,6 +65,23 @@ def enter(folder: str, features: Sequence[str], own_proc: bool, covered: Sequenc
         _mount("proc", "/proc", "proc", _NOSUID | _NODEV | _NOEXEC)
     # The working directory still lies on the mount that was there before.
     os.chdir(folder)
+
+
+def used_bytes(pid: int, folders: Sequence[str]) -> int:
+    """Bytes that the files in these folders of a process take, removed ones that are still open too; 0 of one that is
+    gone.
+
+    Only mounts of its own count, each once.
+    """
+    found = {}
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            place = f"/proc/{pid}/root{folder}"
+            mount = os.stat(place).st_dev
+            if mount != os.stat(folder).st_dev:
+                state = os.statvfs(place)
+                found[mount] = (state.f_blocks - state.f_bfree) * state.f_frsize
+    return sum(found.values())
 
 
 def shut(path: str) -> None:

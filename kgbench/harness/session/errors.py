@@ -17,7 +17,7 @@ class ProcessLost(Exception):
         super().__init__(reason)
         self.fault = fault
         self.without_a_word = without_a_word
-        """True where it was killed or hangs, without an error of its own."""
+        """True where it was killed, hangs or lacks memory, without an error of its own."""
 
 
 class OutOfMemory(Exception):

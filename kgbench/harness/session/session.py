@@ -250,8 +250,10 @@ class Session:
                     result = self._judge(slot, job, on_event, cancellation)
                     return result, slot.pool if had_company or len(slot.pool.busy) > 1 else None
                 except OutOfMemory as error:
-                    result = self._unjudged(job, Outcome.HARNESS_ERROR, no_room(str(error)))
-                    return result, slot.pool if had_company or slot.pool.busy else None
+                    if had_company or slot.pool.busy:
+                        return self._unjudged(job, Outcome.HARNESS_ERROR, no_room(str(error))), slot.pool
+                    lost.append(ProcessLost(str(error), without_a_word=True, fault=Fault.NO_ROOM))
+                    break
                 except RefereeGone:
                     continue
                 except DeviceBroken as broken:
@@ -260,12 +262,14 @@ class Session:
                 except ProcessLost as error:
                     lost.append(error)
                     break
-        # An error of the referee's own is ours. What kills it twice, or has it hang, and not with the library in the
-        # candidate's place, is the candidate.
+        # An error of the referee's own is ours. What kills it twice, has it hang, or takes its memory, and not with the
+        # library in the candidate's place, is the candidate.
+        last, lacks_memory = lost[-1], any(each.fault is Fault.NO_ROOM for each in lost)
         if job.trusted is None and all(each.without_a_word for each in lost) and self._judges_the_library(job):
-            words = told(lost[-1], MOST_WORDS)
-            return self._unjudged(job, Outcome.REJECTED, RuleBroken(Breach.ENDED_REFEREE, words)), None
-        return self._unjudged(job, Outcome.HARNESS_ERROR, trouble(lost[-1].fault, str(lost[-1]))), None
+            outcome = Outcome.OUT_OF_MEMORY if lacks_memory else Outcome.REJECTED
+            return self._unjudged(job, outcome, RuleBroken(Breach.ENDED_REFEREE, told(last, MOST_WORDS))), None
+        detail = no_room(str(last)) if last.fault is Fault.NO_ROOM else trouble(last.fault, str(last))
+        return self._unjudged(job, Outcome.HARNESS_ERROR, detail), None
 
     def _judges_the_library(self, job: Job) -> bool:
         """Whether a referee can judge the same job with the library in the candidate's place."""

@@ -44,7 +44,7 @@ class Samples:
         """A tensor's rows, or those of each in a list; anything else, and a tensor of other rows, as it is."""
         if isinstance(value, list):
             return [self.of(each) for each in value]
-        if not isinstance(value, torch.Tensor) or value.dim() <= self.dimension:
+        if not isinstance(value, torch.Tensor) or not -value.dim() <= self.dimension < value.dim():
             return value
         if value.shape[self.dimension] != self.size:
             return value
