@@ -215,7 +215,7 @@ def as_data(result: Result, problem: Problem, facts: Mapping[str, Any]) -> dict[
             "variables": case.variables,
             "timing": {name: value for name, value in asdict(case.timing).items() if name != "windows"},
             "achieved": achieved(case, cost_of(problem, case)),
-            "roofline_share": roofline_share(case, achieved(case, cost_of(problem, case)), facts.get("peaks")),
+            "roofline_share": roofline_share(case, cost_of(problem, case), facts.get("peaks")),
         }
         for case in timed_cases(result)
         if case.timing is not None

@@ -70,10 +70,11 @@ def table(board: Board) -> Table:
 
     from kgbench.core.figures import ABSENT
     from kgbench.core.text import plain
-    from kgbench.reports.score_tables import ranking_cells, ranking_heads
+    from kgbench.reports.score_tables import ranking_cells, ranking_columns
 
     made = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for head in ("#", "model", "problems", *ranking_heads(), "begun"):
+    scores = ranking_columns([entry.row for entry in board.entries])
+    for head in ("#", "model", "problems", *(each.head for each in scores), "begun"):
         made.add_column(head, justify="left" if head in ("model", "begun") else "right", no_wrap=head != "model")
     for entry in board.entries:
         problems = str(entry.row.problems)
@@ -82,7 +83,7 @@ def table(board: Board) -> Table:
             problems += f"\nof {row.declared}"
         # The policy is said where it is not the default.
         model = entry.model + (f", policy {entry.policy}" if entry.policy not in ("", PolicyMode.STRICT) else "")
-        cells = map("\n".join, ranking_cells(row))
+        cells = map("\n".join, ranking_cells(row, scores))
         when = f"{entry.date}\n{entry.run.rpartition('-')[2]}{f', {entry.unfinished}' if entry.unfinished else ''}"
         made.add_row(str(entry.rank or ABSENT), plain(model), problems, *cells, when)
     return made

@@ -21,7 +21,7 @@ from kgbench.core.names import did_you_mean
 from kgbench.problem.registry import Registry, load_problem, load_summary, problem_folders
 
 if TYPE_CHECKING:
-    from kgbench.problem.model import Argument, CaseTemplate, Overload, Problem, Returned
+    from kgbench.problem.model import Argument, CaseTemplate, Cost, Overload, Problem, Returned
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -172,7 +172,7 @@ def _overload_rows(overload: Overload) -> Iterator[tuple[str, str]]:
         ("fallback", (overload.fallback,) if overload.fallback else ()),
         ("reference", overload.reference.rstrip().splitlines()),
         ("prepare", (overload.prepare,) if overload.prepare else ()),
-        ("cost", (f"{overload.cost.flops.text} flops, {overload.cost.bytes.text} bytes",) if overload.cost else ()),
+        ("cost", _cost(overload.cost) if overload.cost else ()),
         ("alias", (f"shares the storage of {overload.alias}",) if overload.alias else ()),
         ("canonical", (overload.canonical,) if overload.canonical else ()),
         ("needs", (overload.needs.words,) if overload.needs else ()),
@@ -242,6 +242,13 @@ def _tolerance(overload: Overload) -> str:
     ulps = f" within {tolerance.ulps:g} ulps" if tolerance.rule in ("rounding", "quantize") else ""
     compute = f", computed in {tolerance.compute.text}" if tolerance.compute is not None else ""
     return f"{tolerance.rule}{length}{ulps}{compute}"
+
+
+def _cost(cost: Cost) -> Iterator[str]:
+    kind = f" of {cost.arithmetic}" if cost.arithmetic else ""
+    yield f"{cost.flops.text} flops{kind}, {cost.bytes.text} bytes"
+    if cost.loose:
+        yield f"no bound on the time: {cost.loose}"
 
 
 def _plain(value: Any) -> Any:

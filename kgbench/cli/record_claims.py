@@ -10,6 +10,7 @@ import click
 
 from kgbench.core.errors import UsageError, numbered, shown_path
 from kgbench.core.kinds import DeviceKind, PolicyMode
+from kgbench.core.text import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,12 +98,25 @@ def enter_records(stored: StoredRun, results: Sequence[Result], measured: Measur
         click.echo(f"kgbench: {numbered('KGB651', words)} and verify again", err=True)
         return
     claims = list(_verified(stored, results, measured))
+    for words in _left_out(results):
+        click.echo(words, err=True)
     entered = enter(folder, measured.device, claims)
     cases = sum(map(len, entered.values()))
     path = shown_path(path_of(folder, measured.device))
     click.echo(f"records: {cases} cases of {len(entered)} problems entered in {path}", err=True)
     for problem in entered:
         click.echo(f"  {problem}: {', '.join(entered[problem])}", err=True)
+
+
+def _left_out(results: Sequence[Result]) -> Iterator[str]:
+    """Which winners make no record for want of a sandbox as for published runs."""
+    from kgbench.reports.publishing.checks import SANDBOXES
+
+    weak = [result for result in results if result.sandbox.get("level") not in SANDBOXES]
+    if weak:
+        levels = " and ".join(sorted({str(result.sandbox.get("level", "unknown")) for result in weak}))
+        least = SANDBOXES[0]
+        yield f"no record of {number_of(len(weak), 'winner')}: sandbox level {levels}, below {least} (docs/sandbox.md)"
 
 
 def _verified(stored: StoredRun, results: Sequence[Result], measured: Measured) -> Iterator[Claim]:

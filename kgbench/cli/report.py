@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +49,15 @@ costs_option = click.option(
     is_flag=True,
     help="Print where the run's time went, per phase and per problem, in place of the table; with --json all of it.",
 )
+best_library_option = click.option(
+    "--best-library",
+    "libraries",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    metavar="DIR",
+    help="The folder of a run of an installed package on the same GPU (docs/packages.md). Also prints speedups over "
+    "the fastest of the library and these. Repeatable.",
+)
 by_option = click.option(
     "--by",
     type=click.Choice(["source", "category", "problem", "kind", "model"]),
@@ -68,6 +78,7 @@ by_option = click.option(
 @to_option
 @html_option
 @fail_under_option
+@best_library_option
 @click.option("--on", default="", metavar="MODEL", help="Only what this model of device judged, in a run on several.")
 def report(
     run: str,
@@ -81,6 +92,7 @@ def report(
     to: Path | None,
     html: Path | None,
     fail_under: str,
+    libraries: tuple[Path, ...],
     on: str,
 ) -> None:
     """Print the table of a stored run again.
@@ -98,20 +110,33 @@ def report(
         _check_costs(by, to)
         print_costs(find_run(run, out), as_json=as_json)
         return
-    form = _one_form(form, as_json=as_json, cite=cite, by=by, to=to, html=html)
+    form = _one_form(form, as_json=as_json, cite=cite, by=by, to=to, html=html, libraries=libraries)
     path = find_run(run, out)
-    found = write_html(path, values, html, on) if html else print_run(path, values, form=form, by=by, to=to, on=on)
+    if html:
+        found = write_html(path, values, html, on)
+    else:
+        found = print_run(path, values, form=form, by=by, to=to, on=on, libraries=libraries)
     sys.exit(int(breaks(found, bounds)))
 
 
-def _one_form(form: str, *, as_json: bool, cite: bool, by: str | None, to: Path | None, html: Path | None) -> str:
+def _one_form(
+    form: str,
+    *,
+    as_json: bool,
+    cite: bool,
+    by: str | None,
+    to: Path | None,
+    html: Path | None,
+    libraries: Sequence[Path],
+) -> str:
     """The format that is meant. Raises UsageError where options ask for two reports, or for one that there is not."""
     asked = {"--html": html, "--json": as_json, "--cite": cite, f"--format {form}": form != "table"}
     named = one_report(asked)
     form = "json" if as_json else "cite" if cite else form
     wrong = ""
-    if html and (by or to):
-        wrong = f"--html is a whole page and names its file itself; leave {'--by' if by else '--to'} out"
+    if html and (by or to or libraries):
+        other = "--by" if by else "--to" if to else "--best-library"
+        wrong = f"--html is a whole page and names its file itself; leave {other} out"
     elif by and form not in BY_FORMATS:
         wrong = f"{named} has no table for --by to make; take --format {', '.join(BY_FORMATS)}"
     if wrong:

@@ -57,33 +57,52 @@ def breaks(reports: Sequence[Report], bounds: Sequence[Bound]) -> bool:
 
 
 def print_run(
-    path: Path, values: tuple[float, ...], *, form: str, by: str | None = None, to: Path | None = None, on: str = ""
+    path: Path,
+    values: tuple[float, ...],
+    *,
+    form: str,
+    by: str | None = None,
+    to: Path | None = None,
+    on: str = "",
+    libraries: Sequence[Path] = (),
 ) -> tuple[Report, ...]:
     """Prints a run in one of ``FORMATS`` on stdout, or writes it to a file or folder. Raises StoreError, UsageError.
 
     ``on`` is a model of device. Without one a run of several has a table for each, and a list in JSON; other formats
-    are of one run alone.
+    are of one run alone. ``libraries`` are folders of packages' runs that it is compared with.
     """
     from kgbench.store.by_device import by_device, on_device
     from kgbench.store.reader import read_run
 
-    stored = read_run(path)
+    stored, others = read_run(path), [read_run(each) for each in libraries]
     parts = by_device(stored) if form in ("table", "json") and not on and to is None else (on_device(stored, on),)
     listed = form == "json" and len(parts) > 1
     click.echo("[" * listed, nl=False)
     reports = []
     for number, part in enumerate(parts):
         click.echo("," * (listed and number > 0), nl=False)
-        reports.append(_print_part(part, values, form, by, to))
+        reports.append(_print_part(part, values, form, by, to, others))
     click.echo("]\n" * listed, nl=False)
     return tuple(reports)
 
 
-def _print_part(stored: StoredRun, values: tuple[float, ...], form: str, by: str | None, to: Path | None) -> Report:
+def _print_part(
+    stored: StoredRun,
+    values: tuple[float, ...],
+    form: str,
+    by: str | None,
+    to: Path | None,
+    libraries: Sequence[StoredRun],
+) -> Report:
     from kgbench.core.paths import records_dir
+    from kgbench.reports.best_library import beside
     from kgbench.reports.model import report_of
 
-    found = report_of(stored, values, by=by, records=records_dir())
+    usable = beside(stored.info, libraries)
+    if strange := [str(each.path) for each in libraries if each not in usable]:
+        words = f"--best-library {strange[0]}: no run of an installed package on the GPU of {stored.path}"
+        raise UsageError("KGB190", words)
+    found = report_of(stored, values, by=by, records=records_dir(), libraries=usable)
     if by and form == "table" and found.suite is not None and found.suite.shares:
         words = f"--by {by}: the table of suite {found.suite.name} has a row per operator; leave --by out"
         raise UsageError("KGB190", words)

@@ -13,7 +13,7 @@ import click
 from kgbench.cli.completion import complete_problem
 from kgbench.cli.options import json_option, problem_dir_option
 from kgbench.cli.validate_checkout import validate_checkout
-from kgbench.core.errors import KgbenchError, MachineError, UsageError, shown_path
+from kgbench.core.errors import KgbenchError, MachineError, ProblemFileError, UsageError, shown_path
 from kgbench.core.names import resolve
 from kgbench.core.text import number_of
 from kgbench.problem.model import SHARED_TEXTS
@@ -151,7 +151,7 @@ def _read(file: Path) -> Checked:
             )
         found: list[tuple[str, Named]] = []
         for overload in problem.overloads:
-            _bind_all(overload)
+            _bind_all(file, overload)
             found += [(overload.name, each) for each in looked_up(overload, (file.resolve().parents[1],))]
         if error := what_is_wrong(problem.path, found):
             raise error
@@ -161,11 +161,15 @@ def _read(file: Path) -> Checked:
     return Checked("", tuple(dict.fromkeys(each for each in unseen if each[1])))
 
 
-def _bind_all(overload: Overload) -> None:
-    from kgbench.problem.cases import bind, expand_for_all_devices
+def _bind_all(file: Path, overload: Overload) -> None:
+    """Raises ProblemFileError for a case whose tensors are larger than prompts promise."""
+    from kgbench.problem.cases import bind, expand_for_all_devices, too_large
+    from kgbench.problem.format.file import key_line
 
     for case in expand_for_all_devices(overload, "validate"):
-        bind(overload, case)
+        if what := too_large(bind(overload, case)):
+            line = key_line(file, overload.name, "cases")
+            raise ProblemFileError("KGB266", file, line, "cases", f"{case.id}: {what}; make it smaller")
 
 
 def _by_torch(files: Sequence[Path], read: dict[Path, Checked]) -> dict[Path, Checked]:

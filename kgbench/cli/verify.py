@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kgbench.cli.again import jobs_of, measure
 from kgbench.cli.completion import complete_run
-from kgbench.cli.options import check_machine, device_option, json_option, out_option
+from kgbench.cli.options import (
+    check_machine,
+    device_option,
+    json_option,
+    out_option,
+    problems_option,
+    source_option,
+)
 from kgbench.cli.record_claims import check_records, enter_records
 from kgbench.core.errors import UsageError, shown_path
+
+if TYPE_CHECKING:
+    from kgbench.core.types import Result
+    from kgbench.store.reader import StoredRun
 
 
 @click.command(short_help="Measure a run's winners once more, with new seeds.")
 @click.argument("run", metavar="RUN", shell_complete=complete_run)
+@source_option
+@problems_option
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the N fastest.  [default: all winners]")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Candidates that are prepared at once.")
 @click.option(
@@ -28,7 +43,15 @@ from kgbench.core.errors import UsageError, shown_path
 @device_option
 @json_option
 def verify(
-    run: str, top: int | None, jobs: int | None, records: Path | None, out: Path, device: str, as_json: bool
+    run: str,
+    sources: tuple[str, ...],
+    globs: tuple[str, ...],
+    top: int | None,
+    jobs: int | None,
+    records: Path | None,
+    out: Path,
+    device: str,
+    as_json: bool,
 ) -> None:
     """Measure a run's winners again, with new seeds.
 
@@ -45,11 +68,11 @@ def verify(
     from kgbench.store.reader import read_run
 
     stored = read_run(find_run(run, out))
-    won = verification.winners(report_of(stored).results, top)
+    won = verification.winners(_chosen(stored, report_of(stored).results, sources, globs), top)
     if not won:
-        raise UsageError(
-            "KGB160", f"{shown_path(stored.path)} has no winner: nothing is correct and faster than the library"
-        )
+        of_these = " among these problems" if sources or globs else ""
+        words = f"{shown_path(stored.path)} has no winner{of_these}: nothing is correct and faster than the library"
+        raise UsageError("KGB160", words)
     if records is not None:
         check_records(stored, records)
     check_machine()
@@ -65,3 +88,12 @@ def verify(
     if records is not None and measured is not None:
         enter_records(stored, [each.again for each in found if each.fast], measured, records)
     sys.exit(int(not all(each.fast for each in found)))
+
+
+def _chosen(stored: StoredRun, results: Sequence[Result], sources: Sequence[str], globs: Sequence[str]) -> list[Result]:
+    """The results of these problems. Raises UsageError where a name or a pattern is of none."""
+    from kgbench.problem.registry import Registry, problem_folders
+
+    folders = [Path(each) for each in (stored.info.get("asked") or {}).get("problem_dirs", ())]
+    chosen = {*Registry(problem_folders(folders)).select(sources, globs)} if sources or globs else None
+    return [result for result in results if chosen is None or result.problem in chosen]

@@ -233,6 +233,7 @@ INPUT: Final[dict[str, Message]] = {
     "KGB263": Message("An expression has no value in a case.", "Look at the case's numbers; the cause is named."),
     "KGB264": Message("A reference reads a variable that there is not.", "It may read entry's parameters and torch."),
     "KGB265": Message("An expression's value does not fit its key.", "The case and what is wanted are named."),
+    "KGB266": Message("A case is larger than prompts say that a call may be.", "Make it smaller; the bound is named."),
     "KGB270": Message("The reference fails on a small case on the CPU.", "The case and what it raised are named."),
     "KGB271": Message("The reference's answer has another shape than entry's.", "Change the reference or the shape."),
     "KGB272": Message("The reference crashed its process, or never ended.", "The end of its output is quoted."),

@@ -115,7 +115,7 @@ WORK: Final[dict[str, Message]] = {
     ),
     "KGB520": Message("Prompts ask for no such language.", "Take one of those named."),
     "KGB521": Message(
-        "`--shots` asks for more examples than ship in that language for other problems.",
+        "`--shots` asks for more examples than there are in that language for other problems.",
         "Ask for as many as are named, or in Triton, which has the most.",
     ),
     "KGB522": Message(

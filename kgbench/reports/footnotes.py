@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kgbench.core.figures import ABSENT, count_text, percent
+from kgbench.core.figures import ABSENT, count_text, percent, ratio_text
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import number_of
 from kgbench.core.types import WEAK, Library
 from kgbench.reports.generated import asked_lines
 from kgbench.reports.model import Report
+from kgbench.reports.slow_libraries import slow_libraries
 from kgbench.reports.wall_time import wall_time_line
 from kgbench.reports.words import device_words, problem_set_words, versions_words
 from kgbench.scores.costs import NOT_CONFINED
 from kgbench.scores.rows import Row
 from kgbench.scores.speedups import FLAG_ABOVE
-from kgbench.scores.table import SCORES, SOL, sol
+from kgbench.scores.table import BEST_FAST, BEST_SPEEDUP, SCORES, SOL, library_sol, sol
 from kgbench.scores.wall_time import wall_time
 from kgbench.store import verification
 
@@ -42,12 +43,22 @@ def _source_lines(report: Report) -> Iterable[str]:
                 yield f"  in no denominator: {count} {name}, since {Outcome(name).facts.meaning}"
         for reason, problems in _by_value(row.no_library).items():
             yield f"  no library for {', '.join(problems)}: {reason}"
+        yield from _slow(report, row.source)
         for weakness, problems in _weak(report, row.source).items():
             yield f"  weak, wrong answers pass: {', '.join(problems)}: {weakness}"
         if row.overloads:
             yield f"  overloads correct {count_text(row.overloads_correct)} of {row.overloads}"
         yield from _light(next(each for each in report.rows if each.source == row.source))
+        yield from _best_library(next(each for each in report.rows if each.source == row.source))
         yield from _cautions(row)
+
+
+def _best_library(row: Row) -> Iterable[str]:
+    """Beside the fastest of the library and of packages; ``row`` is that of kind compute, where the source has one."""
+    share, ratio = (row.values.get(score.name) for score in (BEST_FAST, BEST_SPEEDUP))
+    if share is not None:
+        speedup = f", speedup {ratio_text(ratio)}x" if ratio else ""
+        yield f"  beside the best library: fast_1 {percent(share)}{speedup}"
 
 
 def _light(row: Row) -> Iterable[str]:
@@ -57,6 +68,18 @@ def _light(row: Row) -> Iterable[str]:
         apart = row.problems - row.bounded
         yield f"  speed of light: {', '.join(shares)} of {number_of(row.bounded, 'problem')}; {apart} apart, whose work"
         yield "    takes less than an empty launch, or has no known bound"
+    of_library = [(sol(p).name, row.values.get(library_sol(p).name)) for p in SOL]
+    if any(value is not None for _, value in of_library):
+        words = ", ".join(f"{name} {percent(value)}" for name, value in of_library if value is not None)
+        yield f"  the library's own, of the problems of which it was timed: {words}"
+
+
+def _slow(report: Report, source: str) -> Iterable[str]:
+    """Libraries that a kernel beats many times, with the reason where it is known."""
+    for each in slow_libraries(report.results):
+        if each.problem.startswith(f"{source}/"):
+            why = f": {each.why}" if each.why else ""
+            yield f"  slow library: {each.problem}, {ratio_text(each.speedup.point)}x{why}"
 
 
 def _weak(report: Report, source: str) -> dict[str, list[str]]:

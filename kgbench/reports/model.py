@@ -14,6 +14,7 @@ from kgbench.core.types import Result
 from kgbench.policy.evidence import notes as evidence_notes
 from kgbench.problem.registry import categories
 from kgbench.problem.suites import Suite, read_suite
+from kgbench.reports.best_library import with_best_libraries
 from kgbench.reports.generated import AfterRounds, round_by_round, samples_asked
 from kgbench.reports.suite import SuiteRow, suite_rows
 from kgbench.scores import rows as scores
@@ -58,19 +59,24 @@ class Report:
 
 
 def report_of(
-    run: StoredRun, thresholds: Sequence[float] = THRESHOLDS, *, by: str | None = None, records: Path | None = None
+    run: StoredRun,
+    thresholds: Sequence[float] = THRESHOLDS,
+    *,
+    by: str | None = None,
+    records: Path | None = None,
+    libraries: Sequence[StoredRun] = (),
 ) -> Report:
     """Scores a stored run; ``by`` is one of ``scores.BY``, for rows beside those by source.
 
-    ``records`` is the folder with the records of devices; without it nothing is compared with any.
+    ``records`` is the folder with the records of devices; without it nothing is compared with any. Of ``libraries``
+    those count that are of installed packages, judged on the same GPU (``best_library.py``).
     """
-    selected = selected_in(run.info)
     current = problem_hashes(run.info)
     fresh = [result for result in run.results if not is_stale(result, current.get(result.problem))]
     attempts = tuple(newest(fresh))
     results = tuple(latest(attempts))
     shown = sorted({1.0, *thresholds})
-    selected, unread = _with_records(with_least_times(selected, run.info), run.info, records)
+    selected, unread = _with_what_it_is_compared(run.info, attempts, libraries, records)
     seed = seed_of(run)
     per_problem = problem_scores(run.info, selected, attempts) if by else ()
     rooflines = {each.problem: each.roofline for each in per_problem if each.roofline}
@@ -78,11 +84,7 @@ def report_of(
     rows = tuple(scores.rows(selected, attempts, shown, seed=seed, declared=declared, rooflines=rooflines))
     # A problem's roofline is that of its best sample, whichever model wrote it.
     of_groups = rooflines if by != "model" else None
-    stale = len(run.results) - len(fresh)
-    notes = run.notes + unread
-    if stale:
-        notes += (numbered("KGB610", f"{number_of(stale, 'result')} of older problem files left out."),)
-    notes += evidence_notes(results)
+    notes = run.notes + unread + _stale_notes(len(run.results) - len(fresh)) + evidence_notes(results)
     suite = read_suite(run.path)
     found = suite_rows(suite, results) if suite is not None else ()
     again, cut_off = verification.read(run.path)
@@ -105,6 +107,18 @@ def report_of(
         groups=tuple(scores.rows(selected, attempts, shown, by=by, seed=seed, rooflines=of_groups)) if by else (),
         per_problem=per_problem,
     )
+
+
+def _stale_notes(count: int) -> tuple[str, ...]:
+    return (numbered("KGB610", f"{number_of(count, 'result')} of older problem files left out."),) if count else ()
+
+
+def _with_what_it_is_compared(
+    info: Mapping[str, Any], attempts: Sequence[Result], libraries: Sequence[StoredRun], records: Path | None
+) -> tuple[tuple[Selected, ...], tuple[str, ...]]:
+    """The selected problems with least times, packages and records, and the records that cannot be read."""
+    selected = with_least_times(selected_in(info), info, attempts)
+    return _with_records(with_best_libraries(selected, info, libraries), info, records)
 
 
 def _with_records(

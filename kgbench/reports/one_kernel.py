@@ -29,8 +29,8 @@ def speed_table(result: Result, problem: Problem | None, peaks: Mapping[str, Any
     for name in ("library\nµs", "yours\nµs", "speedup", "GB/s", "GFLOP/s", *roof):
         table.add_column(name, justify="right", no_wrap=True)
     for case in timed_cases(result):
-        rates = achieved(case, cost_of(problem, case))
-        cells = _speed_cells(case, rates, roofline_share(case, rates, peaks), result.interpreted)
+        cost = cost_of(problem, case)
+        cells = _speed_cells(case, achieved(case, cost), roofline_share(case, cost, peaks), result.interpreted)
         table.add_row(*cells[: len(table.columns)])
     return table
 

@@ -14,7 +14,6 @@ from kgbench.reports.model import Report
 from kgbench.scores.costs import NOT_CONFINED
 from kgbench.scores.rows import Row
 from kgbench.scores.score import Place, Score
-from kgbench.scores.table import scores_in
 
 
 def score_table(rows: Sequence[Row]) -> Table:
@@ -76,14 +75,14 @@ def intervals_table(rows: Sequence[Row], overall: Sequence[Row] = (), by: str = 
     return table
 
 
-def ranking_heads() -> list[str]:
-    """The scores of a leaderboard."""
-    return [score.head_in(Place.RANKING) for score in scores_in(Place.RANKING)]
+def ranking_columns(rows: Sequence[Row]) -> list[Column[Row]]:
+    """The scores of a leaderboard that has these rows."""
+    return columns_in(Place.RANKING, rows)
 
 
-def ranking_cells(row: Row) -> Iterable[list[str]]:
+def ranking_cells(row: Row, shown: Sequence[Column[Row]]) -> Iterable[list[str]]:
     """For each of these scores the lines of its cell: the value, and below it the interval."""
-    return (_lines(column, row) for column in columns_in(Place.RANKING, [row]))
+    return (_lines(column, row) for column in shown)
 
 
 def _lines(column: Column[Row], row: Row) -> list[str]:

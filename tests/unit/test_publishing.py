@@ -13,17 +13,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kgbench.baselines.slow import why_slow
 from kgbench.cli.main import main
 from kgbench.core.errors import KgbenchError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
 from kgbench.harness.session import session as session_module
 from kgbench.problem.problem_set import sha256_of
-from kgbench.problem.registry import load_problem
+from kgbench.problem.registry import Registry, load_problem
 from kgbench.reports.publishing.checks import checks
 from kgbench.reports.publishing.folder import publications
 from kgbench.reports.publishing.results import rendered
 from kgbench.reports.publishing.selftests import FILES, read_evidence
+from kgbench.scores.light import LEAST_VERSION
 from kgbench.selftest.exploits.runner import read_exploits
 from kgbench.store.encoding import sha256
 from kgbench.store.reader import read_run
@@ -300,6 +302,11 @@ def test_a_later_round_is_shown_with_the_better_kernel_of_both(later: Path, tmp_
     assert both[4].startswith("1.59x"), "that of 1.5, 3.0 and the better 0.9"
     assert "| wrong value | – | 1 | aten/mm |" in text.split("again\n")[0]
     assert text.count("| wrong value |") == 1, "the later kernel is right"
+    board = rendered(tmp_path / "results")["results/leaderboard.html"]
+    both_runs, one = board.split("20260102T030405Z-ab12cd")[1:]
+    assert both_runs.startswith(", then 20260102T040506Z-ab12cd"), "both rounds are ahead of the first one"
+    assert one.startswith("<")
+    assert "mine, then mine" in board
     assert "KernelGenBench" not in text, "peers.toml is not in this folder"
     assert "README.md" not in rendered(tmp_path / "results")
     head, foot = f"# here\n<!-- results/{NAME} -->\n", "<!-- end of the table -->\nmore\n"
@@ -340,10 +347,60 @@ def test_results_in_the_tree_are_what_is_stored() -> None:
 
 
 def test_a_library_that_is_beaten_many_times_is_named(run: Path, tmp_path: Path) -> None:
-    fast = {**RATIOS, "aten/mm": 7.0}
+    fast = {**RATIOS, "aten/mm": 7.0, "aten/im2col": 8.0}
     gpu_run(tmp_path / "runs", run_id="20260102T050607Z-ab12cd", ratios=fast)
     assert publish()[0] == 0
-    assert "which says that the library is weak there: aten/mm 7.00x." in rendered(tmp_path / "results")["RESULTS.md"]
+    text = rendered(tmp_path / "results")["RESULTS.md"]
+    named = "| aten/im2col | 8.00x | ATen launches a kernel for each image of the batch |\n| aten/mm | 7.00x | – |\n"
+    assert f"|---|---:|---|\n{named}" in text
+    done = CliRunner().invoke(main, ["report", f"results/{NAME}"])
+    assert "slow library: aten/im2col, 8.00x: ATen launches a kernel for each image" in " ".join(done.output.split())
+
+
+def test_why_libraries_are_slow_is_said_of_problems_that_there_are() -> None:
+    assert set(why_slow()) <= set(Registry().paths)
+    assert all(words and words == words.strip() and not words.endswith(".") for words in why_slow().values())
+
+
+def test_the_run_of_a_package_is_published_as_a_library_and_never_ranked(run: Path, tmp_path: Path) -> None:
+    assert publish("--as", "mine")[0] == 0
+    other = gpu_run(tmp_path / "runs", run_id="20260102T060708Z-ab12cd", ratios={"aten/mm": 3.0}, model="flaggems")
+    each_result(policy="report")(other)
+    assert "WRONG  policy: policy report: aten/mm" in publish("--dry-run")[1], "a model's kernels"
+    each_result(policy="report", adapted="flag_gems 5.0", model="flaggems:5.0")(other)
+    code, output = publish("--as", "flaggems")
+    assert (code, "ok     policy" in output) == (0, True), output
+    files = rendered(tmp_path / "results")
+    text, board = files["RESULTS.md"], files["results/leaderboard.html"]
+    kernels, libraries = text.split("## Installed packages")
+    head = "| kernels | problems of kind compute | correct | fast_1 | fast_1 (best library) | speedup |"
+    assert f"{head} speedup (best library) |" in kernels
+    (row,) = (line.split(" | ") for line in kernels.splitlines() if "| aten, 3 |" in line)
+    assert row[3].startswith("66.7 % "), "softmax and mm"
+    assert row[4].startswith("33.3 % "), "mm is slower than the package"
+    assert row[5].startswith("1.39x ")
+    assert row[6].startswith("0.97x "), "1.5, 2.0 / 3.0 and 0.9"
+    assert "2026-01-02-h200-flaggems" not in kernels
+    assert "| 2026-01-02-h200-flaggems | aten, 1 | 100.0 % " in libraries
+    assert "| package | flaggems:5.0 |" in libraries
+    assert "the fastest of the library and flaggems:5.0, by timed case, on the same GPU" in kernels
+    assert ("fast_1 (best library)" in board, "flaggems" in board) == (True, False)
+    each_result(policy="strict", adapted="flag_gems 5.0")(other)
+    assert "WRONG  policy" in publish("--dry-run")[1], "packages are judged with policy report"
+
+
+def test_least_times_of_an_earlier_definition_are_named(run: Path, tmp_path: Path) -> None:
+    info(least_us={"aten/mm": {"bench[0]": 50.0}}, least_version=LEAST_VERSION)(run)
+    publish("--as", "new")
+    info(least_us={"aten/mm": {"bench[0]": 150.0}}, least_version=None)(run)
+    said = json.loads((run / "run.json").read_text())
+    del said["least_version"]
+    (run / "run.json").write_text(json.dumps(said))
+    publish("--as", "old")
+    new, old = rendered(tmp_path / "results")["RESULTS.md"].split("## 2026-01-02-h200-")[1:]
+    words = ("of an earlier definition", "Without a least time: 1 timed call of aten/mm, where the library takes less")
+    assert [word in new for word in words] == [False, False]
+    assert [word in old for word in words] == [True, True]
 
 
 def test_outcomes_that_are_not_right_are_published_as_they_are(run: Path, tmp_path: Path) -> None:

@@ -214,6 +214,16 @@ def test_verify_enters_winners_that_hold(run: Path) -> None:
     assert "records: 0 cases of 0 problems entered" in verify()[1]
 
 
+def test_records_can_be_made_source_by_source_and_problem_by_problem(run: Path) -> None:
+    code, output = verify("--problems", "aten/m*")
+    assert (code, "records: 1 cases of 1 problems entered" in output) == (0, True), output
+    assert set(read_records(Path("results/records"), H200).problems) == {"aten/mm"}
+    code, output = verify("--source", "vllm")
+    assert (code, "KGB160" in output, "no winner among these problems" in output) == (2, True, True), output
+    assert verify("--source", "aten")[0] == 0
+    assert set(read_records(Path("results/records"), H200).problems) == {"aten/mm", "aten/softmax"}
+
+
 @pytest.mark.parametrize("busy", [[7.0] * 99, [0.0, *[7.0] * 99], [None] * 99], ids=["before", "after", "not known"])
 def test_nothing_is_entered_where_the_device_was_busy(
     run: Path, monkeypatch: pytest.MonkeyPatch, busy: list[float | None]
@@ -242,7 +252,9 @@ def test_some_runs_make_no_records(run: Path, values: dict[str, Any], why: str) 
 def test_a_weak_sandbox_makes_no_record(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     weak = staticmethod(lambda job: dataclasses.replace(judged(job), sandbox={"level": "process"}))
     monkeypatch.setattr(FakeSession, "act", weak)
-    assert "records: 0 cases of 0 problems" in verify()[1]
+    output = verify()[1]
+    assert "no record of 2 winners: sandbox level process, below isolated (docs/sandbox.md)" in output
+    assert "records: 0 cases of 0 problems" in output
 
 
 def test_a_run_says_what_would_be_a_record(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,8 +151,8 @@ def _case(case: CaseResult, texts: Texts) -> list[Any]:
 def _timed(case: CaseResult, result: Result, problem: Problem | None, peaks: Any) -> dict[str, Any]:
     timing = case.timing
     assert timing is not None
-    rates = achieved(case, cost_of(problem, case))
-    share = roofline_share(case, rates, peaks)
+    cost = cost_of(problem, case)
+    rates, share = achieved(case, cost), roofline_share(case, cost, peaks)
     return {
         "case": f"{case.overload} {case.id}".strip(),
         "what": shown(variables_words(case)),

@@ -15,13 +15,16 @@ from kgbench.core.types import Result, first_failure
 from kgbench.reports.columns import TIMES, score_column
 from kgbench.reports.markdown import table
 from kgbench.reports.model import Report
-from kgbench.scores.speedups import speedup
+from kgbench.reports.slow_libraries import SLOW, slow_libraries
 from kgbench.scores.table import score_of
 from kgbench.store.reader import StoredRun
 
 PEERS: Final = "peers.toml"
 """File below ``results/`` with what other benchmarks have published."""
-_SCORES: Final = ("correct", "fast_1", "speedup", "sol_50", "sol_80")
+_SCORES: Final = (
+    "correct", "fast_1", "fast_1 (best library)", "speedup", "speedup (best library)",
+    "sol_50", "sol_50 (library)", "sol_80", "sol_80 (library)",
+)  # fmt: skip
 """Names of the scores of the first screen."""
 _WHERE: Final = {
     Phase.CHECK: "a fixed call",
@@ -30,10 +33,6 @@ _WHERE: Final = {
     Phase.FUZZ: "a random call",
     Phase.BENCH: "a timed call",
 }
-
-
-WEAK: Final = 5.0
-"""Speedup from which a library counts as weak: what it ran took many times as long as the work needs."""
 
 
 def as_rounds(earlier: StoredRun, later: StoredRun) -> StoredRun:
@@ -47,22 +46,21 @@ def as_rounds(earlier: StoredRun, later: StoredRun) -> StoredRun:
     return replace(earlier, results=(*earlier.results, *more))
 
 
-def overview(reports: Iterable[tuple[str, Report]]) -> Iterator[str]:
-    """A table with a row per run and source, problems of kind compute alone."""
-    columns = [score_column(score, score.head) for score in map(score_of, _SCORES)]
-    heads = ["kernels", "problems of kind compute", *(column.head for column in columns)]
-    lines = (
-        [name, f"{row.source}, {row.problems}", *(column.cell(row) for column in columns)]
-        for name, report in reports
-        for row in (*report.rows, *report.overall)
-        if row.kinds == "compute"
-    )
+def overview(reports: Iterable[tuple[str, Report]], first: str = "kernels") -> Iterator[str]:
+    """A table with a row per run and source, problems of kind compute alone; ``first`` is the first column's head."""
+    rows = [
+        (name, row) for name, report in reports for row in (*report.rows, *report.overall) if row.kinds == "compute"
+    ]
+    known = {score for _, row in rows for score in row.values}
+    shown = [score for score in map(score_of, _SCORES) if not score.optional or score.name in known]
+    columns = [score_column(score, score.head) for score in shown]
+    heads = [first, "problems of kind compute", *(column.head for column in columns)]
+    lines = ([name, f"{row.source}, {row.problems}", *(column.cell(row) for column in columns)] for name, row in rows)
     return table(heads, lines, "ll" + "r" * len(columns))
 
 
 def peers(results: Path) -> Iterator[str]:
-    """What other benchmarks have published, and why it cannot be compared digit by digit. Raises OSError, ValueError.
-    """
+    """What other benchmarks have published, and why digits cannot be compared. Raises OSError, ValueError."""
     file = results / PEERS
     for peer in tomllib.loads(file.read_text(encoding="utf-8"))["peer"] if file.is_file() else ():
         yield f"Published by [{peer['name']}]({peer['url']}) ({peer['where']}; {peer['device']}): correct, speedup."
@@ -92,8 +90,8 @@ def failures(results: Sequence[Result]) -> Iterator[str]:
 
 def weak_libraries(results: Sequence[Result]) -> Iterator[str]:
     """Problems whose library a kernel beats so clearly that the speedup says more about the library."""
-    found = [(result.problem, estimate) for result in results if (estimate := speedup(result)) and estimate.low >= WEAK]
-    if found:
-        found.sort(key=lambda each: -each[1].point)
-        named = ", ".join(f"{problem} {ratio_text(estimate.point)}{TIMES}" for problem, estimate in found)
-        yield f"At least {WEAK:g} times as fast as the library, which says that the library is weak there: {named}."
+    if found := slow_libraries(results):
+        yield f"At least {SLOW:g} times as fast as the library, which says that the library is weak there:"
+        yield ""
+        lines = ([each.problem, f"{ratio_text(each.speedup.point)}{TIMES}", each.why or ABSENT] for each in found)
+        yield from table(["problem", "speedup", "why the library is slow"], lines, "lrl")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.errors import KgbenchError
 from kgbench.core.figures import ABSENT, percent
 from kgbench.core.text import number_of
+from kgbench.reports.best_library import beside, packages_of
 from kgbench.reports.formats import print_markdown
 from kgbench.reports.leaderboard import boards
 from kgbench.reports.markdown import table, table_row
@@ -23,6 +24,7 @@ from kgbench.reports.page.ranking import leaderboard_page
 from kgbench.reports.publishing.folder import Publication, publications
 from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers, weak_libraries
 from kgbench.reports.publishing.readme import README, with_tables
+from kgbench.scores.light import LEAST_VERSION, contradicted
 from kgbench.store.errors import StoreError
 from kgbench.store.reader import StoredRun, read_run
 
@@ -49,6 +51,10 @@ class _Shown:
     info: dict[str, Any]
     report: Report
     """Of both rounds, where the run is a later one."""
+    packages: tuple[str, ...]
+    """Those whose kernels were judged, which are libraries here; empty for a model's kernels."""
+    beside: tuple[str, ...]
+    """Packages that the kernels are compared with."""
 
     @property
     def name(self) -> str:
@@ -67,7 +73,7 @@ def rendered(results: Path) -> dict[str, str]:
     runs = {each.path.name: read_run(each.path) for each in found}
     shown = [_shown(each, runs, results / "records") for each in found]
     text = "\n".join([_HEAD, *(_whole(shown, results) if shown else [_NOTHING])])
-    page = leaderboard_page(boards(each.report for each in shown if not each.publication.after))
+    page = leaderboard_page(boards(_named(each) for each in shown if not each.packages))
     files = {RESULTS_TEXT: text, f"{results.name}/{LEADERBOARD}": page}
     if (readme := results.parent / README).is_file():
         rounds: dict[str, list[Report]] = {}
@@ -84,16 +90,48 @@ def _shown(publication: Publication, runs: Mapping[str, StoredRun], records: Pat
             words = f"{publication.path}: it follows {publication.after}, which is gone; restore that with git"
             raise StoreError("KGB434", words)
         whole = as_rounds(runs[publication.after], run)
-    return _Shown(publication, run.info, report_of(whole, records=records))
+    packages, others = packages_of(run), list(runs.values())
+    compared = () if packages else beside(whole.info, others)
+    names = dict.fromkeys(name for each in compared for name in packages_of(each))
+    report = report_of(whole, records=records, libraries=compared)
+    return _Shown(publication, run.info, report, packages, tuple(names))
+
+
+def _named(shown: _Shown) -> Report:
+    """The report of several rounds with what tells it from that of the first one on the leaderboard."""
+    if not shown.publication.after:
+        return shown.report
+    info = shown.report.info
+    said = {
+        "model": f"{info.get('model')}, then {shown.info.get('model')}",
+        "id": f"{info.get('id')}, then {shown.info.get('id')}",
+    }
+    return replace(shown.report, info={**info, **said})
 
 
 def _whole(shown: Sequence[_Shown], results: Path) -> Iterator[str]:
-    yield "## All runs\n"
-    yield "\n".join(overview((each.name, each.report) for each in shown))
-    yield "\n[ ]: 95 % bootstrap interval over problems. What each column means: docs/scores.md.\n"
+    kernels, libraries = ([each for each in shown if bool(each.packages) is whether] for whether in (False, True))
+    if kernels:
+        yield "## All runs\n"
+        yield "\n".join(overview((each.name, each.report) for each in kernels))
+        yield f"\n{_columns_words(kernels)}\n"
+    if libraries:
+        yield "## Installed packages\n"
+        yield "Judged like kernels, but for the policy, which is `report`; never ranked among them. docs/packages.md.\n"
+        yield "\n".join(overview(((each.name, each.report) for each in libraries), "package"))
+        yield ""
     if others := "\n".join(peers(results)):
         yield f"## What others have published about the same operators\n\n{others}\n"
     yield from map(_section, shown)
+
+
+def _columns_words(shown: Sequence[_Shown]) -> str:
+    words = "[ ]: 95 % bootstrap interval over problems. What each column means: docs/scores.md."
+    if names := dict.fromkeys(name for each in shown for name in each.beside):
+        words += (
+            f"  \nBest library: the fastest of the library and {' and '.join(names)}, by timed case, on the same GPU."
+        )
+    return words
 
 
 def _section(shown: _Shown) -> str:
@@ -101,7 +139,7 @@ def _section(shown: _Shown) -> str:
     stream = io.StringIO()
     print_markdown(report, stream)
     facts = [
-        ("kernels by", info.get("model")),
+        ("package", ", ".join(shown.packages)) if shown.packages else ("kernels by", info.get("model")),
         ("device", f"{device.get('name')}, driver {device.get('driver') or 'unknown'}"),
         ("started, ended (UTC)", f"{info.get('started')}, {info.get('finished')}"),
         ("software", _versions(info)),
@@ -111,9 +149,25 @@ def _section(shown: _Shown) -> str:
     if shown.publication.after:
         kernels = number_of(len(info.get("problems", ())), "kernel")
         facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the better one of each"))
+    if shown.beside:
+        facts.append(("best library", f"the fastest of the library and {', '.join(shown.beside)}, by timed case"))
     lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|", *map(table_row, facts)]
-    more = (_curve(report), failures(report.results), weak_libraries(report.results))
+    more = (_curve(report), _bounds(report), failures(report.results), weak_libraries(report.results))
     return "\n".join([*lines, "", stream.getvalue(), *(each for part in more for each in (*part, ""))])
+
+
+def _bounds(report: Report) -> Iterator[str]:
+    """Least times of the run that an earlier kgbench computed, or that its own library proves wrong."""
+    info = report.info
+    if info.get("least_us") and info.get("least_version", 1) < LEAST_VERSION:
+        yield "Least times of this run are of an earlier definition, so that its sol_50 and sol_80 and those of later"
+        yield "runs are not the same shares: docs/measurements.md, least times audited."
+        yield ""
+    wrong = contradicted(report.info.get("least_us") or {}, report.attempts)
+    if wrong:
+        cases = number_of(sum(map(len, wrong.values())), "timed call")
+        problems = ", ".join(sorted(wrong))
+        yield f"Without a least time: {cases} of {problems}, where the library takes less than the one stored."
 
 
 def _versions(info: dict[str, Any]) -> str:
