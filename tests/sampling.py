@@ -17,7 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from kgbench.core.paths import examples_dir
 from kgbench.problem.registry import Registry
+from kgbench.prompts.shots import SHOWN
 
 ROOT: Final = Path(__file__).parents[1]
 SHARES: Final = 10
@@ -93,6 +95,12 @@ def sample() -> Sample:
         changed_problems(changed_files(), modules, share, MOST_LANDED),
     )
     return Sample(share, own | landed)
+
+
+def sampled_examples() -> list[Path]:
+    """Files of kernels that ship, in Triton: those that prompts show, and those for the run's problems."""
+    paths = sorted(examples_dir().glob("*/*.py"))
+    return [path for path in paths if (name := f"{path.parent.name}/{path.stem}") in SHOWN or name in sample()]
 
 
 def share_of_run(commits: str, shallow: bool, today: date | None = None) -> int:

@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from kgbench.agents.confinement import Confinement, Places, plan
+from kgbench.core.files import remove_tree
 from kgbench.harness.machine import processes
 from kgbench.harness.sandbox import linux
 
@@ -44,7 +44,7 @@ def main(fd: int) -> None:
         _kill_all()
     if is_alone:
         # Whoever made the folder, and would have taken the kernel from it, is gone.
-        shutil.rmtree(spec["base"], ignore_errors=True)
+        remove_tree(spec["base"])
 
 
 def _wait(first: int) -> bool:

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import selectors
-import shutil
 import stat
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from typing import Any, Final, Literal
 
 from kgbench.agents import folder
 from kgbench.agents.checks import CheckServer
+from kgbench.core.files import remove_tree
 from kgbench.core.paths import IMPORT_ROOT
 from kgbench.core.types import Result
 from kgbench.harness.machine import visible
@@ -106,7 +106,7 @@ class Agent:
                 self.facts["kernel"] = problem
             self._keep()
         finally:
-            shutil.rmtree(base, ignore_errors=True)
+            remove_tree(base)
         if self._stop.is_set():
             raise Closed("the run was ended")
         if self._error:

@@ -41,7 +41,7 @@ from kgbench.problem.model import Problem
 from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.registry import declared_sizes, problem_folders
 from kgbench.problem.suites import Suite, with_suite
-from kgbench.scores.light import least_times
+from kgbench.scores.light import LEAST_VERSION, least_times
 from kgbench.store.encoding import json_text
 from kgbench.store.errors import WriteError
 from kgbench.store.writer import RunStore
@@ -178,7 +178,8 @@ def run(
             with opened(open_session(store), console) as session:
                 begun = True
                 least_us = least_times(plan.problems, session.facts)
-                store.update({"device": dict(session.facts), "least_us": least_us})
+                bounds = {"least_us": least_us, "least_version": LEAST_VERSION}
+                store.update({"device": dict(session.facts), **bounds})
                 with display(console, len(plan.missing), plan.questions) as shown:
                     since = time.monotonic()
                     left = _evaluate_all(plan, session, store, shown)

@@ -15,7 +15,7 @@ from kgbench.problem.cases import bench_cases
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.scores.costs import cost_of as cost_of_asking
-from kgbench.scores.roofline import achieved, cost_of, roofline_share
+from kgbench.scores.roofline import cost_of, roofline_share
 from kgbench.scores.samples import Selected, latest
 from kgbench.scores.speedups import Estimate, case_key, geometric_mean, median, speedup, timed_cases
 
@@ -65,7 +65,7 @@ def roofline_of(result: Result, problem: Problem | None, peaks: Mapping[str, Any
     """Geometric mean over the bench cases of the share of the measured peak; None where one is not known."""
     if result.interpreted or result.outcome is not Outcome.PASSED:
         return None
-    shares = [roofline_share(case, achieved(case, cost_of(problem, case)), peaks) for case in timed_cases(result)]
+    shares = [roofline_share(case, cost_of(problem, case), peaks) for case in timed_cases(result)]
     known = [share for share in shares if share]
     return geometric_mean(known) if known and len(known) == len(shares) else None
 

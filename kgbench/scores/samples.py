@@ -19,7 +19,17 @@ from dataclasses import dataclass, field
 from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
-from kgbench.scores.speedups import CLAMP, Estimate, against_record, case_key, geometric_mean, speedup, timed_cases
+from kgbench.scores.speedups import (
+    CLAMP,
+    Estimate,
+    Faster,
+    against_best,
+    against_record,
+    case_key,
+    geometric_mean,
+    speedup,
+    timed_cases,
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,9 @@ class Selected:
     record_us: Mapping[str, float] = field(default_factory=dict, compare=False)
     """Time in µs of the fastest verified kernel so far in each timed case on the run's device, by the case's key; empty
     where there is none."""
+    faster: Mapping[str, Faster] | None = field(default=None, compare=False)
+    """The fastest package of each timed case in which one is faster than the library, by the case's key; None where
+    no package is compared with."""
 
     @property
     def source(self) -> str:
@@ -63,6 +76,10 @@ class Scored:
     where it is not correct, or where one of these cases has no time."""
     record: float | None = None
     """Record's time / time, the lower end (``against_record``); None as above."""
+    best: Estimate | None = None
+    """Speedup over the best library (``against_best``); None as above, or where no package is compared with."""
+    library_light: float | None = None
+    """As ``light``, of the library beside it, whether the kernel is correct or not."""
 
     @classmethod
     def of(cls, result: Result, problem: Selected | None = None) -> Scored:
@@ -72,7 +89,10 @@ class Scored:
         light = light_share(result, problem.least_us) if problem else None
         record = against_record(result, problem.record_us) if problem else None
         low = record.low if record else None
-        return cls(right, is_compiled(result), rejected, result.interpreted, library, fallback, light, low)
+        best = against_best(result, problem.faster) if problem and problem.faster is not None else None
+        of_library = library_share(result, problem.least_us) if problem else None
+        compiled = is_compiled(result)
+        return cls(right, compiled, rejected, result.interpreted, library, fallback, light, low, best, of_library)
 
     def log_over_all(self) -> float:
         """Logarithm of the speedup; the lowest there is where it is not correct or has none."""
@@ -97,6 +117,8 @@ class OfProblem:
     bounded: bool = False
     """A timed case of it has a least time that is longer than an empty launch."""
     has_record: bool = False
+    has_packages: bool = False
+    """Packages are compared with."""
     counts: dict[Callable[[Scored], float | None], int] = field(default_factory=dict, compare=False)
     """How many samples count, by what is asked of them; filled as it is asked for."""
 
@@ -171,16 +193,29 @@ def samples_of(problem: Selected, of_problem: Sequence[Result]) -> OfProblem:
     counted = [result for result in of_problem if result.outcome.facts.counts]
     asked = max(problem.samples, len(of_problem)) - (len(of_problem) - len(counted))
     samples = tuple(Scored.of(result, problem) for result in counted)
-    return OfProblem(problem.id, asked, samples, bool(problem.least_us), bool(problem.record_us))
+    with_packages = problem.faster is not None
+    return OfProblem(problem.id, asked, samples, bool(problem.least_us), bool(problem.record_us), with_packages)
 
 
 def light_share(result: Result, least_us: Mapping[str, float]) -> float | None:
     """``Scored.light`` of a result."""
     if not least_us or result.outcome is not Outcome.PASSED or result.interpreted:
         return None
-    timed = {case_key(case.overload, case.id): case.timing for case in timed_cases(result)}
-    known = [(least, found) for case, least in least_us.items() if (found := timed.get(case))]
-    shares = [least / found.candidate_us for least, found in known if found.candidate_us > 0]
+    times = {case_key(case.overload, case.id): case.timing.candidate_us for case in timed_cases(result) if case.timing}
+    return _share_of(times, least_us)
+
+
+def library_share(result: Result, least_us: Mapping[str, float]) -> float | None:
+    """``Scored.library_light`` of a result."""
+    if not least_us or result.interpreted:
+        return None
+    timed = [(case, case.timing) for case in result.cases if case.timing and case.timing.against == "library"]
+    return _share_of({case_key(case.overload, case.id): timing.library_us for case, timing in timed}, least_us)
+
+
+def _share_of(times: Mapping[str, float], least_us: Mapping[str, float]) -> float | None:
+    """Least time / time, geometric mean over all cases that have a least time; None where one has no time."""
+    shares = [least / us for case, least in least_us.items() if (us := times.get(case, 0.0)) > 0]
     return geometric_mean(shares) if shares and len(shares) == len(least_us) else None
 
 

@@ -99,6 +99,13 @@ class Basis:
         return mean_estimate(self.speedups) if self.speedups else None
 
     @cached_property
+    def best_speedup(self) -> float | None:
+        """The same against the best library; None where no package is compared with."""
+        compared = any(each.has_packages for each in self.scored)
+        means = self._means([[each.best for each in of_problem.samples] for of_problem in self.scored])
+        return mean_estimate(means).point if compared and means else None
+
+    @cached_property
     def fallback_speedup(self) -> Estimate | None:
         """The same against the fallback."""
         means = self._means([[each.fallback for each in of_problem.samples] for of_problem in self.scored])

@@ -39,6 +39,16 @@ class Estimate:
     """A case was more than ``FLAG_ABOVE`` times as fast as the library, which asks for a second look."""
 
 
+@dataclass(frozen=True)
+class Faster:
+    """A package that is faster than the library in one timed case: library / package, with the ends of the interval."""
+
+    name: str
+    ratio: float
+    low: float
+    high: float
+
+
 def speedup(result: Result, against: str = "library") -> Estimate | None:
     """Speedup of one candidate over its bench cases; None when it is not correct, was not timed, or has no such side.
 
@@ -98,6 +108,33 @@ def against_record(result: Result, record_us: Mapping[str, float]) -> Estimate |
         geometric_mean([point * high / ratio for point, (ratio, _, high) in zip(points, ends, strict=True)]),
         count=len(long),
     )
+
+
+def against_best(result: Result, faster: Mapping[str, Faster]) -> Estimate | None:
+    """Speedup over the fastest of the library and the packages in ``faster``, by case; over the cases of ``speedup``.
+
+    The half-widths of both intervals are added as independent noise.
+    """
+    estimate = speedup(result)
+    if estimate is None:
+        return None
+    scored = [
+        (timing, faster.get(case_key(case.overload, case.id)))
+        for case in timed_cases(result)
+        if (timing := case.timing) and timing.against == "library" and timing.launch_bound <= estimate.launch_bound
+    ]
+    point, low, high = (geometric_mean(values) for values in zip(*(_over(*each) for each in scored), strict=True))
+    return Estimate(point, low, high, count=len(scored), launch_bound=estimate.launch_bound)
+
+
+def _over(timing: Timing, faster: Faster | None) -> tuple[float, float, float]:
+    ratio, low, high = _clamped(timing)
+    if faster is None:
+        return ratio, low, high
+    below = math.hypot(math.log(ratio / low), math.log(faster.high / faster.ratio))
+    above = math.hypot(math.log(high / ratio), math.log(faster.ratio / faster.low))
+    point = ratio / faster.ratio
+    return point, point * math.exp(-below), point * math.exp(above)
 
 
 def mean_estimate(estimates: Sequence[Estimate]) -> Estimate:

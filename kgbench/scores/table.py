@@ -82,6 +82,22 @@ def sol(p: float) -> Score:
 
 
 @functools.cache
+def library_sol(p: float) -> Score:
+    """The same of the library, over the problems of which it was timed beside some sample; several samples have the
+    middle one of its shares."""
+
+    def value(basis: Basis) -> float | None:
+        shares = [[each.library_light for each in problem.samples if each.library_light] for problem in basis.scored]
+        known = [median(each) for each in shares if each]
+        return None if basis.interpreted or not known else sum(share >= p for share in known) / len(known)
+
+    name = f"sol_{100 * p:g} (library)"
+    legend = f"the library at {100 * p:g} % of that time, of the problems of which it was timed"
+    places = dict.fromkeys((Place.TEXT, Place.PAGE), round(100 * p) + 1)
+    return Score(name, name, Unit.SHARE, value, places=places, optional=True, legend=legend)
+
+
+@functools.cache
 def record(p: float) -> Score:
     """Share of problems whose kernel is correct and more than p times as fast as the record, by the lower end; problems
     without a record stand apart."""
@@ -139,6 +155,37 @@ SOL: Final = (0.5, 0.8)
 """Shares of the speed of light at which problems are counted."""
 RECORD: Final = (0.9, 1.0)
 """The p of record_p."""
+_BEST: Final = "the fastest of the library and the packages that were judged on this device, by timed case"
+BEST_FAST: Final = Score(
+    "fast_1 (best library)",
+    "fast_1 (best library)",
+    Unit.SHARE,
+    lambda basis: _best_share(basis),
+    Resample(Number(lambda sample: sample.best is not None and not sample.interpreted and sample.best.low > 1)),
+    places={Place.TEXT: 3, Place.PAGE: 3, Place.RANKING: 1},
+    optional=True,
+    legend=f"correct and faster than {_BEST}",
+    footnote=f"Best library: {_BEST}.",
+)
+BEST_SPEEDUP: Final = Score(
+    "speedup (best library)",
+    "speedup (best library)",
+    Unit.RATIO,
+    lambda basis: basis.best_speedup,
+    Resample(
+        Number(lambda sample: math.log(sample.best.point) if sample.best else None, missing=None), Over.GEOMETRIC_MEAN
+    ),
+    places={Place.TEXT: 4, Place.PAGE: 4, Place.RANKING: 3},
+    of_correct=True,
+    optional=True,
+)
+
+
+def _best_share(basis: Basis) -> float | None:
+    compared = any(each.has_packages for each in basis.scored)
+    return None if basis.interpreted or not compared else count(BEST_FAST, basis.scored) / len(basis.scored)
+
+
 LOG_SPEEDUP: Final = Number(lambda sample: math.log(sample.library.point) if sample.library else None, missing=None)
 
 
@@ -275,10 +322,11 @@ def all_scores(thresholds: tuple[float, ...] = (1.0,), ks: tuple[int, ...] = ())
     return (
         *(CORRECT, COMPILED, REJECTED),
         *(fast(p, by_point=by_point) for p in thresholds for by_point in (False, True)),
-        *(SPEEDUP, MEDIAN, OVER_ALL, CLOCK_LOW, CLOCK_HIGH),
+        *(BEST_FAST, SPEEDUP, BEST_SPEEDUP, MEDIAN, OVER_ALL, CLOCK_LOW, CLOCK_HIGH),
         *(best_of(k, CORRECT) for k in ks),
         *(best_of(k, fast(1.0)) for k in ks if 1.0 in thresholds),
-        *(FALLBACK, ROOFLINE, *map(sol, SOL), *map(record, RECORD), USD, USD_PER_SOLVED),
+        *(FALLBACK, ROOFLINE, *(each(p) for p in SOL for each in (sol, library_sol)), *map(record, RECORD)),
+        *(USD, USD_PER_SOLVED),
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.core.kinds import DeviceKind
+from kgbench.harness.machine.devices import nvidia_gpus
 from kgbench.harness.machine.processes import own_lines
 from kgbench.harness.machine.settings import Job
 from kgbench.harness.referee.seeds import Seeds
@@ -250,8 +251,11 @@ def main() -> None:
     asked = Asked(**json.loads(sys.stdin.read()))
     if asked.interpreted:
         os.environ["TRITON_INTERPRET"] = "1"
-    found = next((each for each in attempts(asked) if shows(each, asked)[0]), None)
-    why = "no file of some lines shows it: the call is large, or only some values are wrong"
+    found, why = None, "no file of some lines shows it: the call is large, or only some values are wrong"
+    if asked.device == DeviceKind.CUDA and not nvidia_gpus():
+        why = "the run was made on a GPU, and none is visible here; ask for the file there"
+    else:
+        found = next((each for each in attempts(asked) if shows(each, asked)[0]), None)
     print(json.dumps({"script": found} if found else {"why": why}), file=lines, flush=True)
 
 

@@ -19,12 +19,15 @@ from kgbench.core.details.failures import Evidence
 from kgbench.core.details.values import Mismatch
 from kgbench.core.errors import UsageError
 from kgbench.core.outcomes import Outcome
-from kgbench.core.paths import examples_dir, problems_dir
+from kgbench.core.paths import problems_dir
 from kgbench.core.types import CaseResult, Result
 from kgbench.harness.machine.settings import Deadlines, Job
 from kgbench.harness.session import session as session_module
+from kgbench.problem.expressions import Expr
+from kgbench.problem.model import Cost
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.scores.roofline import achieved, roofline_share
+from tests.sampling import sampled_examples
 from tests.unit.made_results import bench, result, timing
 from tests.unit.test_loader import GOOD
 
@@ -103,11 +106,18 @@ def test_right_kernel_ends_with_0_and_its_speed(tmp_path: Path, session: type[Fa
 def test_roofline_share_is_of_the_nearer_roof(tmp_path: Path, session: type[FakeSession]) -> None:
     peaks = {"gb_per_s": 100, "gflop_per_s": {"float32": 1000, "float16": 10_000}}
     case = session.answer(Job(load_problem(problems_dir() / "aten/softmax.yaml"), "m")).cases[0]
-    assert roofline_share(case, {"gb_per_s": 80.0, "gflop_per_s": 50.0}, peaks) == 0.8
-    assert roofline_share(case, {"gb_per_s": 1.0, "gflop_per_s": 500.0}, peaks) == 0.5
+
+    def share(moved: int, flops: int, case: CaseResult = case, peaks: Any = peaks, **more: str) -> float | None:
+        """Of bytes and operations of a call that takes 100 µs."""
+        return roofline_share(case, Cost(Expr.parse(str(flops)), Expr.parse(str(moved)), **more), peaks)
+
+    assert share(8_000_000, 5_000_000) == pytest.approx(0.8)
+    assert share(100_000, 50_000_000) == pytest.approx(0.5)
     mixed = dataclasses.replace(case, variables={**case.variables, "inputs": "float16"})
-    assert roofline_share(mixed, {"gb_per_s": 1.0, "gflop_per_s": 500.0}, peaks) == 0.05
-    assert roofline_share(case, {"gb_per_s": 80.0, "gflop_per_s": 50.0}, None) is None
+    assert share(100_000, 50_000_000, mixed) == pytest.approx(0.05)
+    assert share(100_000, 50_000_000, arithmetic="int8") == pytest.approx(0.025), "twice the rate of 16 bits"
+    assert share(8_000_000, 5_000_000, peaks={**peaks, "write_gb_per_s": 160}) == pytest.approx(0.5)
+    assert share(8_000_000, 5_000_000, peaks=None) is None
 
 
 def test_wrong_kernel_ends_with_1_the_first_mismatch_and_a_guess(tmp_path: Path, session: type[FakeSession]) -> None:
@@ -210,7 +220,7 @@ def test_missing_file_ends_with_2(tmp_path: Path) -> None:
     assert "there is no file none.py" in done.stderr
 
 
-@pytest.mark.parametrize("path", sorted(examples_dir().rglob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sampled_examples(), ids=lambda path: path.stem)
 def test_every_example_names_its_problem_by_its_entry(tmp_path: Path, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert problem_of(tmp_path / "any.py", text, Registry()) == f"{path.parent.name}/{path.stem}"

@@ -148,6 +148,12 @@ def test_show_says_everything_about_every_problem(
     assert read["doc"].splitlines()[0] in done.stdout
 
 
+def test_show_says_whose_rate_counts_and_why_a_bound_is_loose() -> None:
+    assert "no bound on the time: a sort passes over its data" in CliRunner().invoke(main, ["show", "aten/sort"]).output
+    scaled = CliRunner().invoke(main, ["show", "vllm/cutlass_scaled_mm"]).output
+    assert ("2 * m * n * k flops of int8" in scaled, "flops of float8_e4m3fn" in scaled) == (True, True)
+
+
 def test_show_of_one_overload_shows_no_other() -> None:
     done = kgbench("show", "aten::add.Scalar").stdout
     assert "add_Scalar(" in done

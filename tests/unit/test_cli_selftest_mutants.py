@@ -142,7 +142,8 @@ def test_json_has_every_row_and_a_sample_its_seed(session: type[FakeSession]) ->
     judged = data["counts"]["caught"] + data["counts"]["declared wrongly"]
     assert judged == len(data["rows"]) >= round(0.1 * 4 * len(OF_ATEN))
     assert data["rows"][0].keys() == {"problem", "overload", "mutant", "state", "case", "words"}
-    assert json.loads(mutants(*chosen).stdout) == data
+    again = json.loads(mutants(*chosen).stdout)
+    assert again | {"finished": ""} == data | {"finished": ""}
 
 
 def test_an_unknown_mutant_ends_with_2(session: type[FakeSession]) -> None:

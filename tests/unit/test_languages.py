@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,6 +128,17 @@ def test_the_machine_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (tmp_path / program).chmod(0o755)
     after = machine_of("cpu", None)
     assert (after.compiler, after.ninja, after.nvcc) == (True, True, True)
+
+
+def test_a_workers_user_has_a_name_though_the_system_knows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's compiler asks for it before anything else."""
+    chosen = environment("cuda")
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+        if name in chosen:
+            monkeypatch.setenv(name, chosen[name])
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert getpass.getuser() == "kgbench"
 
 
 def test_cupy_keeps_no_files_where_the_fork_server_may_not_write() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from kgbench.store.reader import read_run
 from tests.unit.made_results import result, timing
 from tests.unit.test_comparison import stored
 
-PEAKS = {"gb_per_s": 4000, "gflop_per_s": {"float32": 50_000, "float16": 800_000, "bfloat16": 800_000}}
+PEAKS: dict[str, Any] = {"gb_per_s": 4000, "gflop_per_s": {"float32": 50_000, "float16": 800_000, "bfloat16": 800_000}}
 GPU = {"kind": "cuda", "name": "NVIDIA H200", "memory_gb": 140.0, "peaks": PEAKS}
 MM = load_problem(problems_dir() / "aten/mm.yaml")
 LEAST = {
@@ -33,6 +34,7 @@ LEAST = {
     "bench-gpu140-2-float16": 2 * 2048**3 / 800e6,
     "bench-gpu140-3-bfloat16": 2 * 8192 * 4096 * 8192 / 800e6,
     "bench-gpu140-4-float16": 2 * (16 * 256 + 256 * 16 + 16 * 16) / 4e6,  # 4 ns: bytes at 4 TB/s
+    "bench-gpu140-5-bfloat16": 2 * 4096 * 4096 * 14336 / 800e6,
 }
 EMPTY_US = 6.0
 MEASURED = {**GPU, "peaks": {**PEAKS, "empty_launch_us": EMPTY_US}}
@@ -69,6 +71,38 @@ def test_least_times_by_hand() -> None:
     assert found["aten/mm"] == pytest.approx(LEAST)
 
 
+def test_the_largest_bandwidth_and_the_arithmetic_that_the_file_names_count() -> None:
+    scaled = load_problem(problems_dir() / "vllm/cutlass_scaled_mm.yaml")
+    found = least_times([scaled], GPU)["vllm/cutlass_scaled_mm"]
+    for overload in ("int8", "fp8"):
+        assert found[f"{overload} bench-gpu140-4-bfloat16"] == pytest.approx(2 * 2048 * 14336 * 4096 / 1600e6)
+        one_row = 4096 + 4096 * 4096 + 2 * 4096
+        assert found[f"{overload} bench-gpu140-1-bfloat16"] == pytest.approx(one_row / 4e6)
+        faster = {**GPU, "peaks": {**PEAKS, "read_gb_per_s": 3000, "write_gb_per_s": 5000}}
+        times = least_times([scaled], faster)["vllm/cutlass_scaled_mm"]
+        assert times[f"{overload} bench-gpu140-1-bfloat16"] == pytest.approx(one_row / 5e6)
+
+
+def test_complex_products_have_a_peak_of_their_own() -> None:
+    gemm = load_problem(problems_dir() / "cublas/cublasCgemm_v2.yaml")
+    name, case = "cublas/cublasCgemm_v2", "bench-gpu140-2-complex64"
+    assert least_times([gemm], GPU)[name][case] == pytest.approx(8 * 2048**3 / 50e6)
+    measured = {**GPU, "peaks": {**PEAKS, "gflop_per_s": {**PEAKS["gflop_per_s"], "complex64": 54_000}}}
+    assert least_times([gemm], measured)[name][case] == pytest.approx(8 * 2048**3 / 54e6)
+
+
+def test_a_loose_bound_is_none() -> None:
+    assert least_times([load_problem(problems_dir() / "aten/sort.yaml")], GPU) == {}
+
+
+def test_what_is_drawn_several_times_counts_once_and_what_is_alone_32_bytes() -> None:
+    rows = least_times([load_problem(problems_dir() / "vllm/shuffle_rows.yaml")], GPU)["vllm/shuffle_rows"]
+    distinct = 8192 * (1 - (1 - 1 / 8192) ** 16384)
+    assert rows["bench-gpu140-3-float16"] == pytest.approx((2 * 4096 * (distinct + 16384) + 4 * 16384) / 4e6)
+    every = least_times([load_problem(problems_dir() / "cublas/cublasSscal_v2.yaml")], GPU)["cublas/cublasSscal_v2"]
+    assert every["bench-gpu140-2-float32"] == pytest.approx(2 * 8 * 16777216 / 4e6), "every second element"
+
+
 def test_no_bound_on_a_cpu_or_without_peaks_or_without_a_cost() -> None:
     assert least_times([MM], {**GPU, "kind": "cpu"}) == {}
     assert least_times([MM], {**GPU, "peaks": None}) == {}
@@ -94,6 +128,29 @@ def test_shares_are_geometric_means_over_the_cases_that_are_longer_than_an_empty
     assert (row.values["sol_50"], row.values["sol_80"], row.bounded) == (1.0, 0.0, 1)
     assert row_of([of({"a": 20.0, "b": 81.0, "launch": 5.9})], least).values["sol_50"] == 0.0  # sqrt(0.247) = 0.497
     assert row_of([of({"a": 12.0, "b": 48.0, "launch": 590.0})], least).values["sol_80"] == 1.0
+
+
+def test_a_least_time_that_the_library_itself_is_below_is_left_out() -> None:
+    info = {"least_us": {"aten/p": {"a": 109.0, "b": 111.0}, "aten/q": {"a": 111.0}}, "device": MEASURED}
+    found = [of({"a": 300.0, "b": 300.0}), of({"a": 300.0}, problem="aten/q", outcome=Outcome.WRONG_VALUE)]
+    assert {case.timing.library_us for each in found for case in each.cases if case.timing} == {100.0}
+    selected = [Selected(name, "compute") for name in ("aten/p", "aten/q")]
+    assert [each.least_us for each in with_least_times(selected, info, found)] == [{"a": 109.0}, {}]
+    assert [len(each.least_us) for each in with_least_times(selected, info)] == [2, 1]
+
+
+def test_the_librarys_own_share_is_of_the_problems_of_which_it_was_timed() -> None:
+    times = {"fast": 85.0, "slow": 40.0, "wrong": 60.0, "none": 60.0}
+    least = {f"aten/{name}": {"a": us} for name, us in times.items()}
+    found = [
+        of({"a": 300.0}, problem="aten/fast"),  # the library takes 100 µs
+        of({"a": 50.0}, problem="aten/slow"),
+        of({"a": 300.0}, problem="aten/wrong", outcome=Outcome.WRONG_VALUE),
+        of({}, problem="aten/none"),
+    ]
+    values = row_of(found, least).values
+    assert (values["sol_50 (library)"], values["sol_80 (library)"]) == (2 / 3, 1 / 3)
+    assert values["sol_50"] == 1 / 4
 
 
 def test_the_denominator_does_not_depend_on_what_was_handed_in() -> None:

@@ -513,6 +513,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "KGB261": ('"(m, n)"', '"(m, n"'),
     "KGB263": ('"(m, n)"', '"(m // 0, n)"'),
     "KGB265": ('"(m, n)"', '"(m, -n)"'),
+    "KGB266": ('"(m, n)"', '"(m, 10 ** 10 + n)"'),
 }
 """Edits of a file that is correct, beside those in tests/unit/bad_problems."""
 

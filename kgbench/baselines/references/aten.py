@@ -47,7 +47,19 @@ def add(self: torch.Tensor, other: Any, alpha: Any = 1) -> Expected:
     if is_exact(self, other, alpha):
         return Expected(torch.add(self, other, alpha=alpha))
     left, right = widened(self), alpha * widened(other)
-    return Expected(left + right, finite(torch.as_tensor(abs(left) + abs(right))))
+    scale = finite(torch.as_tensor(abs(left) + abs(right)))
+    value = left + right
+    if not is_complex(value):
+        return Expected(value, scale)
+    parts = by_parts(alpha, widened(other))
+    return Expected(value, scale, Expected(_added_by_parts(left, right if parts is None else parts), scale))
+
+
+def _added_by_parts(left: Any, right: Any) -> torch.Tensor:
+    """A complex sum. ATen multiplies by alpha = 1 + 0i first, so that an infinity in one part makes the other NaN."""
+    (a, b), (c, d) = ((each.real, each.imag if is_complex(each) else 0.0) for each in (left, right))
+    real, imaginary = torch.as_tensor(a + c).double(), torch.as_tensor(b + d).double()
+    return torch.complex(real, imaginary.expand_as(real))
 
 
 def sub(self: torch.Tensor, other: Any, alpha: Any = 1) -> Expected:
@@ -60,6 +72,22 @@ def rsub(self: torch.Tensor, other: Any, alpha: Any = 1) -> Expected:
     if is_exact(self, other, alpha):
         return Expected(torch.rsub(self, other, alpha=alpha))
     return add(other, self, -alpha)
+
+
+def by_parts(left: Any, right: Any) -> torch.Tensor | None:
+    """A product of a complex and a real operand, the real one times either part; None of two real or two complex ones.
+
+    ATen makes the real one complex first, so that an infinity in one part makes the other NaN.
+    """
+    if is_complex(left) == is_complex(right) or not (isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor)):
+        return None
+    number, real = (left, right) if is_complex(left) else (right, left)
+    return torch.complex(*(torch.as_tensor(part * real) for part in (number.real, number.imag)))
+
+
+def is_complex(operand: Any) -> bool:
+    """Of a tensor or a number."""
+    return operand.is_complex() if isinstance(operand, torch.Tensor) else isinstance(operand, complex)
 
 
 def t(self: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,16 @@ from typing import Any
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, chained, finite, is_exact, softmax, widened
+from kgbench.baselines.references.aten import (
+    SMALLEST_NORMAL_SCALE,
+    by_parts,
+    chained,
+    finite,
+    is_complex,
+    is_exact,
+    softmax,
+    widened,
+)
 
 ROUNDED_TERMS = 64
 """Number of terms from which a mean or sum of rounded 16-bit terms is as good as one of exact terms."""
@@ -26,6 +35,10 @@ NEAR_WHOLE_16_BITS = ((torch.bfloat16, 2.0**-7), (torch.float16, 2.0**-10))
 """NEAR_WHOLE for 16-bit operands: ATen may round their quotient to 16 bits before it rounds it to a whole number."""
 ONE_IN_FLOAT32 = 2.0**22
 """Error scale of which a float32 limit of two units in the last place is 1."""
+LARGEST = (2 - 2.0**-23) * 2.0**127
+"""The largest number of float32."""
+LEAST = 2.0**-150
+"""Numbers below it are 0 in float32."""
 MEAN, TOTAL = 1, 2
 """Values of the argument that ATen calls ``reduction``; 0 is none."""
 
@@ -79,9 +92,46 @@ def mean(self: torch.Tensor, dim: Dims = None, keepdim: bool = False, dtype: Any
     return Expected(value, root_of_squares(terms, dim, keepdim) * value.numel() / max(1, terms.numel()))
 
 
-def mul(self: torch.Tensor, other: Any) -> torch.Tensor:
-    """self * other; exact (and wrapping) where everything is an integer."""
-    return torch.mul(self, other) if is_exact(self, other) else torch.mul(widened(self), widened(other))
+def mul(self: torch.Tensor, other: Any) -> Expected:
+    """self * other; exact (and wrapping) where everything is an integer; a real factor may scale each part alone."""
+    if is_exact(self, other):
+        return Expected(torch.mul(self, other))
+    left, right = widened(self), widened(other)
+    parts = by_parts(left, right)
+    return Expected(torch.mul(left, right), also=None if parts is None else Expected(parts))
+
+
+ROUNDED_FIRST = (torch.float32, torch.float16, torch.bfloat16)
+"""Dtypes to which a number may be rounded before it is compared with elements of them."""
+
+
+def compared(operator: Any, self: torch.Tensor, other: Any) -> Expected:
+    """Element by element; a number, or a tensor without dimensions, may be rounded to the elements' dtype first."""
+    value = operator(self, other)
+    number = other.item() if isinstance(other, torch.Tensor) and not other.dim() else other
+    if not isinstance(number, float) or not self.dim() or not self.is_floating_point():
+        return Expected(value)
+    also = value
+    for dtype in ROUNDED_FIRST:
+        if _holds(dtype, self):
+            rounded = operator(self, float(torch.tensor(number, dtype=dtype)))
+            also = torch.where(rounded != value, rounded, also)
+    return Expected(value, also=Expected(also))
+
+
+def eq(self: torch.Tensor, other: Any) -> Expected:
+    """self == other."""
+    return compared(torch.eq, self, other)
+
+
+def gt(self: torch.Tensor, other: Any) -> Expected:
+    """self > other."""
+    return compared(torch.gt, self, other)
+
+
+def le(self: torch.Tensor, other: Any) -> Expected:
+    """self <= other."""
+    return compared(torch.le, self, other)
 
 
 SMALLEST_NORMAL = 2.0**-126
@@ -98,7 +148,11 @@ def div(self: torch.Tensor, other: Any, rounding_mode: str | None = None) -> Exp
     if rounding_mode is None:
         value = torch.div(widened(self), widened(other))
         factor = 2.0 if value.is_complex() else 1.25 if _is_rounded_first(other) else 1.0
-        return Expected(value, finite(factor * value.abs()))
+        scale, parts = finite(factor * value.abs()), None
+        if is_complex(self) and not is_complex(other):
+            real = widened(other)
+            parts = Expected(torch.complex(widened(self).real / real, widened(self).imag / real), scale)
+        return Expected(value, scale, parts)
     if is_exact(self, other):
         return Expected(torch.div(self, other, rounding_mode=rounding_mode))
     above, below = widened(self), widened(other)
@@ -132,11 +186,14 @@ def _near_whole(*operands: Any) -> float:
     """By the least precise dtype that holds all tensors among the operands."""
     tensors = [each for each in operands if isinstance(each, torch.Tensor)]
     for dtype, distance in NEAR_WHOLE_16_BITS:
-        if all(
-            torch.equal(torch.nan_to_num(each.to(dtype).to(each.dtype)), torch.nan_to_num(each)) for each in tensors
-        ):
+        if all(_holds(dtype, each) for each in tensors):
             return distance
     return NEAR_WHOLE
+
+
+def _holds(dtype: torch.dtype, tensor: torch.Tensor) -> bool:
+    """Whether each finite element is a number of the dtype."""
+    return torch.equal(torch.nan_to_num(tensor.to(dtype).to(tensor.dtype)), torch.nan_to_num(tensor))
 
 
 def floor_divide(self: torch.Tensor, other: Any) -> Expected:
@@ -228,7 +285,21 @@ def pairwise_distance(
     alike = sizes.amax(-1, keepdim) <= 1.001 * sizes.amin(-1, keepdim)
     chain = torch.where(alike, max(count, chained(count)), chained(count)) / p
     lost = (count * 2.0**-126) ** (1 / p)
-    return Expected(value, finite(value * (1 + chain / 24) + lost * 2.0**24 / 24))
+    scale = finite(value * (1 + chain / 24) + lost * 2.0**24 / 24)
+    beyond = sizes.pow(p).sum(-1, keepdim) > LARGEST
+    return Expected(value, scale, Expected(torch.where(beyond, math.inf, value), scale))
+
+
+def renorm(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> Expected:
+    """Slices scaled down to a largest norm. Of one whose sum of |x|^p leaves float32 the norm may be infinite, or 0."""
+    value = torch.renorm(self, p, dim, maxnorm)
+    if not 0 < p < math.inf or not self.numel():
+        return Expected(value)
+    others = [at for at in range(self.dim()) if at != dim % self.dim()]
+    norms = torch.linalg.vector_norm(self, p, others, keepdim=True)
+    also = torch.where(norms < LEAST ** (1 / p), self, value)
+    beyond = (norms > LARGEST ** (1 / p)) & torch.isfinite(norms)
+    return Expected(value, also=Expected(torch.where(beyond, torch.zeros_like(self), also)))
 
 
 def bmm(self: torch.Tensor, mat2: torch.Tensor) -> Expected:
