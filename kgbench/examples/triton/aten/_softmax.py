@@ -1,5 +1,7 @@
 """_softmax: a program for each line, which is held in registers, or in two passes where it is too long for that.
 
+A few lines that are very long are cut into parts: one kernel finds the maximum and sum of each, another the result.
+
 Numbers are float32 inside (float64 for float64), rounded once when stored.
 """
 
@@ -81,6 +83,48 @@ def _long(
         tl.store(out_line + at * out_step, y.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
+@triton.jit
+def _totals(
+    x_ptr, highest_ptr, total_ptr, n, x_step, parts, walk, sizes, x_strides,
+    DIMS: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr, LOWEST: tl.constexpr,
+):  # fmt: skip
+    """The maximum of a part of a line, which is ``walk`` blocks, and the sum of exp(x - maximum)."""
+    line, part = tl.program_id(0).to(tl.int64) // parts, tl.program_id(0).to(tl.int64) % parts
+    x_line = x_ptr + _place(line, sizes, x_strides, DIMS)
+    highest = tl.full((1,), LOWEST, WIDE)
+    total = tl.zeros((BLOCK,), WIDE)
+    for block in range(walk):
+        at = (part * walk + block) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_line + at * x_step, mask=at < n, other=float("-inf")).to(WIDE)
+        above = tl.maximum(highest, tl.max(x, axis=0))
+        total = total * _exp(highest - above) + tl.where(at < n, _exp(x - above), 0.0)
+        highest = above
+    place = tl.program_id(0) + tl.arange(0, 1)
+    tl.store(highest_ptr + place, highest)
+    tl.store(total_ptr + tl.program_id(0), tl.sum(total, axis=0))
+
+
+@triton.jit
+def _of_parts(
+    x_ptr, out_ptr, highest_ptr, total_ptr, n, x_step, out_step, parts, walk, sizes, x_strides, out_strides,
+    DIMS: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr, WIDE: tl.constexpr, LOWEST: tl.constexpr,
+):  # fmt: skip
+    """The result of a part, from the totals of all parts of its line."""
+    line, part = tl.program_id(0).to(tl.int64) // parts, tl.program_id(0).to(tl.int64) % parts
+    each = tl.arange(0, PARTS)
+    highest = tl.load(highest_ptr + line * parts + each, mask=each < parts, other=LOWEST)
+    total = tl.load(total_ptr + line * parts + each, mask=each < parts, other=0.0)
+    top = tl.max(highest, axis=0)
+    inverse = (1.0 / tl.sum(total * _exp(highest - top), axis=0).to(tl.float64)).to(WIDE)
+    x_line = x_ptr + _place(line, sizes, x_strides, DIMS)
+    out_line = out_ptr + _place(line, sizes, out_strides, DIMS)
+    for block in range(walk):
+        at = (part * walk + block) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_line + at * x_step, mask=at < n, other=float("-inf")).to(WIDE)
+        y = _exp(x - top) * inverse
+        tl.store(out_line + at * out_step, y.to(out_ptr.dtype.element_ty), mask=at < n)
+
+
 def _merged(shape, *strides):
     """Sizes and strides in the order of the last operand's memory, neighbours merged where every operand allows it."""
     dims = [dim for dim in zip(shape, *strides, strict=True) if dim[0] != 1] or [(1,) * (1 + len(strides))]
@@ -92,6 +136,21 @@ def _merged(shape, *strides):
         else:
             merged.append((size, *steps))
     return tuple(zip(*merged, strict=True))
+
+
+def _in_parts(x, y, dim, sizes, strides, lines, options):
+    """Softmax of a few long lines."""
+    n, block = x.shape[dim], 4096
+    parts = min(1024, triton.cdiv(n, 8 * block))
+    walk = triton.cdiv(n, block * parts)
+    dtype = torch.float64 if options["WIDE"] == tl.float64 else torch.float32
+    highest, total = torch.empty((2, lines, parts), dtype=dtype, device=x.device)
+    options = {"DIMS": len(sizes), "BLOCK": block, **options, "num_warps": 8}
+    _totals[(lines * parts,)](x, highest, total, n, x.stride(dim), parts, walk, sizes, strides[0], **options)
+    _of_parts[(lines * parts,)](
+        x, y, highest, total, n, x.stride(dim), y.stride(dim), parts, walk, sizes, *strides,
+        PARTS=triton.next_power_of_2(parts), **options,
+    )  # fmt: skip
 
 
 def _softmax(self, dim, half_to_float):
@@ -118,6 +177,8 @@ def _softmax(self, dim, half_to_float):
             x, y, rows, n, x.stride(dim), y.stride(dim), sizes, *strides,
             DIMS=len(sizes), ROWS=height, BLOCK=block, WIDE=wide, num_warps=warps,
         )  # fmt: skip
+    elif rows < 256 and n > 1 << 16:
+        _in_parts(x, y, dim, sizes, strides, rows, {"WIDE": wide, "LOWEST": lowest})
     else:
         block, warps = (4096, 16) if double else (16384, 32)
         _long[(rows,)](

@@ -1,5 +1,7 @@
 """pairwise_distance: programs walk along a few rows of both tensors at once and reduce what they have seen at the end.
 
+A few rows that are very long are cut into parts; a second kernel reduces what their programs have seen.
+
 Numbers are float32 inside (float64 for float64, and for norms by way of a logarithm), rounded once when stored.
 """
 
@@ -57,26 +59,61 @@ def _reduced(total, power, KIND: tl.constexpr):
 
 
 @triton.jit
+def _stored(total, out_ptr, row, rows, power, sizes, out_strides, DIMS: tl.constexpr, KIND: tl.constexpr):
+    y = _reduced(total, power, KIND)
+    # From float64 to 16 bits by way of float32.
+    y = y if out_ptr.dtype.element_ty == tl.float64 else y.to(tl.float32)
+    tl.store(out_ptr + _place(row, sizes, out_strides, DIMS), y.to(out_ptr.dtype.element_ty), mask=row < rows)
+
+
+@triton.jit
 def _distances(
-    x_ptr, y_ptr, out_ptr, rows, n, x_step, y_step, eps, power, sizes, x_strides, y_strides, out_strides,
+    x_ptr, y_ptr, out_ptr, seen_ptr, rows, n, parts, walk, x_step, y_step, eps, power,
+    sizes, x_strides, y_strides, out_strides,
     DIMS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, KIND: tl.constexpr, WIDE: tl.constexpr,
+    WHOLE: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    """Each of ``parts`` parts of a row is ``walk`` blocks. WHOLE: there is one, and its distance is stored."""
+    row = tl.program_id(0).to(tl.int64) // parts * ROWS + tl.arange(0, ROWS)
+    begin = tl.program_id(0).to(tl.int64) % parts * walk * BLOCK
     x_line = (x_ptr + _place(row, sizes, x_strides, DIMS))[:, None]
     y_line = (y_ptr + _place(row, sizes, y_strides, DIMS))[:, None]
     if tl.float64 == WIDE:
         eps, power = tl.load(eps), tl.load(power)
     total = tl.full((ROWS, BLOCK), float("inf") if KIND == "smallest" else 0.0, WIDE)
-    for first in range(0, n, BLOCK):
-        column = (first + tl.arange(0, BLOCK)).to(tl.int64)[None, :]
+    for block in range(walk):
+        column = (begin + block * BLOCK + tl.arange(0, BLOCK))[None, :]
         inside = (row < rows)[:, None] & (column < n)
         x = tl.load(x_line + column * x_step, mask=inside, other=0).to(WIDE)
         y = tl.load(y_line + column * y_step, mask=inside, other=0).to(WIDE)
         total = _added(total, (x - y) + eps, inside, power, KIND)
-    y = _reduced(total, power, KIND)
-    # From float64 to 16 bits by way of float32.
-    y = y if out_ptr.dtype.element_ty == tl.float64 else y.to(tl.float32)
-    tl.store(out_ptr + _place(row, sizes, out_strides, DIMS), y.to(out_ptr.dtype.element_ty), mask=row < rows)
+    if WHOLE:
+        _stored(total, out_ptr, row, rows, power, sizes, out_strides, DIMS, KIND)
+    else:
+        seen = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(seen_ptr + seen, tl.reshape(total, [BLOCK]))
+
+
+@triton.jit
+def _of_parts(
+    seen_ptr, out_ptr, rows, seen, power, sizes, out_strides,
+    DIMS: tl.constexpr, BLOCK: tl.constexpr, KIND: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """A row's distance from the ``seen`` numbers that its parts have left."""
+    row = tl.program_id(0).to(tl.int64) + tl.arange(0, 1)
+    if tl.float64 == WIDE:
+        power = tl.load(power)
+    total = tl.full((1, BLOCK), float("inf") if KIND == "smallest" else 0.0, WIDE)
+    for first in range(0, seen, BLOCK):
+        i = (first + tl.arange(0, BLOCK))[None, :]
+        t = tl.load(seen_ptr + row[:, None] * seen + i)
+        if KIND == "largest":
+            total = tl.where((t > total) | (t != t), t, total)
+        elif KIND == "smallest":
+            total = tl.where((t < total) | (t != t), t, total)
+        else:
+            total += t
+    _stored(total, out_ptr, row, rows, power, sizes, out_strides, DIMS, KIND)
 
 
 def _merged(shape, *strides):
@@ -115,9 +152,20 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     tile = (1024 if kind == "power" else 4096) if out.is_cuda else 1 << 16
     block = min(256 if kind == "power" else 2048, triton.next_power_of_2(n))
     height = min(tile // block, triton.next_power_of_2(rows), 256 if out.is_cuda else tile)
-    _distances[(triton.cdiv(rows, height),)](
-        x, y, out, rows, n, x.stride(-1), y.stride(-1), eps, p, sizes, *strides,
-        DIMS=len(sizes), ROWS=height, BLOCK=block, KIND=kind, WIDE=tl.float64 if double else tl.float32,
+    # A few long rows are not work enough for a GPU.
+    parts = min(1024, triton.cdiv(n, 16 * block)) if rows < 256 and n > 1 << 16 else 1
+    wide = tl.float64 if double else tl.float32
+    seen = out
+    if parts > 1:
+        height = 1
+        seen = torch.empty((rows, parts * block), dtype=torch.float64 if double else torch.float32, device=out.device)
+    _distances[(triton.cdiv(rows, height) * parts,)](
+        x, y, out, seen, rows, n, parts, triton.cdiv(n, block * parts), x.stride(-1), y.stride(-1), eps, p,
+        sizes, *strides, DIMS=len(sizes), ROWS=height, BLOCK=block, KIND=kind, WIDE=wide, WHOLE=parts == 1,
         num_warps=4 if kind == "power" else 8,
     )  # fmt: skip
+    if parts > 1:
+        _of_parts[(rows,)](
+            seen, out, rows, parts * block, p, sizes, strides[-1], DIMS=len(sizes), BLOCK=block, KIND=kind, WIDE=wide
+        )
     return out

@@ -1,6 +1,7 @@
 """renorm: a program for each slice along the dimension: its norm first, then the slice scaled by what that asks for.
 
-A slice of up to one block stays in registers in between. Numbers are float32 inside, float64 for float64 and for norms
+A slice of up to one block stays in registers in between; a few very long ones are cut into parts, whose norms a second
+kernel puts together. Numbers are float32 inside, float64 for float64 and for norms
 by way of a logarithm; complex numbers are pairs of parts.
 """
 
@@ -39,6 +40,14 @@ def _term(real, imaginary, power, KIND: tl.constexpr, PAIR: tl.constexpr):
         return tl.exp(power * tl.log(tl.abs(real)))
     else:
         return tl.abs(real)
+
+
+@triton.jit
+def _added(total, term, KIND: tl.constexpr):
+    if KIND == "largest":
+        return tl.where((term > total) | (term != term), term, total)
+    else:
+        return total + term
 
 
 @triton.jit
@@ -98,14 +107,62 @@ def _renorm(
             i = (first + tl.arange(0, BLOCK)[None, :]).to(tl.int64)
             inside = (slice < slices) & (i < n)
             real, imaginary = _loaded(x_line, _place(i, sizes, x_strides, DIMS), inside, PAIR, WIDE)
-            term = tl.where(inside, _term(real, imaginary, power, KIND, PAIR), 0.0)
-            total = tl.where((term > total) | (term != term), term, total) if KIND == "largest" else total + term
+            total = _added(total, tl.where(inside, _term(real, imaginary, power, KIND, PAIR), 0.0), KIND)
         factor = _factor(total, power, most, KIND)
         for first in range(0, n, BLOCK):
             i = (first + tl.arange(0, BLOCK)[None, :]).to(tl.int64)
             inside = (slice < slices) & (i < n)
             real, imaginary = _loaded(x_line, _place(i, sizes, x_strides, DIMS), inside, PAIR, WIDE)
             _put(out_line, _place(i, sizes, out_strides, DIMS), real * factor, imaginary * factor, inside, PAIR)
+
+
+@triton.jit
+def _seen(
+    x_ptr, seen_ptr, n, parts, walk, x_step, power, sizes, x_strides,
+    DIMS: tl.constexpr, BLOCK: tl.constexpr, KIND: tl.constexpr, PAIR: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """What the elements of a part of a slice, ``walk`` blocks, add to its norm; a sum for each place in a block."""
+    slice, part = tl.program_id(0).to(tl.int64) // parts, tl.program_id(0).to(tl.int64) % parts
+    if tl.float64 == WIDE:
+        power = tl.load(power)
+    total = tl.zeros((1, BLOCK), WIDE)
+    for block in range(walk):
+        i = (part * walk + block) * BLOCK + tl.arange(0, BLOCK)[None, :]
+        at = _place(i, sizes, x_strides, DIMS)
+        real, imaginary = _loaded(x_ptr + slice * x_step, at, i < n, PAIR, WIDE)
+        total = _added(total, tl.where(i < n, _term(real, imaginary, power, KIND, PAIR), 0.0), KIND)
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    tl.store(seen_ptr + place, total)
+
+
+@triton.jit
+def _factors(
+    seen_ptr, factor_ptr, seen, power, most, BLOCK: tl.constexpr, KIND: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """A slice's factor from the ``seen`` numbers that its parts have left."""
+    if tl.float64 == WIDE:
+        power, most = tl.load(power), tl.load(most)
+    slice = tl.program_id(0).to(tl.int64)
+    total = tl.zeros((1, BLOCK), WIDE)
+    for first in range(0, seen, BLOCK):
+        total = _added(total, tl.load(seen_ptr + slice * seen + first + tl.arange(0, BLOCK)[None, :]), KIND)
+    factor = _factor(total, power, most, KIND)
+    tl.store(factor_ptr + slice + tl.arange(0, 1)[None, :], factor)
+
+
+@triton.jit
+def _scaled(
+    x_ptr, out_ptr, factor_ptr, n, parts, walk, x_step, out_step, sizes, x_strides, out_strides,
+    DIMS: tl.constexpr, BLOCK: tl.constexpr, PAIR: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    slice, part = tl.program_id(0).to(tl.int64) // parts, tl.program_id(0).to(tl.int64) % parts
+    factor = tl.load(factor_ptr + slice)
+    for block in range(walk):
+        i = (part * walk + block) * BLOCK + tl.arange(0, BLOCK)[None, :]
+        at = _place(i, sizes, x_strides, DIMS)
+        real, imaginary = _loaded(x_ptr + slice * x_step, at, i < n, PAIR, WIDE)
+        at = _place(i, sizes, out_strides, DIMS)
+        _put(out_ptr + slice * out_step, at, real * factor, imaginary * factor, i < n, PAIR)
 
 
 def _merged(shape, *strides):
@@ -143,12 +200,29 @@ def renorm_out(self, p, dim, maxnorm, *, out):
         p, most = (torch.full((), each, dtype=torch.float64, device=x.device) for each in (p, most))
     n = math.prod(sizes)
     block = min((2048 if double else 8192) if x.is_cuda else 1 << 16, triton.next_power_of_2(n))
-    warps = 4 if block <= 2048 else 16 if n > block else 8
     slices = x.shape[dim]
+    options = {"DIMS": len(sizes), "BLOCK": block, "PAIR": pair, "WIDE": tl.float64 if double else tl.float32}
+    if slices < 256 and n > 1 << 16:
+        _in_parts(x, y, dim, n, p, most, sizes, strides, kind, options)
+        return out
     together = 1 if x.is_cuda else min(triton.next_power_of_2(slices), (1 << 16) // block)
     _renorm[(triton.cdiv(slices, together),)](
         x, y, slices, n, x.stride(dim), y.stride(dim), p, most, sizes, *strides,
-        DIMS=len(sizes), SLICES=together, BLOCK=block, WHOLE=n <= block, KIND=kind, PAIR=pair,
-        WIDE=tl.float64 if double else tl.float32, num_warps=warps,
+        SLICES=together, WHOLE=n <= block, KIND=kind, **options,
+        num_warps=4 if block <= 2048 else 16 if n > block else 8,
     )  # fmt: skip
     return out
+
+
+def _in_parts(x, y, dim, n, p, most, sizes, strides, kind, options):
+    """A few slices of ``n`` elements, a program for each part of each."""
+    slices, block = x.shape[dim], options["BLOCK"]
+    parts = min(1024, triton.cdiv(n, 4 * block))
+    walk = triton.cdiv(n, block * parts)
+    dtype = torch.float64 if options["WIDE"] == tl.float64 else torch.float32
+    seen = torch.empty((slices, parts * block), dtype=dtype, device=x.device)
+    factor = torch.empty((slices,), dtype=dtype, device=x.device)
+    step, out_step, grid = x.stride(dim), y.stride(dim), (slices * parts,)
+    _seen[grid](x, seen, n, parts, walk, step, p, sizes, strides[0], KIND=kind, **options, num_warps=8)
+    _factors[(slices,)](seen, factor, parts * block, p, most, BLOCK=block, KIND=kind, WIDE=options["WIDE"], num_warps=8)
+    _scaled[grid](x, y, factor, n, parts, walk, step, out_step, sizes, *strides, **options, num_warps=8)

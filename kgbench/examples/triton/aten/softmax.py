@@ -1,5 +1,7 @@
 """softmax.int: one tile per program, the maximum and the sum in one pass, the result in a second.
 
+A few rows that are very long are cut into parts: one kernel finds the maximum and sum of each, another the result.
+
 Numbers are float32 inside (float64 for float64), rounded once when stored.
 """
 
@@ -57,6 +59,59 @@ def _softmax_lanes(x_ptr, out_ptr, n, inner, blocks, BLOCK: tl.constexpr, LANES:
         tl.store(out_ptr + offset, y.to(out_ptr.dtype.element_ty), mask=inside)
 
 
+@triton.jit
+def _totals(x_ptr, highest_ptr, total_ptr, n, inner, parts, walk, BLOCK: tl.constexpr, WIDE: tl.constexpr):
+    """The maximum of a part of a line, which is ``walk`` blocks, and the sum of exp(x - maximum)."""
+    line, part = tl.program_id(0).to(tl.int64) // parts, tl.program_id(0).to(tl.int64) % parts
+    x_ptr += line // inner * n * inner + line % inner
+    highest = tl.full((1,), float("-inf"), WIDE)
+    total = tl.zeros((1,), WIDE)
+    for block in range(walk):
+        i = (part * walk + block) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + i * inner, mask=i < n, other=float("-inf")).to(WIDE)
+        above = tl.maximum(highest, tl.max(x, axis=0))
+        base = tl.where(above == float("-inf"), 0.0, above)
+        total = total * _exp(highest - base) + tl.sum(_exp(x - base), axis=0)
+        highest = above
+    at = tl.program_id(0) + tl.arange(0, 1)
+    tl.store(highest_ptr + at, highest)
+    tl.store(total_ptr + at, total)
+
+
+@triton.jit
+def _softmax_parts(
+    x_ptr, out_ptr, highest_ptr, total_ptr, n, inner, parts, walk,
+    BLOCK: tl.constexpr, PARTS: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """The result of a part, from the totals of all parts of its line."""
+    line, part = tl.program_id(0).to(tl.int64) // parts, tl.program_id(0).to(tl.int64) % parts
+    each = tl.arange(0, PARTS)
+    highest = tl.load(highest_ptr + line * parts + each, mask=each < parts, other=float("-inf"))
+    total = tl.load(total_ptr + line * parts + each, mask=each < parts, other=0.0)
+    base = tl.max(highest, axis=0)
+    base = tl.where(base == float("-inf"), 0.0, base)
+    total = tl.sum(total * _exp(highest - base), axis=0)
+    start = line // inner * n * inner + line % inner
+    for block in range(walk):
+        i = (part * walk + block) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + start + i * inner, mask=i < n, other=float("-inf")).to(WIDE)
+        y = _exp(x - base) / total
+        tl.store(out_ptr + start + i * inner, y.to(out_ptr.dtype.element_ty), mask=i < n)
+
+
+def _in_parts(x, out, n, inner, lines, wide):
+    """Softmax of a few long lines of stride ``inner``."""
+    block = 4096
+    parts = min(1024, triton.cdiv(n, 8 * block))
+    walk = triton.cdiv(n, block * parts)
+    dtype = torch.float64 if wide == tl.float64 else torch.float32
+    highest, total = torch.empty((2, lines, parts), dtype=dtype, device=x.device)
+    _totals[(lines * parts,)](x, highest, total, n, inner, parts, walk, block, wide, num_warps=8)
+    _softmax_parts[(lines * parts,)](
+        x, out, highest, total, n, inner, parts, walk, block, triton.next_power_of_2(parts), wide, num_warps=8
+    )
+
+
 def softmax_int(self, dim, dtype=None):
     """Softmax of ``self`` (any shape) along ``dim``; contiguous, in ``dtype`` or in that of ``self``."""
     out = torch.empty(self.shape, dtype=dtype or self.dtype, device=self.device)
@@ -74,6 +129,8 @@ def softmax_int(self, dim, dtype=None):
         rows = max(1, min(tile // block, triton.next_power_of_2(outer)))
         warps = max(1, min(16, rows * block // 512))
         _softmax_rows[(triton.cdiv(outer, rows),)](x, out, outer, n, rows, block, wide, num_warps=warps)
+    elif outer * inner < 256 and n > 1 << 16:
+        _in_parts(x, out, n, inner, outer * inner, wide)
     else:
         lanes = min(triton.next_power_of_2(inner), 16 if x.is_cuda else 4096)
         block = max(1, min(triton.next_power_of_2(n), tile // lanes))
