@@ -278,16 +278,17 @@ def pairwise_distance(
     lost.
     """
     difference = widened(x1) - widened(x2) + eps
-    value = torch.linalg.vector_norm(difference, p, -1, keepdim=keepdim)
     count, sizes = difference.shape[-1], difference.abs()
     if not count or not 0 < p < math.inf:
+        value = torch.linalg.vector_norm(difference, p, -1, keepdim=keepdim)
         return Expected(value, finite(value))
+    total = sizes.pow(p).sum(-1, keepdim)
+    value = total.pow(1 / p)
     alike = sizes.amax(-1, keepdim) <= 1.001 * sizes.amin(-1, keepdim)
     chain = torch.where(alike, max(count, chained(count)), chained(count)) / p
     lost = (count * 2.0**-126) ** (1 / p)
     scale = finite(value * (1 + chain / 24) + lost * 2.0**24 / 24)
-    beyond = sizes.pow(p).sum(-1, keepdim) > LARGEST
-    return Expected(value, scale, Expected(torch.where(beyond, math.inf, value), scale))
+    return Expected(value, scale, Expected(torch.where(total > LARGEST, math.inf, value), scale))
 
 
 def renorm(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> Expected:
