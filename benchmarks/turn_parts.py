@@ -136,7 +136,7 @@ def _summed(turns: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _gaps(spans: list[dict[str, Any]]) -> dict[str, float]:
     """Seconds of a device between its first turn and its last; nothing where there is none."""
-    # Older timelines have no span of the lock.
+    # Without a span of the lock, a turn is as long as it is held.
     name = HELD if any(each["name"] == HELD for each in spans) else "turn"
     held = _union(each for each in spans if each["name"] == name)
     if not held:

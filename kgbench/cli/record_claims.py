@@ -112,16 +112,20 @@ def _left_out(results: Sequence[Result]) -> Iterator[str]:
     """Which winners make no record for want of a sandbox as for published runs."""
     from kgbench.reports.publishing.checks import SANDBOXES
 
-    weak = [result for result in results if result.sandbox.get("level") not in SANDBOXES]
-    if weak:
+    if weak := [result for result in results if not _is_sandboxed(result)]:
         levels = " and ".join(sorted({str(result.sandbox.get("level", "unknown")) for result in weak}))
         least = SANDBOXES[0]
         yield f"no record of {number_of(len(weak), 'winner')}: sandbox level {levels}, below {least} (docs/sandbox.md)"
 
 
+def _is_sandboxed(result: Result) -> bool:
+    from kgbench.reports.publishing.checks import SANDBOXES
+
+    return result.sandbox.get("level") in SANDBOXES
+
+
 def _verified(stored: StoredRun, results: Sequence[Result], measured: Measured) -> Iterator[Claim]:
     """Those that were measured just now, with the kernel's text, in a sandbox as for published runs."""
-    from kgbench.reports.publishing.checks import SANDBOXES
     from kgbench.store.encoding import sha256
     from kgbench.store.records import Claim
     from kgbench.store.repeat import candidate_file
@@ -132,7 +136,7 @@ def _verified(stored: StoredRun, results: Sequence[Result], measured: Measured) 
         if file is None or result.problem in own or result.seed != measured.seed_sha256:
             continue
         text = file.read_text(encoding="utf-8")
-        strict = result.policy == PolicyMode.STRICT and result.sandbox.get("level") in SANDBOXES
+        strict = result.policy == PolicyMode.STRICT and _is_sandboxed(result)
         if strict and sha256(text) == result.candidate_sha256:
             busy = (measured.busy_before or 0.0, measured.busy_after or 0.0)
             run_id = str(stored.info.get("id") or stored.path.name)

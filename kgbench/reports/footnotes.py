@@ -10,7 +10,7 @@ from kgbench.core.text import number_of
 from kgbench.core.types import WEAK, Library
 from kgbench.reports.generated import asked_lines
 from kgbench.reports.model import Report
-from kgbench.reports.slow_libraries import slow_libraries
+from kgbench.reports.slow_libraries import Slow, slow_libraries
 from kgbench.reports.wall_time import wall_time_line
 from kgbench.reports.words import device_words, problem_set_words, versions_words
 from kgbench.scores.costs import NOT_CONFINED
@@ -29,7 +29,9 @@ def closing_lines(report: Report) -> tuple[str, ...]:
 def _source_lines(report: Report) -> Iterable[str]:
     """Per source: how many problems had the library beside them, how the candidates failed, overloads."""
     last_rows = {row.source: row for row in report.rows}  # the row of all kinds comes after the one of kind compute
+    slow = slow_libraries(report.results)
     for row in last_rows.values():
+        first = next(each for each in report.rows if each.source == row.source)
         against = f"{row.against_library} against the library{_not_compared(row)}"
         yield f"{row.source}: {number_of(row.problems, 'problem')}, {against}{_own(row)}"
         bad = {name: count for name, count in row.outcomes.items() if name != Outcome.PASSED}
@@ -43,13 +45,13 @@ def _source_lines(report: Report) -> Iterable[str]:
                 yield f"  in no denominator: {count} {name}, since {Outcome(name).facts.meaning}"
         for reason, problems in _by_value(row.no_library).items():
             yield f"  no library for {', '.join(problems)}: {reason}"
-        yield from _slow(report, row.source)
+        yield from _slow(slow, row.source)
         for weakness, problems in _weak(report, row.source).items():
             yield f"  weak, wrong answers pass: {', '.join(problems)}: {weakness}"
         if row.overloads:
             yield f"  overloads correct {count_text(row.overloads_correct)} of {row.overloads}"
-        yield from _light(next(each for each in report.rows if each.source == row.source))
-        yield from _best_library(next(each for each in report.rows if each.source == row.source))
+        yield from _light(first)
+        yield from _best_library(first)
         yield from _cautions(row)
 
 
@@ -74,9 +76,9 @@ def _light(row: Row) -> Iterable[str]:
         yield f"  the library's own, of the problems of which it was timed: {words}"
 
 
-def _slow(report: Report, source: str) -> Iterable[str]:
+def _slow(libraries: Iterable[Slow], source: str) -> Iterable[str]:
     """Libraries that a kernel beats many times, with the reason where it is known."""
-    for each in slow_libraries(report.results):
+    for each in libraries:
         if each.problem.startswith(f"{source}/"):
             why = f": {each.why}" if each.why else ""
             yield f"  slow library: {each.problem}, {ratio_text(each.speedup.point)}x{why}"

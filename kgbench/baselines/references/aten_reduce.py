@@ -35,7 +35,7 @@ NEAR_WHOLE_16_BITS = ((torch.bfloat16, 2.0**-7), (torch.float16, 2.0**-10))
 """NEAR_WHOLE for 16-bit operands: ATen may round their quotient to 16 bits before it rounds it to a whole number."""
 ONE_IN_FLOAT32 = 2.0**22
 """Error scale of which a float32 limit of two units in the last place is 1."""
-LARGEST = (2 - 2.0**-23) * 2.0**127
+LARGEST = torch.finfo(torch.float32).max
 """The largest number of float32."""
 LEAST = 2.0**-150
 """Numbers below it are 0 in float32."""
@@ -146,12 +146,12 @@ def div(self: torch.Tensor, other: Any, rounding_mode: str | None = None) -> Exp
     of roundoff, the modulus' square by 2, a fast division by 4.
     """
     if rounding_mode is None:
-        value = torch.div(widened(self), widened(other))
+        above, below = widened(self), widened(other)
+        value = torch.div(above, below)
         factor = 2.0 if value.is_complex() else 1.25 if _is_rounded_first(other) else 1.0
         scale, parts = finite(factor * value.abs()), None
         if is_complex(self) and not is_complex(other):
-            real = widened(other)
-            parts = Expected(torch.complex(widened(self).real / real, widened(self).imag / real), scale)
+            parts = Expected(torch.complex(above.real / below, above.imag / below), scale)
         return Expected(value, scale, parts)
     if is_exact(self, other):
         return Expected(torch.div(self, other, rounding_mode=rounding_mode))

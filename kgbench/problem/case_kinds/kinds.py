@@ -9,7 +9,7 @@ from typing import Final
 
 from kgbench.core.kinds import Phase
 from kgbench.problem.case_kinds.facts import FLAGS, Drawn, Facts
-from kgbench.problem.cases import reach
+from kgbench.problem.cases import last_place, reach
 from kgbench.problem.model import Access
 
 ONE_DIMENSION: Final = 65_535
@@ -140,9 +140,7 @@ def _full_counter(facts: Facts) -> bool:
 def _large_block(facts: Facts) -> bool:
     """A block of a cache with offsets of 2^31 elements in it."""
     return facts.problem.category == CACHES and any(
-        len(s.shape) > 2
-        and sum((size - 1) * step for size, step in list(zip(s.shape, s.strides, strict=True))[1:]) >= BEYOND_32_BITS
-        for s in facts.specs
+        len(s.shape) > 2 and last_place(s.shape[1:], s.strides[1:]) >= BEYOND_32_BITS for s in facts.specs
     )
 
 

@@ -21,12 +21,12 @@ from kgbench.problem.cases.expand import (
     expand_for_all_devices,
     judged_dtypes,
 )
-from kgbench.problem.cases.layout import may_overlap
+from kgbench.problem.cases.layout import last_place, may_overlap
 from kgbench.problem.cases.most import CALL_GB, MOST_ELEMENTS, reach, too_large
 from kgbench.problem.cases.other_values import OtherValues
 
 __all__ = (
     "CALL_GB", "MOST_ELEMENTS", "BoundArgument", "BoundCase", "BoundDraw", "Case", "OtherValues", "TensorSpec",
     "bench_cases", "bind", "case_bytes", "choose_preset", "expand_cases", "expand_for_all_devices", "judged_dtypes",
-    "may_overlap", "parsed_call", "reach", "sampled_rows", "too_large",
+    "last_place", "may_overlap", "parsed_call", "reach", "sampled_rows", "too_large",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from kgbench.problem.calls import TensorLike
 from kgbench.problem.cases.calls import given_arguments, plain_value
 from kgbench.problem.cases.concrete import BoundArgument, BoundCase, BoundDraw, Case, TensorSpec
-from kgbench.problem.cases.layout import row_major
+from kgbench.problem.cases.layout import last_place, row_major
 from kgbench.problem.cases.scalars import scalar, wrong_value
 from kgbench.problem.expressions import ITEMSIZE, Expr
 from kgbench.problem.model import (
@@ -124,7 +124,7 @@ def _spec(
     dtype: str,
 ) -> TensorSpec:
     dense = row_major(shape)
-    span = 0 if 0 in shape else 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    span = 0 if 0 in shape else 1 + last_place(shape, strides)
     lazy = case.lazy
     return TensorSpec(
         name=name,

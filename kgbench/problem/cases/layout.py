@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
+def last_place(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """How many elements of memory behind its first element a tensor's last one lies. No size is 0."""
+    return sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+
+
 def may_overlap(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether elements of a view may share memory. Strides are in elements.
 

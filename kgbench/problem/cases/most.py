@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kgbench.problem.cases.concrete import BoundCase, TensorSpec, case_bytes
+from kgbench.problem.cases.layout import last_place
 from kgbench.problem.model import PassedAs
 
 CALL_GB: Final = 20
@@ -17,8 +18,8 @@ def reach(spec: TensorSpec) -> int:
     """The last element's place in storage; behind pointers in that of one matrix, each of which has its own address."""
     if not spec.elements:
         return 0
-    sizes = list(zip(spec.shape, spec.strides, strict=True))[1 if spec.passed == PassedAs.POINTERS else 0 :]
-    return spec.offset + sum((size - 1) * stride for size, stride in sizes)
+    matrices = 1 if spec.passed == PassedAs.POINTERS else 0
+    return spec.offset + last_place(spec.shape[matrices:], spec.strides[matrices:])
 
 
 def too_large(bound: BoundCase, returned_bytes: int = 0) -> str | None:
