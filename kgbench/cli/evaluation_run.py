@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from kgbench.store.writer import RunStore
 
 
+FILES_AT_ONCE: Final = 50
+"""Files of a checkout that are examined in a few seconds."""
 SUITE_CALL_S: Final = 2.0
 """Seconds by which each call of a timed suite lengthens the deadline of a whole candidate."""
 
@@ -265,6 +267,10 @@ def _with_room(deadlines: Deadlines, overrides: Mapping[str, float], suite: Suit
 
 def loaded(registry: Registry, ids: Sequence[str]) -> tuple[Problem, ...]:
     """The problems; those of a checkout that cannot be used are left out and named. Raises UsageError."""
+    from kgbench.problem.kernelbench import Checkout
+
+    if isinstance(registry, Checkout) and len(ids) > FILES_AT_ONCE:
+        click.echo(f"finding the calls of {number_of(len(ids), 'file')}; level 3 has some that take a minute", err=True)
     problems = registry.load(ids)
     for each, why in getattr(registry, "complaints", {}).items():
         click.echo(f"kgbench: {numbered('KGB629', f'{each} is left out: {why}')}", err=True)

@@ -5,8 +5,10 @@ Torch-free: the process ``torchtools/module_facts.py`` finds the form of a file'
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -44,7 +46,11 @@ _NUMBERED: Final = re.compile(r"(?:level_?)?(\d+)[_/](?:problem_)?(\d+)$")
 """``level1/2``, ``1/2``, ``level_1_problem_2``."""
 _FACTS_S: Final = 900.0
 """Seconds in which the files of a checkout must be examined."""
+_FILES_OF_PROCESS: Final = 10
+"""Files that one process examines, where there are cores for several."""
 _MODULE: Final = "kgbench.torchtools.module_facts"
+_GPU_SHARE: Final = 0.6
+"""Share of a GPU's memory that judging a timed call may take, if the batch size can be chosen: others work there."""
 _CPU_ELEMENTS: Final = 1 << 22
 """Maximum number of elements of a timed call's inputs and outputs on a CPU, if the batch size can be chosen."""
 _FUZZED: Final = 4
@@ -94,11 +100,15 @@ class Checkout(Registry):
         )
 
     def _facts(self, files: Sequence[Path]) -> dict[Path, Mapping[str, Any]]:
+        # Each process loads torch, which takes 2 s; some files run for a minute.
+        count = max(1, min(len(os.sched_getaffinity(0)), len(files) // _FILES_OF_PROCESS))
+        parts = [[str(each) for each in files[first::count]] for first in range(count)]
         try:
-            answers = ask(_MODULE, [str(each) for each in files], _FACTS_S)
+            with ThreadPoolExecutor(count) as pool:
+                answers = list(pool.map(lambda part: ask(_MODULE, part, _FACTS_S), parts))
         except NoAnswer as error:
             raise UsageError("KGB139", f"{CHECKOUT}{self.folder}: the problems' files cannot be run: {error}") from None
-        return {Path(each["path"]): each for each in answers}
+        return {Path(each["path"]): each for part in answers for each in part}
 
 
 def checkout(name: str, against: str = "eager") -> Checkout:
@@ -155,8 +165,9 @@ def problem_of(path: Path, facts: Mapping[str, Any], baseline: str) -> Problem:
     text = path.read_text(encoding="utf-8")
     level, name = path.parent.name, path.stem
     summary = name.partition("_")[2].replace("_", " ").strip()
-    least = min(facts["elements"].values())
-    overload = _overload(ModuleSource(path.name, text, facts["batch"], least), facts, baseline)
+    elements, own = facts["elements"], facts["own"]
+    source = ModuleSource(path.name, text, facts["batch"], min(elements.values()), elements[str(own)], own)
+    overload = _overload(source, facts, baseline)
     return Problem(
         id=f"{level}/{name}", source=level, name=name, summary=summary, category=level, kind=Kind.COMPUTE,
         doc=facts["doc"] or summary, overloads=(overload,), path=path,
@@ -199,7 +210,8 @@ def _bench(facts: Mapping[str, Any], case: Any) -> dict[str, tuple[CaseTemplate,
     """The file's own batch size, halved until a device's memory holds the call with what judging takes."""
     elements, own = facts["elements"], facts["own"]
     whole = elements[str(own)]
-    limits = {f"gpu{size}": size * 1e9 / BYTES_OF_ELEMENT for size in (24, 80, 140)} | {"cpu": _CPU_ELEMENTS}
+    limits = {f"gpu{size}": _GPU_SHARE * size * 1e9 / BYTES_OF_ELEMENT for size in (24, 80, 140)}
+    limits["cpu"] = _CPU_ELEMENTS
     presets: dict[str, tuple[CaseTemplate, ...]] = {}
     for preset, most in limits.items():
         batch, smallest = own, min(facts["sizes"], default=own)

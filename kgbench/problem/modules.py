@@ -34,6 +34,15 @@ class ModuleSource:
     """Name of the global variable with the batch size; empty when the batch size cannot be changed."""
     least_elements: int = 0
     """Elements of the inputs and outputs together, in the smallest batch that can be called."""
+    own_elements: int = 0
+    """The same of the file's own call."""
+    own_batch: int = 0
+    """Batch size of the file's own call; 0 where it cannot be changed."""
+
+    def needed_bytes(self, batch: int | None) -> float:
+        """Bytes that judging a call of this batch size takes; None for the file's own call."""
+        share = batch / self.own_batch if batch and self.own_batch else 1.0
+        return BYTES_OF_ELEMENT * self.own_elements * share
 
     def lacks_memory(self, kind: DeviceKind, memory_gb: float) -> DeviceMemory | None:
         """That a GPU of so much memory, in 10^9 bytes, cannot hold the smallest call; None where it can."""

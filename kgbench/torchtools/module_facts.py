@@ -31,7 +31,7 @@ BATCH_NAMES: Final = ("batch_size", "batch", "BATCH_SIZE")
 """Names of globals that hold the batch size."""
 OTHER_SIZES: Final = (1, 2, 3, 5)
 """Batch sizes that are tried beside the file's own."""
-FORWARD_S: Final = 10
+FORWARD_S: Final = 5
 """Seconds that a forward without data may take; LSTMs run step by step on ``meta``."""
 _TYPES: Final = {bool: "bool", int: "int", float: "float", str: "str"}
 _MOST_WORDS: Final = 300

@@ -20,7 +20,7 @@ from kgbench.core.kinds import Phase  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.verdicts import PASSED, Verdict  # noqa: E402
 from kgbench.harness.machine.settings import Deadlines  # noqa: E402
-from kgbench.harness.referee import checking  # noqa: E402
+from kgbench.harness.referee import room  # noqa: E402
 from kgbench.harness.referee.checking import Checker  # noqa: E402
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase  # noqa: E402
 from kgbench.harness.referee.large_calls import LARGE_SHARE, call_bytes, lacks_memory, needed_gb  # noqa: E402
@@ -45,6 +45,7 @@ from kgbench.problem.cases import (  # noqa: E402
 )
 from kgbench.problem.cases.expand import phase_cases  # noqa: E402
 from kgbench.problem.model import CaseTemplate, Overload  # noqa: E402
+from kgbench.problem.modules import ModuleSource  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -250,7 +251,7 @@ def test_the_answer_for_some_rows_is_that_of_the_whole(problem_path: Path) -> No
 
 
 class Crowded:
-    """A device on which others give memory back one by one, and the turns that are taken on it."""
+    """A device on which others give memory back one by one, and the locks that are taken on it."""
 
     def __init__(self, *free_gb: float, is_alone: bool = False) -> None:
         self.free_gb = list(free_gb)
@@ -267,8 +268,13 @@ class Crowded:
         return 0
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        self.seen.append("alone")
+    def room(self) -> Iterator[None]:
+        self.seen.append("room")
+        yield
+
+    @contextlib.contextmanager
+    def untimed(self) -> Iterator[None]:
+        self.seen.append("untimed")
         yield
 
     def pause(self, seconds: float) -> None:
@@ -281,7 +287,7 @@ class Crowded:
         checker.resources = SimpleNamespace(device=device, memory_gb=H200_GB, turns=self)  # type: ignore[assignment]
         checker.overload, checker.judge = overload, OverloadJudge(overload, CPU)
         checker.worker = SimpleNamespace(handle=SimpleNamespace(alive=lambda: False))  # type: ignore[assignment]
-        monkeypatch.setattr(checking, "GPU", self)
+        monkeypatch.setattr(room, "GPU", self)
 
         def once(case: Case, again: int = 0, twice: bool = False, attempt: int = 0) -> Verdict:
             self.seen.append("call")
@@ -300,13 +306,27 @@ def test_a_large_call_waits_until_others_leave_it_room(problem_path: Path, monke
     device = Crowded(10.0, 20.0, 31.0)
     assert device.checker(overload, monkeypatch, [PASSED])._check_large(case) is PASSED
     waiting = ["pause", "pause"]
-    assert device.seen == ["released", *waiting, "alone", "call", "released"], "nobody is stopped before there is room"
-    gone = Crowded(31.0, 10.0, 31.0)
-    assert gone.checker(overload, monkeypatch, [PASSED])._check_large(case) is PASSED
-    assert gone.seen == ["released", "alone", "pause", "alone", "call", "released"], "somebody took it before the turn"
+    assert device.seen == ["released", "room", *waiting, "untimed", "call", "released"], "others are timed meanwhile"
+    full = Crowded(31.0)
+    assert full.checker(overload, monkeypatch, [torch.OutOfMemoryError("no room"), PASSED])._check_large(case) is PASSED
+    again = ["released", "pause", "untimed", "call", "released"]
+    assert full.seen == ["released", "room", "untimed", "call", *again], "others' ordinary calls went on and took it"
     never = Crowded(10.0)
     assert never.checker(overload, monkeypatch, [PASSED])._check_large(case) is PASSED
     assert never.seen.count("pause") == len(ROOM_PAUSES), "it is made in the end: what is needed is an upper bound"
+
+
+def test_a_large_call_of_a_module_waits_for_room(problem_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ModuleSource("1_A.py", "", "batch_size", own_elements=10**9, own_batch=100)
+    overload = replace(first(problem_path, "aten/neg"), module=source)
+    case = large(overload)[0]
+    device = Crowded(200.0)
+    checker = device.checker(overload, monkeypatch, [PASSED, PASSED])
+    assert checker._check_case(replace(case, sizes={"batch": 5})) is PASSED
+    assert device.seen == ["call"], "112 bytes of each of 5e7 elements need no room"
+    device.seen.clear()
+    assert checker._check_case(replace(case, sizes={"batch": 50})) is PASSED
+    assert device.seen == ["released", "room", "call", "released"]
 
 
 def test_a_call_is_tried_again_when_the_referee_finds_no_memory(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import itertools
 import mmap
 import os
@@ -247,6 +248,45 @@ def test_what_is_not_timed_counts_though_anothers_worker_ran(start: Start) -> No
     for child in processes.descendants(page.supervisors(1)[0]):
         os.kill(child, signal.SIGKILL)
     assert others.was_restless()
+
+
+def test_who_holds_the_lock_untimed_or_room_in_memory_stops_nobody(start: Start) -> None:
+    page = SharedPage.create()
+    mine, _ = TimingLock(page, 0), TimingLock(page, 1)
+    page.slot(1)[0] = other = start(lambda: None)  # stands for the other referee
+    for held in (mine.room, mine.untimed):
+        with held():
+            assert states(other) != {"T"}
+    with mine.room(), mine.turn():
+        assert states(other) == {"T"}, "a turn is no different beside it"
+    with mine.room():
+        assert not is_free(page, 1) and is_free(page, 0), "another's turn goes on beside who holds room"
+    with mine.untimed():
+        assert not is_free(page, 0)
+        assert is_free(page, 1)
+
+
+def states(pid: int) -> set[str]:
+    return {task.state for task in tasks_of([pid]).values()}
+
+
+def is_free(page: SharedPage, byte: int) -> bool:
+    """Whether another process could take one of the page's locks; locks are of processes."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        try:
+            fcntl.lockf(page.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+            os.write(writer, b"1")
+        except OSError:
+            os.write(writer, b"0")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    found = os.read(reader, 1)
+    os.close(reader), os.close(writer)
+    return found == b"1"
 
 
 def test_clock_ticks_alone_are_blamed_on_a_worker_in_the_third_turn(

@@ -1,9 +1,10 @@
 """The timing lock of a device: one referee at a time is timed, and the workers of all others are stopped meanwhile.
 
 All referees of a device share one page of memory. It holds the process ids of each one's workers and how long each was
-stopped; the page's file lock is the timing lock. A referee's *turn* is the time for which it holds the lock. It stops
-every other referee of the device with its workers, and the time they lose counts against no deadline of theirs
+stopped; a lock on the page's file is the timing lock. A referee's *turn* is a time for which it holds the lock and has
+every other referee of the device stopped with its workers; what they lose counts against no deadline of theirs
 (``now``). The lock ends with the process that holds it; the coordinator then continues what that process had stopped.
+A second lock, for the room in the device's memory, stops nobody.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ worker's fault."""
 _HEADER: Final = 8
 """64-bit words before the first referee's: sums and least times of the whole device."""
 _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
+_TIMING_BYTE, _ROOM_BYTE = 0, 1
+"""Bytes of the page's file whose locks are the timing lock and the lock for room in memory."""
 _STARTING_DEADLINE_S: Final = 10.0
 """Seconds to wait for a referee that starts a worker before it is stopped all the same."""
 STAYS_BUSY: Final = "the device stays busy while all candidates are stopped"
@@ -80,13 +83,13 @@ class SharedPage:
         os.close(self.fd)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the timing lock inside the block. A killed process loses it."""
-        fcntl.lockf(self.fd, fcntl.LOCK_EX)
+    def locked(self, byte: int = _TIMING_BYTE) -> Iterator[None]:
+        """Hold the timing lock, or the lock of another byte, inside the block. A killed process loses it."""
+        fcntl.lockf(self.fd, fcntl.LOCK_EX, 1, byte)
         try:
             yield
         finally:
-            fcntl.lockf(self.fd, fcntl.LOCK_UN)
+            fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, byte)
 
     def slot(self, referee: int) -> memoryview:
         """The 64-bit words of one referee; ``number``: 0 to MAX_REFEREES - 1."""
@@ -231,11 +234,8 @@ class TimingLock:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Hold the timing lock, with all other referees and workers of the device stopped inside the block."""
-        asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
-        with self.page.locked():
+        with self._holding(_TIMING_BYTE, "the timing lock"):
             begun_ns = time.monotonic_ns()
-            trace.record("wait for the timing lock", asked_ns, begun_ns)
-            self._waited_since(asked_ns, stopped_ns)
             stopped: list[int] = []
             try:
                 with trace.span("stop the others"):
@@ -257,6 +257,34 @@ class TimingLock:
         """A turn in which nothing is timed; it is valid even if another's worker ran."""
         with suppress(Disturbed), self.turn():
             yield
+
+    @contextmanager
+    def untimed(self) -> Iterator[None]:
+        """Hold the timing lock and stop nobody: nothing is timed on the device inside the block, all else goes on."""
+        with self._holding(_TIMING_BYTE, "the timing lock"):
+            yield
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Hold the lock for a good part of the device's memory; one referee at a time does. Nobody is stopped.
+
+        Take it before the timing lock, never inside a turn.
+        """
+        with self._holding(_ROOM_BYTE, "room in memory"):
+            yield
+
+    @contextmanager
+    def _holding(self, byte: int, what: str) -> Iterator[None]:
+        """Hold one of the page's locks; the wait for it counts against no deadline."""
+        asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
+        with self.page.locked(byte):
+            begun_ns = time.monotonic_ns()
+            trace.record(f"wait for {what}", asked_ns, begun_ns)
+            self._waited_since(asked_ns, stopped_ns)
+            try:
+                yield
+            finally:
+                trace.record(f"hold {what}", begun_ns, time.monotonic_ns())
 
     @property
     def is_alone(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -20,7 +21,7 @@ from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.large_calls import call_bytes, lacks_memory, needed_gb
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import ROOM_PAUSES, tried_again
+from kgbench.harness.referee.room import give_back, room, room_of_module, tried_again
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.wire.device import GPU
@@ -30,7 +31,7 @@ from kgbench.problem.cases import Case, bind, choose_preset
 from kgbench.problem.model import Overload
 
 ALONE_BYTES: Final = 1 << 30
-"""Bytes that a large call takes and returns from which on nobody else may work on the device meanwhile."""
+"""Bytes that a large call takes and returns from which on it waits for room, and nobody is timed meanwhile."""
 CACHED_DEVICE_BYTES: Final = 1 << 30
 """Device memory, in bytes, that PyTorch may keep cached in a referee between two cases."""
 
@@ -122,46 +123,29 @@ class Checker:
     # --- one call ---
 
     def _check_large(self, case: Case) -> Verdict:
-        """One call that may need a good part of the device's memory; then nobody else works there."""
+        """One call that may need a good part of the device's memory; then nobody else makes one or is timed there."""
         bound, memory_gb = bind(self.overload, case), self.resources.memory_gb
         if lacking := lacks_memory(self.judge, bound, memory_gb):
             return Verdict(Outcome.SKIPPED, lacking, Where(Purpose.CALL, case.overload, case.id))
         if call_bytes(self.judge, bound) < ALONE_BYTES:
             return self._check_case(case)
-        needed_bytes = 1e9 * needed_gb(self.judge, bound)
-        self._give_back_memory()
-        for pause_s in ROOM_PAUSES:
-            # Nobody is stopped before there is room: that costs all of them time.
-            if self._is_free(needed_bytes):
-                with self.resources.turns.alone():
-                    if self._is_free(needed_bytes):
-                        return self._check_once_alone(case)
-            self.resources.turns.pause(pause_s)
-        with self.resources.turns.alone():
-            return self._check_once_alone(case)
+        with room(self.resources, self.worker, 1e9 * needed_gb(self.judge, bound)):
+            return self._tried_again(partial(self._check_untimed, case))
 
-    def _is_free(self, nbytes: float) -> bool:
-        """Whether the device has so much free memory; a CPU always has."""
-        return self.resources.device.type != "cuda" or GPU.free_bytes() >= nbytes
-
-    def _check_once_alone(self, case: Case) -> Verdict:
-        """One call while nobody else works on the device; what it took is given back."""
-        verdict = self._check_once(case)
-        self._give_back_memory()
-        return verdict
-
-    def _give_back_memory(self) -> None:
-        """What this referee and its candidate hold for the calls before, for others on this device."""
-        if self.worker.handle.alive():
-            self.worker.side.unmap()
-        if self.resources.device.type == "cuda":
-            GPU.release_cached()
+    def _check_untimed(self, case: Case, attempt: int) -> Verdict:
+        """One call while nobody is timed on the device: another's turn would stop it, and find the device busy."""
+        with self.resources.turns.untimed():
+            return self._check_once(case, attempt=attempt)
 
     def _check_case(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
         """One call of a case, tried again where others hold the memory that judging it takes. ``again``: which of the
         later ones, with its own values; 0 for the first, which all get. ``twice``: made again with the same values.
         """
-        return tried_again(self.resources.turns, partial(self._check_once, case, again, twice), self._give_back_memory)
+        with room_of_module(self.resources, self.worker, self.overload, [case]):
+            return self._tried_again(partial(self._check_once, case, again, twice))
+
+    def _tried_again(self, attempt: Callable[[int], Verdict]) -> Verdict:
+        return tried_again(self.resources.turns, attempt, partial(give_back, self.resources, self.worker))
 
     def _check_once(self, case: Case, again: int = 0, twice: bool = False, attempt: int = 0) -> Verdict:
         """One call of a case. ``attempt``: how often it found no memory before."""

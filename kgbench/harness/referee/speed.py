@@ -22,7 +22,7 @@ from kgbench.harness.clock.work_estimate import work_of
 from kgbench.harness.machine.timing_lock import DISTURBED, Disturbed
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report, library_key
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import tried_again
+from kgbench.harness.referee.room import room_of_module, tried_again
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.workers.handle import HarnessFailed, Unmeasured, WorkerFailed
 from kgbench.harness.workers.started import Worker
@@ -85,8 +85,10 @@ class Stopwatch:
         return Budget(10_000.0, 3.0, 128 << 20, window_s)
 
     def _overload_verdict(self, overload: Overload, library: Worker, report: Report) -> Verdict:
+        timed = [each.case for each in self.evaluation.cases_of(overload) if each.case.phase is Phase.BENCH]
         try:
-            return self._time_overload(overload, library, report)
+            with room_of_module(self.resources, self.worker, overload, timed):
+                return self._time_overload(overload, library, report)
         except WorkerFailed as failure:
             if failure.side is not self.worker.handle:
                 raise HarnessFailed(f"the library failed between two cases: {failure.reason}") from None

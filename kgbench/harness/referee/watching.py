@@ -16,6 +16,7 @@ from kgbench.harness.attribution.observed import Attribution, drawn, refusal
 from kgbench.harness.clock.bench import Bench
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.resources import Resources
+from kgbench.harness.referee.room import room_of_module
 from kgbench.harness.referee.speed import Stopwatch
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
@@ -52,10 +53,12 @@ class Watcher:
     def _observe(self, overload: Overload) -> None:
         """Watch one overload; a failure while it is watched counts against it."""
         watch, supervisor_pid = self.watch, self.worker.handle.supervisor_pid
+        called = [each.case for each in self.evaluation.cases_of(overload)]
         try:
-            with watch.others(supervisor_pid):
-                self._watch_calls(overload)
-            watch.libraries(supervisor_pid, functools.partial(self._watch_calls, overload))
+            with room_of_module(self.resources, self.worker, overload, called):
+                with watch.others(supervisor_pid):
+                    self._watch_calls(overload)
+                watch.libraries(supervisor_pid, functools.partial(self._watch_calls, overload))
         except WorkerFailed as failure:
             self.evaluation.keep_log(failure)
             watch.add(refusal(failure.reason))

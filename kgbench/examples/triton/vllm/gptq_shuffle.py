@@ -30,9 +30,10 @@ def _shuffle(
     new_ptr, old_ptr, perm_ptr, parts, n,
     BITS: tl.constexpr, HAS_PERM: tl.constexpr, PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """BLOCK columns of PARTS times 32 rows."""
-    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
-    part = tl.program_id(1).to(tl.int64) * PARTS + tl.arange(0, PARTS)[:, None]
+    """BLOCK columns of PARTS times 32 rows. One axis: the others of a grid end at 65,535."""
+    columns = (n + BLOCK - 1) // BLOCK
+    column = tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)[None, :]
+    part = (tl.program_id(0) // columns).to(tl.int64) * PARTS + tl.arange(0, PARTS)[:, None]
     inside = (part < parts) & (column < n)
     part = tl.minimum(part, parts - 1)
     per: tl.constexpr = 10 if BITS == 3 else 32 // BITS
@@ -63,6 +64,6 @@ def gptq_shuffle(q_weight, q_perm, bit):
     parts = words // bit
     block = min(128 if q_weight.is_cuda else 1 << 14, triton.next_power_of_2(n))
     per = 1 if q_weight.is_cuda else triton.next_power_of_2(parts)
-    _shuffle[(triton.cdiv(n, block), triton.cdiv(parts, per))](
+    _shuffle[(triton.cdiv(n, block) * triton.cdiv(parts, per),)](
         q_weight, old, q_perm, parts, n, BITS=bit, HAS_PERM=permuted, PARTS=per, BLOCK=block, num_warps=4
     )

@@ -2,6 +2,7 @@
 
 Up to 1024 ids: each program counts all of them and writes one expert's part. More: chunks of ids are counted, the
 counts of each expert summed up over the chunks, and then each chunk sorts its ids by expert and puts them into place.
+Over 1024 experts: no program has a counter for each, so ids are counted and placed by atomic additions.
 """
 
 import torch
@@ -133,6 +134,55 @@ def _place(
             tl.store(padded_ptr, total * block_size)
 
 
+@triton.jit
+def _clear(count_ptr, sorted_ptr, block_expert_ptr, n, experts, ids, id_blocks, sorted_stride, block_stride,
+           BLOCK: tl.constexpr):  # fmt: skip
+    """No ids counted, and all places hold what those without an id do."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    nothing = tl.zeros([BLOCK], dtype=tl.int32)
+    tl.store(count_ptr + i, nothing, mask=i < experts)
+    tl.store(sorted_ptr + i * sorted_stride, nothing + n, mask=i < ids)
+    tl.store(block_expert_ptr + i * block_stride, nothing - 1, mask=i < id_blocks)
+
+
+@triton.jit
+def _count_each(
+    id_ptr, map_ptr, count_ptr, n, topk, id_row, id_column, map_stride,
+    DENSE: tl.constexpr, MAPPED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    expert = _experts(id_ptr, map_ptr, i, i < n, topk, id_row, id_column, map_stride, DENSE, MAPPED)
+    tl.atomic_add(count_ptr + expert, 1, mask=(i < n) & (expert >= 0), sem="relaxed")
+
+
+@triton.jit
+def _starts(count_ptr, total_ptr, experts, block_size, BLOCK: tl.constexpr):
+    """Each expert's count becomes its first place; one program."""
+    blocks_before = experts * 0
+    for begin in range(0, experts, BLOCK):
+        expert = begin + tl.arange(0, BLOCK)
+        count = tl.load(count_ptr + expert, mask=expert < experts, other=0)
+        blocks = (count + block_size - 1) // block_size
+        first = blocks_before + tl.cumsum(blocks, axis=0) - blocks
+        tl.store(count_ptr + expert, first * block_size, mask=expert < experts)
+        blocks_before += tl.sum(blocks, axis=0)
+    tl.store(total_ptr, blocks_before * block_size)
+
+
+@triton.jit
+def _place_each(
+    id_ptr, map_ptr, next_ptr, sorted_ptr, block_expert_ptr, n, topk, id_row, id_column, map_stride, block_size,
+    sorted_stride, block_stride, DENSE: tl.constexpr, MAPPED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """next (experts,): the next free place of each expert's part."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    expert = _experts(id_ptr, map_ptr, i, i < n, topk, id_row, id_column, map_stride, DENSE, MAPPED)
+    valid = (i < n) & (expert >= 0)
+    place = tl.atomic_add(next_ptr + expert, 1, mask=valid, sem="relaxed")
+    tl.store(sorted_ptr + place.to(tl.int64) * sorted_stride, i, mask=valid)
+    tl.store(block_expert_ptr + (place // block_size).to(tl.int64) * block_stride, expert, mask=valid)
+
+
 def moe_align_block_size(
     topk_ids, num_experts, block_size, sorted_token_ids, experts_ids, num_tokens_post_pad, maybe_expert_map=None
 ):
@@ -143,6 +193,18 @@ def moe_align_block_size(
     read = (n, topk, topk_ids.stride(0), column, maybe_expert_map.stride(0) if mapped else 1)
     strides = (sorted_token_ids.stride(0), experts_ids.stride(0))
     kinds = {"DENSE": topk_ids.is_contiguous(), "MAPPED": mapped}
+    if num_experts > 1024:
+        count = torch.empty((num_experts,), dtype=torch.int32, device=topk_ids.device)
+        _clear[(triton.cdiv(max(num_experts, ids, id_blocks), 1024),)](
+            count, sorted_token_ids, experts_ids, n, num_experts, ids, id_blocks, *strides, BLOCK=1024
+        )
+        _count_each[(triton.cdiv(n, 256),)](topk_ids, maybe_expert_map, count, *read, **kinds, BLOCK=256)
+        _starts[(1,)](count, num_tokens_post_pad, num_experts, block_size, BLOCK=1024)
+        _place_each[(triton.cdiv(n, 256),)](
+            topk_ids, maybe_expert_map, count, sorted_token_ids, experts_ids, *read, block_size, *strides, **kinds,
+            BLOCK=256,
+        )  # fmt: skip
+        return
     experts = max(32, triton.next_power_of_2(num_experts))
     if n <= 1024:
         _align_few[(num_experts + max(1, triton.cdiv(max(ids, id_blocks), 1024)),)](

@@ -59,7 +59,10 @@ def _attend(
     SLOPED: tl.constexpr, FP8: tl.constexpr, SINGLE: tl.constexpr,
 ):  # fmt: skip
     """PART tokens for the GROUP query heads, padded to QUERIES, of a key head; SINGLE: there is one part only."""
-    part, group, sequence = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
+    # One axis: the others of a grid end at 65,535.
+    part, groups = tl.program_id(0) % parts, heads // GROUP
+    group = tl.program_id(0) // parts % groups
+    sequence = (tl.program_id(0) // parts // groups).to(tl.int64)
     length = tl.load(length_ptr + sequence * length_seq)
     start = part * PART
     if start < length:
@@ -169,7 +172,7 @@ def paged_attention_v2(
         most = torch.empty((sequences, heads, parts), dtype=torch.float32, device=query.device)
         total = torch.empty_like(most)
     tokens = (128 if fp8 else 64) // (1 if padded <= 128 else 2)
-    _attend[(parts, num_kv_heads, sequences)](
+    _attend[(parts * num_kv_heads * sequences,)](
         out, sums, most, total, query, key_cache, value_cache, block_tables, seq_lens, alibi_slopes, k_scale, v_scale,
         float(scale), heads, parts, *query.stride(), block_tables.stride(0), seq_lens.stride(0),
         alibi_slopes.stride(0) if sloped else 1, *key_cache.stride()[:2], *value_cache.stride()[:2],
