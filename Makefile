@@ -8,8 +8,8 @@ export PATH := $(subst $(CURDIR)/.venv/bin:,,$(PATH))
 
 RUN = .venv/bin/python -m
 # Three processes for CI's two cores, since a fifth of the tests' time is waiting. Tests of one group, such as those
-# that need the GPU, stay in one of them.
-PYTEST = $(RUN) pytest -n 3 --dist loadgroup $(if $(CI),--durations=50)
+# that need the GPU, stay in one of them. CI's machine has neighbours: what fails there runs once more, and is named.
+PYTEST = $(RUN) pytest -n 3 --dist loadgroup $(if $(CI),--durations=20 --tb=short --reruns 1 --reruns-delay 5)
 LINTERS = ruff importlinter mypy
 ruff = $(RUN) ruff check .
 importlinter = .venv/bin/python -c "from importlinter.cli import lint_imports_command as lint; lint(['--no-logo'])"

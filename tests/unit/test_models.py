@@ -118,6 +118,7 @@ def test_path_that_is_not_there_is_a_usage_error(spec: str) -> None:
         (b"\xff\xfe\x00", "cannot be read"),
         (b"#" * (MAX_SOURCE_BYTES + 1), "more than"),
     ],
+    ids=["empty", "blank", "no text", "too long"],
 )
 def test_file_that_cannot_be_code_is_no_code(tmp_path: Path, data: bytes, words: str) -> None:
     path = write(tmp_path / "aten" / "mm.py")
