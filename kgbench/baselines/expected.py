@@ -26,6 +26,18 @@ class Expected:
     def shape(self) -> torch.Size:
         return self.value.shape
 
+    def flat(self) -> Expected:
+        """The same with one dimension, in row-major order."""
+        return self._each(lambda tensor: tensor.reshape(-1))
+
+    def part(self, of: slice) -> Expected:
+        """A part of the first dimension."""
+        return self._each(lambda tensor: tensor[of])
+
+    def _each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Expected:
+        magnitude = None if self.magnitude is None else change(self.magnitude)
+        return Expected(change(self.value), magnitude, None if self.also is None else self.also._each(change))
+
     def masked(self, live: torch.Tensor) -> Expected:
         """The same with zeros, which allow no error, where ``live`` (bool, shape of the output) is False."""
         value = self.value.masked_fill(~live, 0)

@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch")
 
 from kgbench.baselines.expected import Expected  # noqa: E402
-from kgbench.core.details.values import RootMeanSquare  # noqa: E402
-from kgbench.harness.verdict.compare import Limits, compare  # noqa: E402
+from kgbench.core.details.values import Mismatch, RootMeanSquare  # noqa: E402
+from kgbench.harness.verdict.compare import PIECES, Limits, compare  # noqa: E402
 from kgbench.harness.verdict.narrow_dtypes import stored_as  # noqa: E402
 
 NAN, INF = float("nan"), float("inf")
@@ -218,3 +218,42 @@ def test_what_is_stored_saturates_in_every_version_of_torch() -> None:
     assert stored_as(value, E5M2).to(torch.float64).tolist() == [57344, -57344, 57344, 2.5, -320]
     assert stored_as(value, torch.int8).tolist() == [127, -128, 127, 2, -128]
     assert stored_as(torch.tensor([300]), torch.uint8).tolist() == [44]
+
+
+def described(found: object) -> object:
+    """The difference, its figures to six digits: sums over pieces round otherwise."""
+    return found if not isinstance(found, RootMeanSquare) else (f"{found.error:.6g}", f"{found.limit:.6g}")
+
+
+@pytest.mark.parametrize("limits", [Limits("accumulate", length=64), Limits("rounding"), Limits("exact")])
+@pytest.mark.parametrize("spoilt", [(), (70,), (3, 70, 16_383), "drifted"])
+def test_an_output_in_pieces_is_judged_as_a_whole(
+    limits: Limits, spoilt: tuple[int, ...] | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got, right = product(64)
+    got = right.value.float() if limits.rule == "exact" else got
+    if spoilt == "drifted":
+        assert right.magnitude is not None
+        got = (got.double() + 40 * 2.0**-24 * right.magnitude).float()
+    else:
+        got.view(-1)[list(spoilt)] += 1
+    if limits.rule == "exact" and not spoilt:
+        right = Expected(got.double())
+    columns = Expected(right.value.T, None if right.magnitude is None else right.magnitude.T)
+    whole = [compare("C", got, right, limits), compare("C", got.T, columns, limits)]
+    monkeypatch.setitem(PIECES, "cpu", 100)
+    pieces = [compare("C", got, right, limits), compare("C", got.T, columns, limits)]
+    assert [described(each) for each in pieces] == [described(each) for each in whole]
+
+
+def test_of_two_correct_outputs_each_piece_may_equal_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = torch.arange(300.0), torch.arange(300.0) + 5
+    got = torch.where(torch.arange(300) % 3 == 0, one, other)
+    right = Expected(one.double(), also=Expected(other.double()))
+    monkeypatch.setitem(PIECES, "cpu", 64)
+    assert compare("C", got, right, Limits("rounding")) is None
+    got[299] = 7.0
+    mismatch = compare("C", got, right, Limits("rounding"))
+    assert isinstance(mismatch, Mismatch)
+    assert mismatch.index == (299,)
+    assert mismatch.wrong_share == 1 / 300

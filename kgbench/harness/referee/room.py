@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 import torch
 
+from kgbench.harness.machine import trace
 from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.referee.resources import Resources
 from kgbench.harness.wire.device import GPU
@@ -18,7 +19,7 @@ from kgbench.problem.model import Overload
 _T = TypeVar("_T")
 ROOM_BYTES: Final = 8e9
 """Bytes that judging a module's call takes from which on it waits for room."""
-ROOM_PAUSES: Final = (0.25,) * 80
+ROOM_PAUSES: Final = (0.25,) * 20
 """Seconds between two looks for as much free memory as a large call needs; after the last it is made anyway."""
 CROWDED_PAUSES: Final = (0.5, 1.0, 2.0)
 """Seconds between attempts at something for which the referee found no memory."""
@@ -40,10 +41,11 @@ def room(resources: Resources, worker: Worker, nbytes: float) -> Iterator[None]:
     """
     give_back(resources, worker)
     with resources.turns.room():
-        for pause_s in ROOM_PAUSES:
-            if resources.device.type != "cuda" or GPU.free_bytes() >= nbytes:
-                break
-            resources.turns.pause(pause_s)
+        with trace.span("wait for free memory", needed_gb=round(nbytes / 1e9, 1)):
+            for pause_s in ROOM_PAUSES:
+                if resources.device.type != "cuda" or GPU.free_bytes() >= nbytes:
+                    break
+                resources.turns.pause(pause_s)
         try:
             yield
         finally:

@@ -19,9 +19,11 @@ use at most 18 % of the limit on zero-mean data, and TF32 exceeds it 13 to 240 t
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import torch
 
 from kgbench.baselines.expected import Expected
@@ -32,6 +34,10 @@ _NARROW: Final = (torch.float16, torch.bfloat16, *FP8)
 """dtypes whose arithmetic is float32 unless the problem says otherwise."""
 _RMS_NEEDS_ELEMENTS: Final = 64
 """Fewest comparable elements of an output whose root mean square error is judged."""
+PIECES: Final = {"cpu": 1 << 18, "cuda": 1 << 24}
+"""Elements of an output that are compared at a time, by kind of device. Comparing takes some 80 bytes for each, which
+on a CPU are to fit into its caches.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,16 +69,44 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
     """
     if got.numel() == 0:
         return None
-    expected = nearest_correct(got, expected, limits)
-    value = expected.value
-    if _is_quantized(got, value, limits):
-        codes = _codes(got, expected, limits)
-        return _mismatch(name, got, value, codes.wrong, codes.limit)
+    first: Mismatch | None = None
+    wrong_elements, sums = 0, _Sums()
+    for begin, some, right in _pieces(got, expected):
+        right = nearest_correct(some, right, limits)
+        found = _compared(some, right, limits)
+        if isinstance(found, _Errors) and limits.rms_factor() is not None and got.numel() >= _RMS_NEEDS_ELEMENTS:
+            sums.add(found)
+        if bool(found.wrong.any()):
+            first = first or _mismatch(name, got, begin, some, right, found)
+            wrong_elements += int(found.wrong.sum())
+    if first is not None:
+        return replace(first, wrong_share=wrong_elements / got.numel())
+    return _together(name, got, sums, limits)
+
+
+def _pieces(got: torch.Tensor, expected: Expected) -> Iterator[tuple[int, torch.Tensor, Expected]]:
+    """The output in pieces with the place of the first element: whole, or flat."""
+    most = PIECES[got.device.type]
+    if got.numel() <= most:
+        yield 0, got, expected
+        return
+    right = expected.flat()
+    for number, piece in enumerate(pieces(got)):
+        yield number * most, piece, right.part(slice(number * most, (number + 1) * most))
+
+
+def pieces(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """All elements in row-major order, as many at a time as are compared at a time."""
+    flat, most = tensor.reshape(-1), PIECES[tensor.device.type]
+    return (flat[begin : begin + most] for begin in range(0, len(flat), most))
+
+
+def _compared(got: torch.Tensor, expected: Expected, limits: Limits) -> _Errors | _Codes | _Unequal:
+    if _is_quantized(got, expected.value, limits):
+        return _codes(got, expected, limits)
     if _is_exact(got, limits):
-        return _mismatch(name, got, value, _unequal(got, value), None)
-    errors = _errors(got, expected, limits)
-    mismatch = _mismatch(name, got, errors.value, errors.wrong, errors.limit)
-    return mismatch or _together(name, got, errors, limits)
+        return _Unequal(_unequal(got, expected.value))
+    return _errors(got, expected, limits)
 
 
 def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
@@ -89,7 +123,9 @@ def share_used(got: torch.Tensor, expected: Expected, limits: Limits) -> float:
     errors = _errors(got, expected, limits)
     usable = errors.finite & torch.isfinite(widened(got))
     share = float((errors.error / errors.limit)[usable].max()) if bool(usable.any()) else 0.0
-    rms, allowed = _rms(errors, limits)
+    sums = _Sums()
+    sums.add(errors)
+    rms, allowed = sums.rms(limits)
     return max(share, rms / allowed if allowed else 0.0)
 
 
@@ -134,6 +170,14 @@ class _Errors:
     limit: torch.Tensor
     wrong: torch.Tensor
     eps: float
+
+
+@dataclass(frozen=True)
+class _Unequal:
+    """Elements that must be equal and are not."""
+
+    wrong: torch.Tensor
+    limit: None = None
 
 
 @dataclass(frozen=True)
@@ -222,40 +266,55 @@ def _scale(value: torch.Tensor, magnitude: torch.Tensor | None, finite: torch.Te
     return torch.where(torch.isfinite(scale), scale, torch.where(finite, value.abs(), torch.zeros_like(scale)))
 
 
-def _rms(errors: _Errors, limits: Limits) -> tuple[float, float]:
-    """Root mean square of the errors and what is allowed; the latter 0 where the rule has no such test."""
-    factor, usable = limits.rms_factor(), errors.finite
-    if factor is None or usable.numel() < _RMS_NEEDS_ELEMENTS:
-        return 0.0, 0.0
-    squares = [torch.where(usable, each, 0.0).square().sum() for each in (errors.error, errors.scale, errors.rounding)]
-    # One transfer: each waits for the device, which others use, too.
-    count, error, scale, rounding = torch.stack([usable.sum().double(), *squares]).tolist()
-    if count < _RMS_NEEDS_ELEMENTS:
-        return 0.0, 0.0
-    rms, scale_rms, rounding_rms = (math.sqrt(total / count) for total in (error, scale, rounding))
-    return rms, errors.eps * factor * scale_rms + 0.6 * rounding_rms
+class _Sums:
+    """Number of comparable elements, and squares of their errors, scales and roundings, summed over pieces."""
+
+    def __init__(self) -> None:
+        self.total: torch.Tensor | None = None
+        self.eps = 0.0
+
+    def add(self, errors: _Errors) -> None:
+        usable = errors.finite
+        squares = [
+            torch.where(usable, each, 0.0).square().sum() for each in (errors.error, errors.scale, errors.rounding)
+        ]
+        sums = torch.stack([usable.sum().double(), *squares])
+        self.total = sums if self.total is None else self.total + sums
+        self.eps = errors.eps
+
+    def rms(self, limits: Limits) -> tuple[float, float]:
+        """Root mean square of the errors and what is allowed; the latter 0 where the rule has no such test."""
+        factor = limits.rms_factor()
+        if factor is None or self.total is None:
+            return 0.0, 0.0
+        # One transfer: each waits for the device, which others use, too.
+        count, error, scale, rounding = self.total.tolist()
+        if count < _RMS_NEEDS_ELEMENTS:
+            return 0.0, 0.0
+        rms, scale_rms, rounding_rms = (math.sqrt(total / count) for total in (error, scale, rounding))
+        return rms, self.eps * factor * scale_rms + 0.6 * rounding_rms
 
 
-def _together(name: str, got: torch.Tensor, errors: _Errors, limits: Limits) -> RootMeanSquare | None:
-    rms, allowed = _rms(errors, limits)
+def _together(name: str, got: torch.Tensor, sums: _Sums, limits: Limits) -> RootMeanSquare | None:
+    rms, allowed = sums.rms(limits)
     if rms <= allowed:
         return None
     return RootMeanSquare(name, rms, allowed, tuple(got.shape), str(got.dtype).removeprefix("torch."))
 
 
 def _mismatch(
-    name: str, got: torch.Tensor, value: torch.Tensor, wrong: torch.Tensor, limit: torch.Tensor | None
-) -> Mismatch | None:
-    if not bool(wrong.any()):
-        return None
-    index = tuple(int(i) for i in wrong.nonzero()[0])
+    name: str, got: torch.Tensor, begin: int, some: torch.Tensor, right: Expected, found: _Errors | _Codes | _Unequal
+) -> Mismatch:
+    """The first wrong element of a piece. ``begin``: the piece's place in the output, in row-major order."""
+    at = int(found.wrong.reshape(-1).view(torch.uint8).argmax())
+    value = found.value if isinstance(found, _Errors) else right.value
     return Mismatch(
         output=name,
-        index=index,
-        got=_show(got[index]),
-        wanted=_show(value[index]),
-        limit=EXACT if limit is None else f"{float(limit[index]):.3g}",
-        wrong_share=float(wrong.double().mean()),
+        index=tuple(int(each) for each in np.unravel_index(begin + at, tuple(got.shape))),
+        got=_show(some.reshape(-1)[at]),
+        wanted=_show(value.reshape(-1)[at]),
+        limit=EXACT if found.limit is None else f"{float(found.limit.reshape(-1)[at]):.3g}",
+        wrong_share=0.0,
         shape=tuple(got.shape),
         dtype=str(got.dtype).removeprefix("torch."),
     )

@@ -171,12 +171,13 @@ class CallInputs:
         return self._by_name(Chunk.alone)
 
     def _by_name(self, tensor: Callable[[Chunk], torch.Tensor]) -> dict[str, Any]:
-        def logical(value: Any) -> Any:
-            if isinstance(value, TensorSpec):
-                return tensor(self.chunks[value.name])
-            return [logical(each) for each in value] if isinstance(value, tuple) else value
+        return {argument.name: self._logical(argument.value, tensor) for argument in self.bound.arguments}
 
-        return {argument.name: logical(argument.value) for argument in self.bound.arguments}
+    def _logical(self, value: Any, tensor: Callable[[Chunk], torch.Tensor]) -> Any:
+        # An inner function that calls itself would be a reference cycle, and hold the call's memory with it.
+        if isinstance(value, TensorSpec):
+            return tensor(self.chunks[value.name])
+        return [self._logical(each, tensor) for each in value] if isinstance(value, tuple) else value
 
     def encoded(self, as_storage: bool = False) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments as they travel to a worker; ``as_storage``: with the matrices in place of

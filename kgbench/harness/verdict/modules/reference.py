@@ -18,6 +18,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.expected import Answer, Expected
+from kgbench.harness.verdict.compare import pieces
 from kgbench.harness.verdict.modules.trusted import TrustedModule
 from kgbench.harness.verdict.reference import ReferenceFunction
 
@@ -62,15 +63,20 @@ class Errors:
 
     def add(self, own: torch.Tensor, exact: torch.Tensor) -> None:
         """Add one output. ``own``: in its own dtype, ``exact``: in float64, of the same shape."""
-        error = (own.to(torch.float64) - exact).abs().reshape(-1)
-        usable = torch.isfinite(error)
-        at, error = _bins(exact.reshape(-1)[usable]), error[usable]
-        self.worst.scatter_reduce_(0, at, error, "amax")
-        self.count += torch.bincount(at, minlength=len(self.count))
-        self.finite = self.finite and bool(usable.all())
-        largest = float(exact.reshape(-1)[usable].abs().max()) if error.numel() else 0.0
+        worst = largest = 0.0
+        for narrow, wide in zip(pieces(own), pieces(exact), strict=True):
+            error = (narrow.to(torch.float64) - wide).abs()
+            usable = torch.isfinite(error)
+            self.finite = self.finite and bool(usable.all())
+            if not self.finite:
+                wide, error = wide[usable], error[usable]
+            at = _bins(wide)
+            self.worst.scatter_reduce_(0, at, error, "amax")
+            self.count += torch.bincount(at, minlength=len(self.count))
+            if error.numel():
+                worst, largest = max(worst, float(error.max())), max(largest, float(wide.abs().max()))
         if largest:
-            self.share = max(self.share, float(error.max()) / largest)
+            self.share = max(self.share, worst / largest)
 
     def limits(self, exact: torch.Tensor) -> torch.Tensor:
         """float64, shape of the output: by how much each element may be off on account of float32."""
@@ -78,7 +84,10 @@ class Errors:
         enough = (self.count.cumsum(0) >= _LEAST_IN_BIN).nonzero()
         first = int(enough[0]) if len(enough) else len(self.worst) - 1
         together[:first] = together[first]
-        return FACTOR * together[_bins(exact)] + _SMALLEST_NORMAL
+        limits = torch.empty_like(exact, memory_format=torch.contiguous_format)
+        for values, out in zip(pieces(exact), pieces(limits), strict=True):
+            torch.add(FACTOR * together[_bins(values)], _SMALLEST_NORMAL, out=out)
+        return limits
 
 
 def _bins(values: torch.Tensor) -> torch.Tensor:
@@ -125,7 +134,7 @@ class ModuleReference(ReferenceFunction):
         self.last = Shape(dtypes, tuple(tuple(each.shape) for each in own), errors)
         names = ["return"] if len(own) == 1 else [f"return[{number}]" for number in range(len(own))]
         return {
-            name: Expected(value, each.limits(value) / (2 * ULPS * _UNIT) if value.is_floating_point() else None)
+            name: Expected(value, each.limits(value).div_(2 * ULPS * _UNIT) if value.is_floating_point() else None)
             for name, value, each in zip(names, exact, errors, strict=True)
         }
 
