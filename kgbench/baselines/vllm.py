@@ -19,6 +19,7 @@ import torch
 
 from kgbench.baselines.registry import Baseline, Unavailable
 from kgbench.baselines.vllm_operators import Operator, Registration, operator_of
+from kgbench.core.details.sentences import words_of
 from kgbench.core.kinds import DeviceKind
 from kgbench.problem import blas
 from kgbench.problem.model import Needs
@@ -78,7 +79,7 @@ def _check_capability(built_for: tuple[int, int], what: str) -> None:
     """Raises Unavailable on a GPU for which the wheel has no code."""
     major, minor = torch.cuda.get_device_capability()
     if lacking := Needs(*built_for).lacking(10 * major + minor):
-        raise Unavailable(f"{what} {lacking}")
+        raise Unavailable(f"{what} {words_of(lacking)}")
 
 
 def schema_difference(schema: str, parameters: str) -> str:
