@@ -15,7 +15,8 @@ def _at(before_ptr, x_ptr, after_ptr, row, place, inside, x_row, before, size, a
     """Element ``place`` of a row: ``before`` elements, then ``size`` of x, then ``after``. HAS: not x alone."""
     if HAS:
         first = tl.load(before_ptr + row * before + place, mask=inside & (place < before), other=0)
-        from_x = inside & (place >= before) & (place < before + size)
+        # Not place < before + size, whose sum may leave 32 bits.
+        from_x = inside & (place >= before) & (place - before < size)
         middle = tl.load(x_ptr + row * x_row + place - before, mask=from_x, other=0)
         behind = place - before - size
         last = tl.load(after_ptr + row * after + behind, mask=inside & (behind >= 0), other=0)

@@ -36,7 +36,7 @@ def _gemm(
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
     """A tile of C of one matrix."""
-    # Not tl.cdiv, whose sum may leave 32 bits.
+    m, n, k = m.to(tl.int64), n.to(tl.int64), k.to(tl.int64)
     down, across = (m - 1) // ROWS + 1, (n - 1) // COLUMNS + 1
     tile_row, tile_column = _place(tl.program_id(0) % (down * across), down, across)
     batch = (tl.program_id(0) // (down * across)).to(tl.int64)

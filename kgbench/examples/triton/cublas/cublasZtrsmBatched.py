@@ -100,7 +100,7 @@ def _solve(
 @triton.jit(do_not_specialize=["m", "n", "ldb"])
 def _clear(b_ptr, m, n, ldb, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """A tile of zeros of the real matrix of 2 m rows."""
-    # Not tl.cdiv, whose sum may leave 32 bits.
+    m = m.to(tl.int64)
     down, across = tl.cdiv(m * 2, ROWS), (n - 1) // COLUMNS + 1
     b = tl.load(b_ptr + tl.program_id(0) // (down * across)).to(tl.pointer_type(tl.float64))
     tile = tl.program_id(0) % (down * across)

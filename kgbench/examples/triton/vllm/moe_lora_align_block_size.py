@@ -1,7 +1,8 @@
 """moe_lora_align_block_size: each adapter's (token, expert) pairs, sorted by expert and padded to blocks.
 
 Few pairs: one program for each adapter and expert counts all pairs and writes its part. Many: chunks of pairs are
-counted, the counts become places, and then each chunk puts its pairs into their places.
+counted, the counts become places, and then each chunk puts its pairs into their places. Over 1024 experts: no program
+has a counter for each, so pairs are counted and placed by atomic additions.
 """
 
 import torch
@@ -154,6 +155,69 @@ def _place(
     tl.store(sorted_ptr + lora.to(tl.int64) * ids + first + rank, i, mask=live)
 
 
+@triton.jit
+def _clear(
+    lora_ptr, enabled_ptr, count_ptr, sorted_ptr, block_expert_ptr, pairs, experts, loras, ids, blocks, tiles,
+    LORAS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """BLOCK counts of an adapter are 0, and BLOCK of its places hold what those without a pair do."""
+    lora = tl.program_id(0) // tiles
+    if _in_use(lora_ptr, enabled_ptr, lora, loras, LORAS):
+        i = tl.program_id(0) % tiles * BLOCK + tl.arange(0, BLOCK)
+        lora = lora.to(tl.int64)
+        nothing = tl.zeros([BLOCK], dtype=tl.int32)
+        tl.store(count_ptr + lora * experts + i, nothing, mask=i < experts)
+        tl.store(sorted_ptr + lora * ids + i, nothing + pairs, mask=i < ids)
+        tl.store(block_expert_ptr + lora * blocks + i, nothing - 1, mask=i < blocks)
+
+
+@triton.jit
+def _count_each(
+    expert_ptr, token_lora_ptr, map_ptr, enabled_ptr, count_ptr, pairs, topk, experts,
+    MAPPED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    lora, expert = _pairs(expert_ptr, token_lora_ptr, map_ptr, i, i < pairs, topk, MAPPED)
+    live = (i < pairs) & (lora >= 0) & (expert >= 0)
+    live = live & (tl.load(enabled_ptr + lora, mask=live, other=0) != 0)
+    tl.atomic_add(count_ptr + lora.to(tl.int64) * experts + expert, 1, mask=live, sem="relaxed")
+
+
+@triton.jit
+def _starts(
+    lora_ptr, enabled_ptr, count_ptr, padded_ptr, experts, block_size, loras, LORAS: tl.constexpr, BLOCK: tl.constexpr
+):
+    """One adapter: each expert's count becomes its first place."""
+    lora = tl.program_id(0)
+    if _in_use(lora_ptr, enabled_ptr, lora, loras, LORAS):
+        count_ptr += lora.to(tl.int64) * experts
+        before = lora * 0
+        for begin in range(0, experts, BLOCK):
+            expert = begin + tl.arange(0, BLOCK)
+            count = tl.load(count_ptr + expert, mask=expert < experts, other=0)
+            needed = (count + block_size - 1) // block_size
+            first = before + tl.cumsum(needed, axis=0) - needed
+            tl.store(count_ptr + expert, first * block_size, mask=expert < experts)
+            before += tl.sum(needed, axis=0)
+        tl.store(padded_ptr + lora, before * block_size)
+
+
+@triton.jit
+def _place_each(
+    expert_ptr, token_lora_ptr, map_ptr, enabled_ptr, next_ptr, sorted_ptr, block_expert_ptr, pairs, topk, experts,
+    block_size, ids, blocks, MAPPED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """next (adapters, experts): the next free place of each part."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    lora, expert = _pairs(expert_ptr, token_lora_ptr, map_ptr, i, i < pairs, topk, MAPPED)
+    live = (i < pairs) & (lora >= 0) & (expert >= 0)
+    live = live & (tl.load(enabled_ptr + lora, mask=live, other=0) != 0)
+    lora = lora.to(tl.int64)
+    place = tl.atomic_add(next_ptr + lora * experts + expert, 1, mask=live, sem="relaxed")
+    tl.store(sorted_ptr + lora * ids + place, i, mask=live)
+    tl.store(block_expert_ptr + lora * blocks + place // block_size, expert, mask=live)
+
+
 def moe_lora_align_block_size(
     topk_ids, token_lora_mapping, num_experts, block_size, max_loras, max_num_tokens_padded, max_num_m_blocks,
     sorted_token_ids, experts_ids, num_tokens_post_pad, adapter_enabled, lora_ids, maybe_expert_map,
@@ -170,6 +234,23 @@ def moe_lora_align_block_size(
     mapped, loras = maybe_expert_map is not None, lora_ids.numel()
     experts = triton.next_power_of_2(max(num_experts, 16))
     held = triton.next_power_of_2(max(loras, 2))
+    if num_experts > 1024:
+        count = torch.empty((max_loras, num_experts), dtype=torch.int32, device=topk_ids.device)
+        tiles = triton.cdiv(max(num_experts, max_num_tokens_padded, max_num_m_blocks), 1024)
+        _clear[(max_loras * tiles,)](
+            *use, count, sorted_token_ids, experts_ids, pairs, num_experts, loras, max_num_tokens_padded,
+            max_num_m_blocks, tiles, LORAS=held, BLOCK=1024,
+        )  # fmt: skip
+        each = (triton.cdiv(pairs, 256),)
+        _count_each[each](*read, adapter_enabled, count, pairs, topk, num_experts, MAPPED=mapped, BLOCK=256)
+        _starts[(max_loras,)](
+            *use, count, num_tokens_post_pad, num_experts, block_size, loras, LORAS=held, BLOCK=1024
+        )  # fmt: skip
+        _place_each[each](
+            *read, adapter_enabled, count, sorted_token_ids, experts_ids, pairs, topk, num_experts, block_size,
+            max_num_tokens_padded, max_num_m_blocks, MAPPED=mapped, BLOCK=256,
+        )  # fmt: skip
+        return
     if pairs <= 1024 or max_loras * num_experts**2 * pairs <= 1 << 26:
         step = max(32, min(2048, triton.next_power_of_2(max(pairs, 1))))
         step = max(16, min(step, 32768 // experts))

@@ -1,6 +1,6 @@
 """paged_attention_v2: one query token per sequence attends to paged keys and values, part by part.
 
-A program has one part of a sequence's tokens and one key head, with all query heads that share it, so that it
+A program has one part of a sequence's tokens and one key head, with up to 64 query heads that share it, so that it
 multiplies matrices. It keeps a running maximum, sum and weighted value in float32 (base 2); a second kernel merges the
 parts.
 """
@@ -58,15 +58,17 @@ def _attend(
     VALUE_TOKEN: tl.constexpr, HEAD: tl.constexpr, PADDED: tl.constexpr, TOKENS: tl.constexpr, PART: tl.constexpr,
     SLOPED: tl.constexpr, FP8: tl.constexpr, SINGLE: tl.constexpr,
 ):  # fmt: skip
-    """PART tokens for the GROUP query heads, padded to QUERIES, of a key head; SINGLE: there is one part only."""
+    """PART tokens for QUERIES of the GROUP query heads of a key head; SINGLE: there is one part only."""
     # One axis: the others of a grid end at 65,535.
-    part, groups = tl.program_id(0) % parts, heads // GROUP
-    group = tl.program_id(0) // parts % groups
-    sequence = (tl.program_id(0) // parts // groups).to(tl.int64)
+    CHUNKS: tl.constexpr = (GROUP + QUERIES - 1) // QUERIES
+    part, chunks = tl.program_id(0) % parts, heads // GROUP * CHUNKS
+    chunk = tl.program_id(0) // parts % chunks
+    group, first = chunk // CHUNKS, chunk % CHUNKS * QUERIES
+    sequence = (tl.program_id(0) // parts // chunks).to(tl.int64)
     length = tl.load(length_ptr + sequence * length_seq)
     start = part * PART
     if start < length:
-        i = tl.arange(0, QUERIES)
+        i = first + tl.arange(0, QUERIES)
         head = group * GROUP + i
         d = tl.arange(0, PADDED)
         inside = (i < GROUP)[:, None] & (d < HEAD)[None, :]
@@ -172,11 +174,12 @@ def paged_attention_v2(
         most = torch.empty((sequences, heads, parts), dtype=torch.float32, device=query.device)
         total = torch.empty_like(most)
     tokens = (128 if fp8 else 64) // (1 if padded <= 128 else 2)
-    _attend[(parts * num_kv_heads * sequences,)](
+    queries = min(64, max(16, triton.next_power_of_2(group)))
+    _attend[(parts * num_kv_heads * triton.cdiv(group, queries) * sequences,)](
         out, sums, most, total, query, key_cache, value_cache, block_tables, seq_lens, alibi_slopes, k_scale, v_scale,
         float(scale), heads, parts, *query.stride(), block_tables.stride(0), seq_lens.stride(0),
         alibi_slopes.stride(0) if sloped else 1, *key_cache.stride()[:2], *value_cache.stride()[:2],
-        GROUP=group, QUERIES=max(16, triton.next_power_of_2(group)), SIZE=block_size, X=key_cache.shape[4],
+        GROUP=group, QUERIES=queries, SIZE=block_size, X=key_cache.shape[4],
         KEY_PART=key_cache.stride(2), KEY_TOKEN=key_cache.stride(3), KEY_X=key_cache.stride(4),
         VALUE_ROW=value_cache.stride(2), VALUE_TOKEN=value_cache.stride(3), HEAD=size, PADDED=padded, TOKENS=tokens,
         PART=part, SLOPED=sloped, FP8=fp8, SINGLE=parts == 1, num_warps=4, num_stages=3,
