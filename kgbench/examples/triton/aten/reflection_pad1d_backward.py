@@ -15,20 +15,20 @@ def _gather(
 ):  # fmt: skip
     """out is (images, channels, width), row-major; g has any strides."""
     row = (tl.program_id(0) // blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    first = (tl.program_id(0) % blocks) * BLOCK
+    first = (tl.program_id(0) % blocks).to(tl.int64) * BLOCK
     line = g_ptr + row // channels * image_step + row % channels * channel_step
     x = first + tl.arange(0, BLOCK)[None, :]
     inside = (row < rows) & (x < width)
-    at = x.to(tl.int64)
-    total = tl.load(line + (at + left) * step, mask=inside, other=0).to(WIDE)
+    total = tl.load(line + (x + left) * step, mask=inside, other=0).to(WIDE)
     # Few blocks are so near to an end that something is reflected into them.
     if first <= left:
         near = inside & (x >= 1) & (x <= left)
-        total += tl.load(line + (left - at) * step, mask=near, other=0).to(WIDE)
+        total += tl.load(line + (left - x) * step, mask=near, other=0).to(WIDE)
     if first + BLOCK > width - 1 - right:
         near = inside & (x >= width - 1 - right) & (x <= width - 2)
-        total += tl.load(line + (left + 2 * (width - 1) - at) * step, mask=near, other=0).to(WIDE)
-    tl.store(out_ptr + row * width + at, total.to(out_ptr.dtype.element_ty), mask=inside)
+        # In this order, for 2 * (width - 1) may leave 32 bits.
+        total += tl.load(line + (width - 1 - x + left + (width - 1)) * step, mask=near, other=0).to(WIDE)
+    tl.store(out_ptr + row * width + x, total.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 def reflection_pad1d_backward(grad_output, self, padding):

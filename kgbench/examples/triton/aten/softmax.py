@@ -36,7 +36,7 @@ def _softmax_rows(x_ptr, out_ptr, rows, n, ROWS: tl.constexpr, BLOCK: tl.constex
 def _softmax_lanes(x_ptr, out_ptr, n, inner, blocks, BLOCK: tl.constexpr, LANES: tl.constexpr, WIDE: tl.constexpr):
     """Any n along a dimension of stride ``inner``; a tile walks down n with LANES neighbouring lanes at a time."""
     outer = (tl.program_id(0) // blocks).to(tl.int64)
-    lane = (tl.program_id(0) % blocks) * LANES + tl.arange(0, LANES)[:, None]
+    lane = (tl.program_id(0) % blocks).to(tl.int64) * LANES + tl.arange(0, LANES)[:, None]
     step = tl.arange(0, BLOCK)[None, :]
     start = outer * n * inner + lane
     highest = tl.full((LANES, 1), float("-inf"), WIDE)

@@ -24,6 +24,8 @@ def _gemm(
     row = ((tile % down).to(tl.int64) * ROWS + tl.arange(0, ROWS))[:, None]
     column = ((tile // down).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
     step = tl.arange(0, DEPTH).to(tl.int64)
+    # DEPTH strides may leave 32 bits.
+    deep = tl.full((), DEPTH, tl.int64)
     x_at = x_ptr + row * x_row + step[None, :] * x_depth
     y_at = y_ptr + step[:, None] * y_depth + column * y_column
     total = tl.zeros((ROWS, COLUMNS), tl.float32)
@@ -31,8 +33,8 @@ def _gemm(
         x = tl.load(x_at, mask=(row < rows) & (first + step[None, :] < depth), other=0.0)
         y = tl.load(y_at, mask=(first + step[:, None] < depth) & (column < columns), other=0.0)
         total = tl.dot(x, y, total, input_precision="ieee")
-        x_at += DEPTH * x_depth
-        y_at += DEPTH * y_depth
+        x_at += deep * x_depth
+        y_at += deep * y_depth
     total *= alpha
     c_at = c_ptr + row * ldc + column
     inside = (row < rows) & (column < columns)

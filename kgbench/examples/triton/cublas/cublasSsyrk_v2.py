@@ -21,6 +21,8 @@ def _syrk(
     row = (tile_row * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)[:, None]
     column = (tile_column * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)[None, :]
     step = tl.arange(0, DEPTH).to(tl.int64)
+    # DEPTH strides may leave 32 bits.
+    deep = tl.full((), DEPTH, tl.int64)
     left_at = a_ptr + row * a_row + step[None, :] * a_depth
     right_at = a_ptr + step[:, None] * a_depth + column * a_row
     total = tl.zeros((BLOCK, BLOCK), tl.float32)
@@ -28,8 +30,8 @@ def _syrk(
         left = tl.load(left_at, mask=(row < size) & (first + step[None, :] < depth), other=0.0)
         right = tl.load(right_at, mask=(first + step[:, None] < depth) & (column < size), other=0.0)
         total = tl.dot(left, right, total, input_precision="ieee")
-        left_at += DEPTH * a_depth
-        right_at += DEPTH * a_depth
+        left_at += deep * a_depth
+        right_at += deep * a_depth
     total *= alpha
     c_at = c_ptr + row * ldc + column
     inside = (row < size) & (column < size) & ((row <= column) if LOWER else (row >= column))

@@ -25,6 +25,8 @@ def _gemm(
     column = (tile // down * COLUMNS + tl.arange(0, COLUMNS)).to(tl.int64)
     x_at = x_ptr + 2 * (batch * x_batch + row * x_row)
     y_at = y_ptr + 2 * (batch * y_batch + column * y_column)
+    # 2 strides may leave 32 bits.
+    two = tl.full((), 2, tl.int64)
     real = tl.zeros((ROWS, COLUMNS), tl.float64)
     imag = tl.zeros((ROWS, COLUMNS), tl.float64)
     for _ in range(depth):
@@ -36,8 +38,8 @@ def _gemm(
         real -= b * d
         imag += a * d
         imag += b * c
-        x_at += 2 * x_depth
-        y_at += 2 * y_depth
+        x_at += two * x_depth
+        y_at += two * y_depth
     out_real = alpha_real * real - alpha_imag * imag
     out_imag = alpha_real * imag + alpha_imag * real
     at = c_ptr + 2 * (batch * c_batch + row[:, None] * ldc + column[None, :])

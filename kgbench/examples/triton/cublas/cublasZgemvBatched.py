@@ -68,7 +68,7 @@ def _gemv(
         tl.store(at, real, mask=i < rows)
         tl.store(at + 1, imag, mask=i < rows)
     else:
-        y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64)) + y_first * 2
+        y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64)) + y_first.to(tl.int64) * 2
         at = y_ptr + i * incy * 2
         _finish(at, real, imag, i < rows, alpha_real, alpha_imag, beta_real, beta_imag, read_y)
 
@@ -117,7 +117,7 @@ def _gemv_transposed(
         tl.store(at, real, mask=column < columns)
         tl.store(at + 1, imag, mask=column < columns)
     else:
-        y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64)) + y_first * 2
+        y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64)) + y_first.to(tl.int64) * 2
         at = y_ptr + column * incy * 2
         _finish(at, real, imag, column < columns, alpha_real, alpha_imag, beta_real, beta_imag, read_y)
 
@@ -140,7 +140,7 @@ def _add_parts(
         inside = (part < count)[:, None] & (i < length)[None, :]
         real += tl.load(at, mask=inside, other=0.0)
         imag += tl.load(at + 1, mask=inside, other=0.0)
-    y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64)) + y_first * 2
+    y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64)) + y_first.to(tl.int64) * 2
     at = y_ptr + i * incy * 2
     real = tl.sum(real, axis=0)
     imag = tl.sum(imag, axis=0)

@@ -164,11 +164,11 @@ def _clear(
     lora = tl.program_id(0) // tiles
     if _in_use(lora_ptr, enabled_ptr, lora, loras, LORAS):
         i = tl.program_id(0) % tiles * BLOCK + tl.arange(0, BLOCK)
-        lora = lora.to(tl.int64)
+        row = lora.to(tl.int64)
         nothing = tl.zeros([BLOCK], dtype=tl.int32)
-        tl.store(count_ptr + lora * experts + i, nothing, mask=i < experts)
-        tl.store(sorted_ptr + lora * ids + i, nothing + pairs, mask=i < ids)
-        tl.store(block_expert_ptr + lora * blocks + i, nothing - 1, mask=i < blocks)
+        tl.store(count_ptr + row * experts + i, nothing, mask=i < experts)
+        tl.store(sorted_ptr + row * ids + i, nothing + pairs, mask=i < ids)
+        tl.store(block_expert_ptr + row * blocks + i, nothing - 1, mask=i < blocks)
 
 
 @triton.jit
