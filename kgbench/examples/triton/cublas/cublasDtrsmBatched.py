@@ -26,7 +26,8 @@ def _solve(
 ):  # fmt: skip
     """COLUMNS of the ``sides`` columns of Z, by blocks of SIZE rows."""
     lda, ldb = lda.to(tl.int64), ldb.to(tl.int64)
-    across = tl.cdiv(sides, COLUMNS)
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    across = (sides - 1) // COLUMNS + 1
     batch = (tl.program_id(0) // across).to(tl.int64)
     a_ptr = tl.multiple_of(tl.load(a_ptr + batch).to(tl.pointer_type(tl.float64)), 8)
     b_ptr = tl.multiple_of(tl.load(b_ptr + batch).to(tl.pointer_type(tl.float64)), 8)

@@ -22,7 +22,9 @@ def _invert(t_ptr, inverse_ptr, size, t_row, t_column, UNIT: tl.constexpr, BLOCK
         factor = tl.load(t_ptr + (first + i) * t_row + (first + step) * t_column, mask=below, other=0.0)
         row = tl.sum(tl.where(i == step, inverse, 0.0), axis=0)[None, :]
         if not UNIT:
-            row /= tl.load(t_ptr + (first + step) * (t_row + t_column), mask=first + step < size, other=1.0)
+            # Not times t_row + t_column, which may leave 32 bits.
+            at = t_ptr + (first + step) * t_row + (first + step) * t_column
+            row /= tl.load(at, mask=first + step < size, other=1.0)
         inverse = tl.where(i == step, row, inverse - factor * row)
     tl.store(inverse_ptr + (first + i) * BLOCK + j, inverse)
 

@@ -23,7 +23,8 @@ def _invert(
     inverse = tl.where(row == column, 1.0, 0.0)
     if not UNIT:
         # Every equation is divided by its diagonal element, so that the rest is the same for both.
-        diagonal = tl.load(t_ptr + own * (t_row + t_column), mask=own < size, other=1.0)[:, None]
+        # Not own * (t_row + t_column), whose sum may leave 32 bits.
+        diagonal = tl.load(t_ptr + own * t_row + own * t_column, mask=own < size, other=1.0)[:, None]
         factors /= diagonal
         inverse /= diagonal
     i = tl.arange(0, BLOCK)
