@@ -21,7 +21,7 @@ from kgbench.problem import kernelbench
 from kgbench.problem.cases import bind, expand_cases
 from kgbench.problem.kernelbench import checkout, problem_of, registry_of
 from kgbench.problem.model import Problem
-from kgbench.problem.modules import COMPILED, EAGER
+from kgbench.problem.modules import BYTES_OF_ELEMENT, COMPILED, EAGER
 from kgbench.problem.sent import packed, unpacked
 from kgbench.problem.suites import check_name
 from kgbench.prompts.render import PromptOptions, prompt_for
@@ -107,7 +107,7 @@ def test_a_module_whose_smallest_call_no_gpu_holds_is_not_judged_there() -> None
     assert smallest is not None
     assert fixed is not None
     assert smallest.lacks_memory(DeviceKind.CUDA, 24.0) is None
-    assert fixed.lacks_memory(DeviceKind.CUDA, 150.0) == DeviceMemory((1 << 31) * 112 / 1e9, 150.0)
+    assert fixed.lacks_memory(DeviceKind.CUDA, 150.0) == DeviceMemory((1 << 31) * BYTES_OF_ELEMENT / 1e9, 150.0)
     assert fixed.lacks_memory(DeviceKind.CPU, 24.0) is None
 
 
