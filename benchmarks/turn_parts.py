@@ -27,7 +27,7 @@ from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.harness.session.timeline import write_timeline
 from kgbench.problem.registry import load_problem
 
-HELD: Final = "hold the timing lock"
+TURN: Final = "turn"
 WAITING: Final = "wait for the timing lock"
 Span = tuple[float, float, str]
 """Begin and end in µs, and what happens."""
@@ -136,9 +136,7 @@ def _summed(turns: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _gaps(spans: list[dict[str, Any]]) -> dict[str, float]:
     """Seconds of a device between its first turn and its last; nothing where there is none."""
-    # Without a span of the lock, a turn is as long as it is held.
-    name = HELD if any(each["name"] == HELD for each in spans) else "turn"
-    held = _union(each for each in spans if each["name"] == name)
+    held = _union(each for each in spans if each["name"] == TURN)
     if not held:
         return {}
     free = [(end, begin) for (_, end), (begin, _) in itertools.pairwise(held)]

@@ -107,16 +107,15 @@ def test_each_moment_of_a_turn_counts_for_what_happened_innermost() -> None:
 
     events = [
         *({"ph": "M", "pid": pid, "name": "process_name", "args": {"name": f"referee {pid} of GPU"}} for pid in (1, 2)),
-        span(1, "hold the timing lock", 2, 10),
         span(1, "turn", 4, 9),
         span(1, "window", 5, 8, kind="window", side="candidate"),
-        span(2, "wait for the timing lock", 1, 11),
-        span(2, "hold the timing lock", 13, 14),
+        span(2, "wait for the timing lock", 3, 11),
+        span(2, "turn", 13, 14),
     ]
     found = measured(events)
     assert found["turns"]["timed"]["parts_s"] == {"window: window": 3.0, "not recorded": 2.0}
     assert found["turns"]["timed"]["share_inside"] == 0.6
-    gaps = {"seconds": 12, "held_s": 9, "free_s": 3, "free_but_wanted_s": 1, "before_the_first_s": 1}
+    gaps = {"seconds": 10, "held_s": 6, "free_s": 4, "free_but_wanted_s": 2, "before_the_first_s": 1}
     assert found["devices"] == {"GPU": gaps}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enoug
 
 from kgbench.core.details.outputs import InputChanged  # noqa: E402
 from kgbench.core.details.sentences import words_of  # noqa: E402
-from kgbench.core.kinds import Phase  # noqa: E402
+from kgbench.core.kinds import DeviceKind, Phase  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.core.verdicts import PASSED, Verdict  # noqa: E402
 from kgbench.harness.machine.settings import Deadlines  # noqa: E402
@@ -24,8 +25,10 @@ from kgbench.harness.referee import room  # noqa: E402
 from kgbench.harness.referee.checking import Checker  # noqa: E402
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase  # noqa: E402
 from kgbench.harness.referee.large_calls import LARGE_SHARE, call_bytes, lacks_memory, needed_gb  # noqa: E402
+from kgbench.harness.referee.referee import Referee  # noqa: E402
 from kgbench.harness.referee.room import ROOM_PAUSES  # noqa: E402
 from kgbench.harness.verdict import contract, inputs  # noqa: E402
+from kgbench.harness.verdict.case_source import ALL_CASES  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
 from kgbench.harness.verdict.placed_call import PlacedCall  # noqa: E402
 from kgbench.harness.verdict.reference import values_only  # noqa: E402
@@ -35,6 +38,7 @@ from kgbench.problem.cases import (  # noqa: E402
     CALL_GB,
     MOST_ELEMENTS,
     Case,
+    OtherValues,
     bench_cases,
     bind,
     case_bytes,
@@ -268,13 +272,9 @@ class Crowded:
         return 0
 
     @contextlib.contextmanager
-    def room(self) -> Iterator[None]:
+    def reserved(self, nbytes: float, most: float) -> Iterator[None]:
+        assert most == 0.6e9 * H200_GB
         self.seen.append("room")
-        yield
-
-    @contextlib.contextmanager
-    def untimed(self) -> Iterator[None]:
-        self.seen.append("untimed")
         yield
 
     def pause(self, seconds: float) -> None:
@@ -306,11 +306,11 @@ def test_a_large_call_waits_until_others_leave_it_room(problem_path: Path, monke
     device = Crowded(10.0, 20.0, 31.0)
     assert device.checker(overload, monkeypatch, [PASSED])._check_large(case) is PASSED
     waiting = ["pause", "pause"]
-    assert device.seen == ["released", "room", *waiting, "untimed", "call", "released"], "others are timed meanwhile"
+    assert device.seen == ["released", "room", *waiting, "call", "released"]
     full = Crowded(31.0)
     assert full.checker(overload, monkeypatch, [torch.OutOfMemoryError("no room"), PASSED])._check_large(case) is PASSED
-    again = ["released", "pause", "untimed", "call", "released"]
-    assert full.seen == ["released", "room", "untimed", "call", *again], "others' ordinary calls went on and took it"
+    again = ["released", "pause", "call", "released"]
+    assert full.seen == ["released", "room", "call", *again], "others' ordinary calls went on and took it"
     never = Crowded(10.0)
     assert never.checker(overload, monkeypatch, [PASSED])._check_large(case) is PASSED
     assert never.seen.count("pause") == len(ROOM_PAUSES), "it is made in the end: what is needed is an upper bound"
@@ -327,6 +327,55 @@ def test_a_large_call_of_a_module_waits_for_room(problem_path: Path, monkeypatch
     device.seen.clear()
     assert checker._check_case(replace(case, sizes={"batch": 50})) is PASSED
     assert device.seen == ["released", "room", "call", "released"]
+
+
+def test_looking_at_a_large_module_waits_for_room(problem_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its outputs depend on is found out in its first call, before any candidate is there."""
+    overload, device = first(problem_path, "aten/neg"), Crowded(200.0)
+    resources = device.checker(overload, monkeypatch, []).resources
+    for batch, seen in ((50, ["released", "room", "looked", "released"]), (5, ["looked"])):
+        source = ModuleSource("1_A.py", "", "batch_size", own_elements=10**9, own_batch=100)
+        smallest = replace(overload.check[0], variables={"values": "default", "batch": batch})
+        problem = SimpleNamespace(overloads=(replace(overload, module=source, check=(smallest, *overload.check[1:])),))
+        device.seen.clear()
+        with room.room_to_begin(resources, problem):  # type: ignore[arg-type]
+            device.seen.append("looked")
+        assert device.seen == seen
+
+
+def test_a_module_too_large_for_the_device_is_not_looked_at(problem_path: Path) -> None:
+    overload = first(problem_path, "aten/neg")
+    source = ModuleSource("1_A.py", "", least_elements=1 << 31, own_elements=1 << 31)
+    problem = SimpleNamespace(judged=(replace(overload, module=source),))
+    for kind, outcomes in (("cuda", [Outcome.SKIPPED]), ("cpu", [])):
+        device = SimpleNamespace(type=kind)
+        referee = Referee.__new__(Referee)
+        resources = SimpleNamespace(device=device, memory_gb=H200_GB, capability=90)
+        referee.resources = resources  # type: ignore[assignment]
+        found = referee._out_of_reach(problem)  # type: ignore[arg-type]
+        assert [verdict.outcome for verdict in found.values()] == outcomes
+
+
+def test_costly_calls_are_repeated_less_often(problem_path: Path) -> None:
+    """In a number that is secret all the same; where some calls are cheap, those are repeated as often as ever."""
+    overload = first(problem_path, "aten/neg")
+    cases = [case for case in expand_cases(overload, DeviceKind.CPU, None, "seed") if case.phase is not Phase.LARGE]
+    bench = [case for case in cases if case.phase is Phase.BENCH]
+
+    def again(is_costly: Callable[[Case], bool]) -> list[list[Case]]:
+        return [ALL_CASES.rechecks(cases, NoOthers(overload), random.Random(seed), is_costly) for seed in range(80)]
+
+    least = 2 * len(bench)
+    assert {len(each) for each in again(lambda case: False)} == {least + each for each in range(12, 24)}
+    assert {len(each) for each in again(lambda case: True)} == {least + each for each in range(3, 6)}
+    timed = again(lambda case: case.phase is Phase.BENCH)
+    assert {sum(case.phase is Phase.BENCH for case in each) for each in timed} == {least, least + 1, least + 2}
+    assert min(map(len, timed)) == least + 12
+
+
+class NoOthers(OtherValues):
+    def of(self, case: Case) -> list[Case]:
+        return []
 
 
 def test_a_call_is_tried_again_when_the_referee_finds_no_memory(

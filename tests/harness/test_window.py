@@ -40,9 +40,14 @@ class Written:
         self.sides = {name: SimpleNamespace(handle=self.handle(name, answer)) for name in self.clocks}
         turns = SimpleNamespace(now=lambda: 0.0)
         self.device = SimpleNamespace(cuda=False, turns=turns, flush=lambda: self.log.append("flush"))
-        self.device.is_quiet = lambda: self.log.append("look for quiet") or self.quiet
+        self.waited_s: list[float] = []
+        self.device.is_quiet = lambda deadline_s: self.log.append("look for quiet") or self.is_quiet(deadline_s)
         self.short = True
         self.device.is_short = lambda flush_us: self.short
+
+    def is_quiet(self, deadline_s: float) -> bool:
+        self.waited_s.append(deadline_s)
+        return self.quiet
 
     def handle(self, name: str, answer: int) -> SimpleNamespace:
         def post(request: OpenWindow, number: int, where: Where) -> None:
@@ -155,6 +160,18 @@ def test_a_device_that_is_not_quiet_times_nothing(written: Written) -> None:
     assert "library opens" not in written.log
 
 
+def test_a_turn_begins_with_a_longer_wait_for_what_others_queued(written: Written) -> None:
+    """Calls of 2^31 elements may be among it."""
+    runner = written.runner()
+    runner.timing = True
+    runner.await_others()
+    runner.run(OverheadWindow("library", queued=False), WHERE)
+    assert written.waited_s == [5.0, 0.5]
+    written.quiet = False
+    with pytest.raises(DeviceBusy):
+        runner.await_others()
+
+
 def test_a_flush_that_is_not_short_has_a_librarys_window_wait_for_quiet(written: Written) -> None:
     runner = written.runner()
     runner.timing, written.short = True, False
@@ -169,7 +186,7 @@ def test_a_library_that_is_ready_on_a_busy_device_is_let_go(written: Written) ->
     runner = written.runner()
     runner.timing, written.short = True, False
     answers = iter((True, False))
-    written.device.is_quiet = lambda: next(answers)
+    written.device.is_quiet = lambda deadline_s: next(answers)
     with pytest.raises(DeviceBusy):
         runner.run(TimedWindow("library", written.inputs("values", 4), queued=False), WHERE)
     assert written.clocks["library"].page.words[ControlPage.RELEASE] == written.posted[0].epoch

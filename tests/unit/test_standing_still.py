@@ -250,36 +250,65 @@ def test_what_is_not_timed_counts_though_anothers_worker_ran(start: Start) -> No
     assert others.was_restless()
 
 
-def test_who_holds_the_lock_untimed_or_room_in_memory_stops_nobody(start: Start) -> None:
+def test_who_reserves_memory_stops_nobody_and_waits_for_no_turn(start: Start) -> None:
     page = SharedPage.create()
     mine, _ = TimingLock(page, 0), TimingLock(page, 1)
     page.slot(1)[0] = other = start(lambda: None)  # stands for the other referee
-    for held in (mine.room, mine.untimed):
-        with held():
-            assert states(other) != {"T"}
-    with mine.room(), mine.turn():
+    with mine.reserved(5, 10):
+        assert states(other) != {"T"}
+        assert is_free(page), "another's turn goes on beside it"
+    with mine.reserved(5, 10), mine.turn():
         assert states(other) == {"T"}, "a turn is no different beside it"
-    with mine.room():
-        assert not is_free(page, 1), "one at a time"
-        assert is_free(page, 0), "another's turn goes on beside it"
-    with mine.untimed():
-        assert not is_free(page, 0)
-        assert is_free(page, 1)
+        assert not is_free(page)
+
+
+def test_calls_that_fit_beside_each_other_go_at_once(start: Start) -> None:
+    page = SharedPage.create()
+    mine, others = TimingLock(page, 0), TimingLock(page, 1)
+
+    def reserve(nbytes: int) -> None:
+        with others.reserved(nbytes, 10):
+            page.words[-1] = nbytes
+
+    with mine.reserved(5, 10):
+        start(lambda: reserve(5))
+        assert page.words[-1] == 5
+        start(lambda: threading.Thread(target=reserve, args=(6,), daemon=True).start())
+        time.sleep(0.2)
+        assert page.words[-1] == 5, "6 of 10 do not fit beside 5"
+    wait_until(lambda: page.words[-1] == 6)
+    start(lambda: reserve(20))
+    assert page.words[-1] == 20, "more than all may reserve goes alone"
+
+
+def test_what_a_referee_reserved_is_free_again_when_it_has_ended() -> None:
+    page = SharedPage.create()
+    with TimingLock(page, 0).reserved(5, 10):
+        assert page.reserved_bytes() == 5
+        page.clear(0)  # the coordinator does so once the process was killed
+        assert page.reserved_bytes() == 0
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def states(pid: int) -> set[str]:
     return {task.state for task in tasks_of([pid]).values()}
 
 
-def is_free(page: SharedPage, byte: int) -> bool:
-    """Whether another process could take one of the page's locks; locks are of processes."""
+def is_free(page: SharedPage) -> bool:
+    """Whether another process could take the timing lock; locks are of processes."""
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid == 0:
         try:
-            fcntl.lockf(page.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+            fcntl.lockf(page.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
             os.write(writer, b"1")
         except OSError:
             os.write(writer, b"0")

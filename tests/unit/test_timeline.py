@@ -51,6 +51,18 @@ def test_a_span_that_ends_by_an_exception_is_recorded(recording: Path, tmp_path:
     assert write_timeline(recording, tmp_path / "trace.json") == 1
 
 
+def test_what_was_recorded_is_written_within_a_second_or_so(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted run shows what its candidates were doing."""
+    file = next(recording.iterdir())
+    with trace.span("check"):
+        pass
+    assert "check" not in file.read_text(), "not a system call each"
+    monkeypatch.setattr(trace, "FLUSH_NS", 0)
+    with trace.span("call"):
+        pass
+    assert "check" in file.read_text()
+
+
 def test_a_process_that_was_killed_leaves_what_it_had_written(recording: Path, tmp_path: Path) -> None:
     with trace.span("check"):
         pass

@@ -111,6 +111,7 @@ class Bench:
         with trace.span("warm up", case=case.id):
             run.direct_calls()
         with self.device.turns.turn():
+            self.windows.await_others()
             self.windows.timing = True
             try:
                 measured = run.measure()

@@ -33,6 +33,8 @@ QUIET_DEADLINE_S: Final = 0.5
 """Seconds to wait for a quiet device before a window of the library's."""
 LEFT_DEADLINE_S: Final = 5.0
 """Seconds that the driver may take to end what a killed process had on the device."""
+OTHERS_DEADLINE_S: Final = 5.0
+"""Seconds at the beginning of a turn for what others have queued, such as calls of 2^31 elements and their judging."""
 
 
 class DeviceBusy(Exception):
@@ -51,9 +53,9 @@ class Freezer:
         """
         return 0.0 if worker.is_frozen else worker.freeze()
 
-    def await_quiet(self) -> None:
+    def await_quiet(self, deadline_s: float = QUIET_DEADLINE_S) -> None:
         """Wait for the end of what stopped processes have left on the device. Raises DeviceBusy."""
-        if not self.device.is_quiet():
+        if not self.device.is_quiet(deadline_s):
             raise DeviceBusy
 
 
@@ -113,7 +115,7 @@ class QuietDevice:
         ended.
         """
         with self.turns.alone():
-            self.is_quiet()
+            self.is_quiet(OTHERS_DEADLINE_S)
             yield
 
     def end_who_stays_busy(self, candidate: WorkerHandle, where: Where) -> NoReturn:

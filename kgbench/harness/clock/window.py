@@ -22,7 +22,7 @@ from kgbench.core.details.where import Purpose, Where
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
 from kgbench.harness.clock.outputs import SecuredOutputs
-from kgbench.harness.clock.quiet import DeviceBusy, Freezer, QuietDevice
+from kgbench.harness.clock.quiet import OTHERS_DEADLINE_S, DeviceBusy, Freezer, QuietDevice
 from kgbench.harness.clock.window_inputs import WindowInputs
 from kgbench.harness.machine import trace
 from kgbench.harness.wire.buffers import ControlPage
@@ -160,6 +160,11 @@ class WindowRunner:
     @property
     def candidate(self) -> WorkerHandle:
         return self.sides["candidate"].handle
+
+    @trace.span("await others' work")
+    def await_others(self) -> None:
+        """Wait, at the beginning of a turn, for the end of what others queued. Raises DeviceBusy."""
+        self.freezer.await_quiet(OTHERS_DEADLINE_S)
 
     def run(
         self, plan: OverheadWindow | TimedWindow, where: Where, meanwhile: Callable[[], None] = lambda: None

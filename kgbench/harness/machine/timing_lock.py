@@ -4,7 +4,7 @@ All referees of a device share one page of memory. It holds the process ids of e
 stopped; a lock on the page's file is the timing lock. A referee's *turn* is a time for which it holds the lock and has
 every other referee of the device stopped with its workers; what they lose counts against no deadline of theirs
 (``now``). The lock ends with the process that holds it; the coordinator then continues what that process had stopped.
-A second lock, for the room in the device's memory, stops nobody.
+What takes a good part of the device's memory is reserved in the page first, which stops nobody.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _WORDS: Final = 16
 """64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, since when it is stopped now
 (0 while it runs), then its supervisors."""
 _PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_SUPERVISOR = 0, 1, 2, 3, 4
-_HELD, _RESTLESS = 10, 11
-"""Words per referee behind its supervisors: which of them, a bit each, it keeps stopped itself, and in how many turns
-one of its workers seemed to run while everybody else was to stand still; more than ``_MOST_HINTS`` where it did."""
+_HELD, _RESTLESS, _RESERVED = 10, 11, 12
+"""Words per referee behind its supervisors: which of them, a bit each, it keeps stopped itself; in how many turns one
+of its workers seemed to run while everybody else was to stand still, more than ``_MOST_HINTS`` where it did; and bytes
+of the device's memory that it reserved."""
 _MOST_HINTS: Final = 2
 """Turns in which a worker may seem to have run, by clock ticks alone. Those turns count for nobody; a third one is the
 worker's fault."""
@@ -38,15 +39,14 @@ _HEADER: Final = 8
 """64-bit words before the first referee's: sums and least times of the whole device."""
 _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
 _TIMING_BYTE, _ROOM_BYTE = 0, 1
-"""Bytes of the page's file whose locks are the timing lock and the lock for room in memory."""
+"""Bytes of the page's file whose locks are the timing lock, and the place at the head of those who wait for memory."""
+_ROOM_POLL_S: Final = 0.02
+"""Seconds between two looks at what others have reserved."""
 _STARTING_DEADLINE_S: Final = 10.0
 """Seconds to wait for a referee that starts a worker before it is stopped all the same."""
 STAYS_BUSY: Final = "the device stays busy while all candidates are stopped"
 """Reason of a result whose device was busy although all candidates were stopped. Next to others it may be another
-candidate's kernel that is still running.
-"""
-
-
+candidate's kernel that is still running."""
 DISTURBED: Final = "another candidate went on running while it was stopped"
 """Reason of a result that could not be timed because another candidate ran on."""
 
@@ -91,6 +91,10 @@ class SharedPage:
         finally:
             fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, byte)
 
+    def reserved_bytes(self) -> int:
+        """Bytes of the device's memory that all referees together have reserved."""
+        return sum(self.slot(referee)[_RESERVED] for referee in range(MAX_REFEREES))
+
     def slot(self, referee: int) -> memoryview:
         """The 64-bit words of one referee; ``number``: 0 to MAX_REFEREES - 1."""
         begin = _HEADER + referee * _WORDS
@@ -99,7 +103,7 @@ class SharedPage:
     def clear(self, referee: int) -> None:
         """Forget a referee that has ended."""
         words = self.slot(referee)
-        words[_PID] = words[_STARTING] = words[_SINCE_NS] = words[_HELD] = words[_RESTLESS] = 0
+        words[_PID] = words[_STARTING] = words[_SINCE_NS] = words[_HELD] = words[_RESTLESS] = words[_RESERVED] = 0
         for index in range(_SUPERVISORS):
             words[_FIRST_SUPERVISOR + index] = 0
 
@@ -234,8 +238,9 @@ class TimingLock:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Hold the timing lock, with all other referees and workers of the device stopped inside the block."""
-        with self._holding(_TIMING_BYTE, "the timing lock"):
-            begun_ns = time.monotonic_ns()
+        asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
+        with self.page.locked():
+            begun_ns = self._waited("the timing lock", asked_ns, stopped_ns)
             stopped: list[int] = []
             try:
                 with trace.span("stop the others"):
@@ -259,32 +264,30 @@ class TimingLock:
             yield
 
     @contextmanager
-    def untimed(self) -> Iterator[None]:
-        """Hold the timing lock and stop nobody: nothing is timed on the device inside the block, all else goes on."""
-        with self._holding(_TIMING_BYTE, "the timing lock"):
-            yield
+    def reserved(self, nbytes: float, most: float) -> Iterator[None]:
+        """Reserve bytes of the device's memory inside the block, of at most ``most`` that all may reserve together.
 
-    @contextmanager
-    def room(self) -> Iterator[None]:
-        """Hold the lock for a good part of the device's memory; one referee at a time does. Nobody is stopped.
-
-        Take it before the timing lock, never inside a turn.
+        Who waits first is first; who needs more than ``most`` waits until nobody else has reserved any. Nobody is
+        stopped. To be entered before the timing lock, never inside a turn, and once at a time.
         """
-        with self._holding(_ROOM_BYTE, "room in memory"):
-            yield
-
-    @contextmanager
-    def _holding(self, byte: int, what: str) -> Iterator[None]:
-        """Hold one of the page's locks; the wait for it counts against no deadline."""
         asked_ns, stopped_ns = time.monotonic_ns(), self._mine[_STOPPED_NS]
-        with self.page.locked(byte):
-            begun_ns = time.monotonic_ns()
-            trace.record(f"wait for {what}", asked_ns, begun_ns)
-            self._waited_since(asked_ns, stopped_ns)
-            try:
-                yield
-            finally:
-                trace.record(f"hold {what}", begun_ns, time.monotonic_ns())
+        with self.page.locked(_ROOM_BYTE):
+            while (others := self.page.reserved_bytes()) and others + nbytes > most:
+                time.sleep(_ROOM_POLL_S)
+            self._mine[_RESERVED] = max(1, int(nbytes))
+        begun_ns = self._waited("room in memory", asked_ns, stopped_ns)
+        try:
+            yield
+        finally:
+            self._mine[_RESERVED] = 0
+            trace.record("hold room in memory", begun_ns, time.monotonic_ns())
+
+    def _waited(self, what: str, asked_ns: int, stopped_ns: int) -> int:
+        """Record a wait that ends now; now."""
+        now_ns = time.monotonic_ns()
+        trace.record(f"wait for {what}", asked_ns, now_ns)
+        self._waited_since(asked_ns, stopped_ns)
+        return now_ns
 
     @property
     def is_alone(self) -> bool:

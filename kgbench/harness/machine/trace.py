@@ -19,6 +19,8 @@ SUFFIX: Final = ".spans"
 """End of the name of a process's file."""
 BUFFER_BYTES: Final = 1 << 18
 """Bytes that are kept before they are written, so that recording a span costs no system call."""
+FLUSH_NS: Final = 1_000_000_000
+"""Nanoseconds after which they are written all the same: a run that is interrupted shows what it was doing."""
 
 
 class Recorder:
@@ -30,10 +32,14 @@ class Recorder:
         path = folder / f"{os.getpid()}{SUFFIX}"
         self._file: TextIO = path.open("w", encoding="utf-8", buffering=BUFFER_BYTES)
         self._file.write(json.dumps({"pid": os.getpid(), "process": process}) + "\n")
+        self._written_ns = time.monotonic_ns()
 
     def add(self, name: str, begun_ns: int, ended_ns: int, waited_ns: int, track: str, args: dict[str, Any]) -> None:
         line = [name, begun_ns, ended_ns - begun_ns, waited_ns, track, args]
         self._file.write(json.dumps(line) + "\n")
+        if ended_ns - self._written_ns > FLUSH_NS:
+            self._file.flush()
+            self._written_ns = ended_ns
 
     def flush(self) -> None:
         self._file.flush()

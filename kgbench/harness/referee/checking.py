@@ -21,7 +21,7 @@ from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.large_calls import call_bytes, lacks_memory, needed_gb
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import give_back, room, room_of_module, tried_again
+from kgbench.harness.referee.room import give_back, is_costly, room, room_of_module, tried_again
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.wire.device import GPU
@@ -31,7 +31,7 @@ from kgbench.problem.cases import Case, bind, choose_preset
 from kgbench.problem.model import Overload
 
 ALONE_BYTES: Final = 1 << 30
-"""Bytes that a large call takes and returns from which on it waits for room, and nobody is timed meanwhile."""
+"""Bytes that a large call takes and returns from which on it reserves room."""
 CACHED_DEVICE_BYTES: Final = 1 << 30
 """Device memory, in bytes, that PyTorch may keep cached in a referee between two cases."""
 
@@ -53,8 +53,6 @@ class Checker:
         """Every check, fuzz and bench case of the overload, until one fails; of a suite every call."""
         evaluation, overload = self.evaluation, self.overload
         kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
-        if overload.module is not None and (lacking_memory := overload.module.lacks_memory(kind, memory_gb)):
-            return Verdict(Outcome.SKIPPED, lacking_memory)
         if words := why_not(evaluation.job.mutant, overload) or self.judge.unjudgeable:
             return Verdict(Outcome.SKIPPED, NotApplicable(words))
         cases = evaluation.defences.cases.all_of(overload, kind, memory_gb, evaluation.seeds.shared("cases"))
@@ -87,7 +85,8 @@ class Checker:
         """
         evaluation = self.evaluation
         choose = evaluation.seeds.chooser(f"again/{self.overload.name}")
-        again = evaluation.defences.cases.rechecks(cases, self.judge.other_values, choose)
+        costly = partial(is_costly, self.overload)
+        again = evaluation.defences.cases.rechecks(cases, self.judge.other_values, choose, costly)
         twice = {0, 1, *[index for index, case in enumerate(again) if case.phase == Phase.BENCH][:1]}
         for number, case in enumerate(again, 1):
             self.report("check", f"{self.overload.name} again ({number}/{len(again)})".strip())
@@ -123,19 +122,14 @@ class Checker:
     # --- one call ---
 
     def _check_large(self, case: Case) -> Verdict:
-        """One call that may need a good part of the device's memory; then nobody else makes one or is timed there."""
+        """One call that may need a good part of the device's memory, which it reserves."""
         bound, memory_gb = bind(self.overload, case), self.resources.memory_gb
         if lacking := lacks_memory(self.judge, bound, memory_gb):
             return Verdict(Outcome.SKIPPED, lacking, Where(Purpose.CALL, case.overload, case.id))
         if call_bytes(self.judge, bound) < ALONE_BYTES:
             return self._check_case(case)
         with room(self.resources, self.worker, 1e9 * needed_gb(self.judge, bound)):
-            return self._tried_again(partial(self._check_untimed, case))
-
-    def _check_untimed(self, case: Case, attempt: int) -> Verdict:
-        """One call while nobody is timed on the device: another's turn would stop it, and find the device busy."""
-        with self.resources.turns.untimed():
-            return self._check_once(case, attempt=attempt)
+            return self._tried_again(partial(self._check_once, case, 0, False))
 
     def _check_case(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
         """One call of a case, tried again where others hold the memory that judging it takes. ``again``: which of the

@@ -12,7 +12,7 @@ from typing import Any
 
 from kgbench.baselines.registry import load_function
 from kgbench.core.details.failures import Breach, Crash, RuleBroken
-from kgbench.core.kinds import PolicyMode
+from kgbench.core.kinds import DeviceKind, PolicyMode
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.core.verdicts import Verdict
@@ -24,6 +24,7 @@ from kgbench.harness.referee.checking import Checker
 from kgbench.harness.referee.defences import STRICT, Defences
 from kgbench.harness.referee.evaluation import Evaluation, Report, library_key
 from kgbench.harness.referee.resources import Resources
+from kgbench.harness.referee.room import give_back, room_to_begin
 from kgbench.harness.referee.speed import Stopwatch, is_worth_timing
 from kgbench.harness.referee.watching import Watcher
 from kgbench.harness.workers.handle import WorkerFailed
@@ -56,7 +57,7 @@ class Referee:
         waited_s = self.turns.waited_s
         worker: Worker | None = None
         try:
-            evaluation.verdicts |= out_of_reach(problem, resources.capability)
+            evaluation.verdicts |= self._out_of_reach(problem)
             self._prepare_library(evaluation, report)
             for overload in problem.judged:
                 if overload.name in evaluation.verdicts:
@@ -89,6 +90,7 @@ class Referee:
         if self.defences.was_restless(self.turns) and job.trusted is None and evaluation.is_correct:
             restless = Verdict(Outcome.REJECTED, RuleBroken(Breach.RESTLESS))
             evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, restless)
+        give_back(resources, None)
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s
         return evaluation.result(self.resources.plan)
 
@@ -134,9 +136,17 @@ class Referee:
         if any(name in evaluation.verdicts for name in required):
             return
         report("library", "")
-        with evaluation.phase("library"):
-            self.resources.library.prepare(evaluation.problem, evaluation.module())
-        evaluation.library = self.resources.library.record
+        problem, resources = evaluation.problem, self.resources
+        with evaluation.phase("library"), room_to_begin(resources, problem):
+            resources.library.prepare(problem, evaluation.module())
+        evaluation.library = resources.library.record
+
+    def _out_of_reach(self, problem: Problem) -> dict[str, Verdict]:
+        """Verdicts on the overloads that this device cannot judge."""
+        kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
+        modules = {o.name: o.module.lacks_memory(kind, memory_gb) for o in problem.judged if o.module is not None}
+        large = {name: Verdict(Outcome.SKIPPED, lacking) for name, lacking in modules.items() if lacking is not None}
+        return out_of_reach(problem, self.resources.capability) | large
 
 
 def out_of_reach(problem: Problem, capability: int | None) -> dict[str, Verdict]:

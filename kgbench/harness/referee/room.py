@@ -14,33 +14,35 @@ from kgbench.harness.referee.resources import Resources
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.cases import Case
-from kgbench.problem.model import Overload
+from kgbench.problem.model import CaseTemplate, Overload, Problem
 
 _T = TypeVar("_T")
 ROOM_BYTES: Final = 8e9
-"""Bytes that judging a module's call takes from which on it waits for room."""
+"""Bytes that judging a module's call takes from which on it reserves room."""
+ROOM_SHARE: Final = 0.6
+"""Share of a device's memory that all calls together may reserve; the rest is for everybody's ordinary calls."""
 ROOM_PAUSES: Final = (0.25,) * 20
 """Seconds between two looks for as much free memory as a large call needs; after the last it is made anyway."""
 CROWDED_PAUSES: Final = (0.5, 1.0, 2.0)
 """Seconds between attempts at something for which the referee found no memory."""
 
 
-def give_back(resources: Resources, worker: Worker) -> None:
-    """What this referee and its candidate hold for the calls before, for others on this device."""
-    if worker.handle.alive():
+def give_back(resources: Resources, worker: Worker | None) -> None:
+    """What this referee and its candidate, if there is one, hold for the calls before, for others on this device."""
+    if worker is not None and worker.handle.alive():
         worker.side.unmap()
     if resources.device.type == "cuda":
         GPU.release_cached()
 
 
 @contextlib.contextmanager
-def room(resources: Resources, worker: Worker, nbytes: float) -> Iterator[None]:
-    """Inside the block nobody else on the device does what takes this much memory; others' ordinary calls go on.
+def room(resources: Resources, worker: Worker | None, nbytes: float) -> Iterator[None]:
+    """Reserve this much memory inside the block; others' ordinary calls go on, and what fits beside it.
 
     It begins once the device has ``nbytes`` free, or ``ROOM_PAUSES`` are over: what is needed is an upper bound.
     """
     give_back(resources, worker)
-    with resources.turns.room():
+    with resources.turns.reserved(nbytes, 1e9 * ROOM_SHARE * resources.memory_gb):
         with trace.span("wait for free memory", needed_gb=round(nbytes / 1e9, 1)):
             for pause_s in ROOM_PAUSES:
                 if resources.device.type != "cuda" or GPU.free_bytes() >= nbytes:
@@ -53,13 +55,28 @@ def room(resources: Resources, worker: Worker, nbytes: float) -> Iterator[None]:
 
 
 def room_of_module(
-    resources: Resources, worker: Worker, overload: Overload, cases: Iterable[Case]
+    resources: Resources, worker: Worker | None, overload: Overload, cases: Iterable[Case | CaseTemplate]
 ) -> contextlib.AbstractContextManager[None]:
     """Room for the largest of these calls of a module; nothing to wait for where they are small, or of an operator."""
-    if overload.module is None:
-        return contextlib.nullcontext()
-    nbytes = max((overload.module.needed_bytes(case.variables.get("batch")) for case in cases), default=0.0)
+    nbytes = max((module_bytes(overload, case) for case in cases), default=0.0)
     return room(resources, worker, nbytes) if nbytes >= ROOM_BYTES else contextlib.nullcontext()
+
+
+def room_to_begin(resources: Resources, problem: Problem) -> contextlib.AbstractContextManager[None]:
+    """Room for finding out what a module's outputs depend on, in its first call; nothing to wait for elsewhere."""
+    modules = [overload for overload in problem.overloads if overload.module is not None]
+    large = next((each for each in modules if is_costly(each, each.check[0])), None)
+    return contextlib.nullcontext() if large is None else room_of_module(resources, None, large, large.check[:1])
+
+
+def module_bytes(overload: Overload, case: Case | CaseTemplate) -> float:
+    """Bytes that judging a module's call takes; 0 for an operator, whose large calls are of a phase of their own."""
+    return 0.0 if overload.module is None else overload.module.needed_bytes(case.variables.get("batch"))
+
+
+def is_costly(overload: Overload, case: Case | CaseTemplate) -> bool:
+    """Whether judging a module's call takes so much memory that it reserves room, and seconds."""
+    return module_bytes(overload, case) >= ROOM_BYTES
 
 
 def tried_again(turns: TimingLock, attempt: Callable[[int], _T], give_back: Callable[[], None]) -> _T:

@@ -22,7 +22,7 @@ from kgbench.harness.clock.work_estimate import work_of
 from kgbench.harness.machine.timing_lock import DISTURBED, Disturbed
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report, library_key
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import room_of_module, tried_again
+from kgbench.harness.referee.room import is_costly, room_of_module, tried_again
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.workers.handle import HarnessFailed, Unmeasured, WorkerFailed
 from kgbench.harness.workers.started import Worker
@@ -126,7 +126,7 @@ class Stopwatch:
         library.side.warm.add(overload.name)
         deadlines = evaluation.settings.deadlines
         allowed_s = deadlines.case_s + deadlines.compile_s
-        for case in [judged.case for judged in evaluation.repeatable_cases_of(overload)]:
+        for case in self._cases_to_warm(overload):
             generator = evaluation.seeds.generator(f"library/{overload.name}/{case.id}")
             try:
                 call = self.resources.first_calls.of(evaluation, judge, case)
@@ -135,6 +135,13 @@ class Stopwatch:
                 return
             if verdict is not PASSED and evaluation.library is not None:
                 evaluation.library.notes.setdefault("not correct by our reference", f"{case.id}: {verdict.reason}")
+
+    def _cases_to_warm(self, overload: Overload) -> list[Case]:
+        """What the candidate ran; of a module whose every call is costly the timed ones."""
+        cases = [judged.case for judged in self.evaluation.repeatable_cases_of(overload)]
+        if all(is_costly(overload, case) for case in cases):
+            return [case for case in cases if case.phase is Phase.BENCH]
+        return cases
 
     # --- one case ---
 

@@ -64,7 +64,7 @@ class NoFreezer(Freezer):
     def freeze(self, worker: WorkerHandle) -> float:
         return 0.0
 
-    def await_quiet(self) -> None:
+    def await_quiet(self, deadline_s: float = 0.0) -> None:
         pass
 
 

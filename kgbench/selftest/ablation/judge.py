@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -72,8 +73,10 @@ class WeakCases(CaseSource):
         cases = super().all_of(overload, device_kind, memory_gb, secret)
         return [case for case in cases if case.phase == Phase.BENCH or not self.timed_only]
 
-    def rechecks(self, cases: list[Case], other_values: OtherValues, choose: random.Random) -> list[Case]:
-        return [] if self.once else super().rechecks(cases, other_values, choose)
+    def rechecks(
+        self, cases: list[Case], other_values: OtherValues, choose: random.Random, is_costly: Callable[[Case], bool]
+    ) -> list[Case]:
+        return [] if self.once else super().rechecks(cases, other_values, choose, is_costly)
 
 
 class NoOtherValues(OtherValues):
