@@ -198,6 +198,20 @@ def _lists(arguments: dict[str, Any]) -> list[tuple[str, list[torch.Tensor]]]:
     return [(name, each) for name, each in arguments.items() if isinstance(each, list)]
 
 
+def test_both_parts_of_a_complex_number_are_drawn() -> None:
+    generator = torch.Generator().manual_seed(0)
+    for part in ("real", "imag"):
+        even = getattr(draw("uniform", (-1, 3), (2000,), torch.complex64, generator), part)
+        assert -1 <= float(even.min()) < -0.9
+        assert 2.9 < float(even.max()) <= 3
+        apart = getattr(draw("magnitudes", (1e-25, 1e25), (2000,), torch.complex64, generator), part)
+        sizes = apart.double().abs().log10()
+        assert -25.1 < float(sizes.min()) < -24
+        assert 24 < float(sizes.max()) < 25.1
+        assert 900 < int((sizes < 0).sum()) < 1100
+        assert 900 < int((apart < 0).sum()) < 1100
+
+
 def test_few_and_outer_draw_what_they_say() -> None:
     generator = torch.Generator().manual_seed(1)
     few = draw("few", ((math.inf, math.nan), 0.1), (100, 100), torch.float32, generator)

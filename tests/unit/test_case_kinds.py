@@ -58,6 +58,7 @@ CASES = {
     "denormal": ("{m: 2, n: 4, values: other}", "normal(0, 1.0e-40)"),
     "large": ("{m: 2, n: 4, values: other}", "normal(0, 1000)"),
     "small": ("{m: 2, n: 4, values: other}", "uniform(0, 0.001)"),
+    "apart": ("{m: 2, n: 4, values: other, dtype: complex64}", "magnitudes(1.0e-9, 1.0e9)"),
     "close": ("{m: 2, n: 4, values: other}", "normal(1000, 1)"),
     "equal": ("{m: 2, n: 4, values: other}", "signs()"),
     "number 0": ("{m: 2, n: 4, factor: 0.0}", "normal()"),

@@ -11,7 +11,7 @@ What you start sees no GPU (CUDA_VISIBLE_DEVICES is empty), so that the judge's 
 """
 
 import sys
-from math import inf, nan  # noqa: F401
+from math import inf, log, nan  # noqa: F401
 
 import torch
 
@@ -98,6 +98,14 @@ def uniform(shape, dtype, generator, low=0.0, high=1.0):
     return torch.rand(shape, generator=generator, device=generator.device) * (high - low) + low
 
 
+def magnitudes(shape, dtype, generator, low, high):
+    """Both signs, sizes even on a logarithmic scale."""
+    if dtype.is_complex:
+        return torch.complex(*(magnitudes(shape, torch.float64, generator, low, high) for _ in range(2)))
+    sizes = uniform(shape, torch.float64, generator, log(low), log(high)).exp()
+    return sizes * (integers(shape, dtype, generator, 0, 1) * 2 - 1)
+
+
 def integers(shape, dtype, generator, low, high):
     return torch.randint(int(low), int(high) + 1, tuple(shape), generator=generator, device=generator.device)
 
@@ -136,6 +144,7 @@ def listed(shape, dtype, generator, values):
 DRAWS = {
     "normal": normal,
     "uniform": uniform,
+    "magnitudes": magnitudes,
     "integers": integers,
     "odd_integers": lambda shape, dtype, generator, limit: integers(shape, dtype, generator, -limit, limit),
     "signs": lambda shape, dtype, generator: integers(shape, dtype, generator, -1, 1),

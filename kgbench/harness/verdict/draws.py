@@ -5,6 +5,7 @@ Each is a function of (shape, dtype, generator, *arguments) and returns a tensor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,8 +40,18 @@ def _normal(shape: Any, dtype: torch.dtype, generator: torch.Generator, mean: fl
 
 
 def _uniform(shape: Any, dtype: torch.dtype, generator: torch.Generator, low: float = 0.0, high: float = 1.0) -> Any:
+    """From ``low`` to ``high``, both parts of a complex number."""
     unit = torch.rand(shape, generator=generator, device=generator.device, dtype=_draw_dtype(dtype))
-    return unit * (high - low) + low
+    return unit * (high - low) + (complex(low, low) if dtype.is_complex else low)
+
+
+def _magnitudes(shape: Any, dtype: torch.dtype, generator: torch.Generator, low: float, high: float) -> Any:
+    """Values of both signs whose sizes are even on a logarithmic scale; the parts of a complex one independently."""
+    if dtype.is_complex:
+        parts = [_magnitudes(shape, torch.float64, generator, low, high) for _ in range(2)]
+        return torch.complex(*parts)
+    sizes = _uniform(shape, torch.float64, generator, math.log(low), math.log(high)).exp_()
+    return torch.where(torch.rand(shape, generator=generator, device=generator.device) < 0.5, -sizes, sizes)
 
 
 def _integers(shape: Any, dtype: torch.dtype, generator: torch.Generator, low: int, high: int) -> Any:
@@ -164,6 +175,7 @@ def _draw_dtype(dtype: torch.dtype) -> torch.dtype:
 DRAWS: Final[dict[str, Callable[..., Any]]] = {
     "normal": _normal,
     "uniform": _uniform,
+    "magnitudes": _magnitudes,
     "integers": _integers,
     "odd_integers": _odd_integers,
     "signs": _signs,

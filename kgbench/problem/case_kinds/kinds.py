@@ -192,6 +192,11 @@ KINDS: Final = (
     CaseKind("denormal", "subnormal numbers among the elements", _any(_denormal)),
     CaseKind("large", "elements of 100 and more", _any(lambda d: d.is_floating and d.largest >= LARGE)),
     CaseKind("small", "elements of 0.005 and less", _any(lambda d: d.is_floating and 0 < d.largest <= SMALL)),
+    CaseKind(
+        "apart",
+        "complex elements of both signs whose parts differ in size by many powers of ten",
+        _any(lambda d: d.name == "magnitudes" and d.spec.dtype.startswith("complex")),
+    ),
     CaseKind("close", "elements that differ little from each other", _any(lambda d: d.is_floating and _close(d))),
     CaseKind("equal", "elements of few values, so that many are equal", _any(_alike)),
     CaseKind("ends", "whole numbers near the ends of their type", _any(_ends)),

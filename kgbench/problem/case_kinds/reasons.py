@@ -71,6 +71,15 @@ def _counts_once(facts: Facts) -> bool:
     return not (facts.problem.source == "vllm" and (ggml or facts.problem.category in COUNTED))
 
 
+def _computes_complex(facts: Facts) -> bool:
+    moves = facts.problem.name in (*MOVED, *SHAPED) or facts.problem.kind == Kind.VIEW
+    return not moves and any(drawn.spec.dtype.startswith("complex") for drawn in facts.drawn)
+
+
+def _sums_complex(facts: Facts) -> bool:
+    return facts.is_blas or facts.problem.category in SUMMED or facts.problem.name in ADDED
+
+
 def _zero_for_subnormals(facts: Facts) -> bool:
     return all(overload.subnormals_may_be_zero for overload, _ in facts.calls)
 
@@ -99,6 +108,8 @@ MOVED_BY_VLLM: Final = (
     "cutlass_pack_scale_fp8",
 )  # fmt: skip
 """Operators of vLLM that put bytes elsewhere."""
+ADDED: Final = ("add", "add_", "rsub", "sub", "neg", "eq", "resolve_conj", "resolve_neg")
+"""Operators of ATen that add, compare or negate parts, each by itself."""
 SHAPED: Final = ("new_empty_strided", "new_ones", "ones_like", "zeros_like")
 """Operators of which a tensor says shape and type alone."""
 FORMATS: Final = (
@@ -176,6 +187,10 @@ REASONS: Final = (
         "reduction", "scan", "sort", "softmax", "norm")),
     Reason(("outer",), "2³¹ elements, their places and what judging takes do not fit a device", _aten("sort")),
     Reason(("outer",), "a row is a token's", _is_vllm),
+    Reason(("apart",), "no complex numbers are computed with", lambda facts: not _computes_complex(facts)),
+    Reason(("apart",), "a sum or a product of parts: the error counts by the size of its largest term", _sums_complex),
+    Reason(("apart",), "ill-conditioned near the poles of the logistic function, PyTorch itself is off there", _aten(
+        "silu")),
     Reason(("rows 2³¹",), "no elementwise work", _is_no(
         "elementwise", "elementwise-backward", "loss", "fill", "data-movement")),
     Reason(("rows 2³¹",), "elements change their rows: a call of 2³¹ elements or offsets is there", _aten(

@@ -32,9 +32,9 @@ from kgbench.problem.mutants import MUTANTS
 from kgbench.problem.yamltree import Node, each, node_of
 
 DRAWS: Final[dict[str, tuple[int, int]]] = {
-    "normal": (0, 2), "uniform": (0, 2), "integers": (2, 2), "odd_integers": (1, 1), "signs": (0, 0), "full": (1, 1),
-    "zeros": (0, 0), "distinct": (1, 1), "permutation": (0, 0), "special": (0, 1), "dominant": (0, 0), "arange": (0, 1),
-    "choice": (1, 1), "listed": (1, 1), "few": (1, 2), "outer": (2, 3),
+    "normal": (0, 2), "uniform": (0, 2), "magnitudes": (2, 2), "integers": (2, 2), "odd_integers": (1, 1),
+    "signs": (0, 0), "full": (1, 1), "zeros": (0, 0), "distinct": (1, 1), "permutation": (0, 0), "special": (0, 1),
+    "dominant": (0, 0), "arange": (0, 1), "choice": (1, 1), "listed": (1, 1), "few": (1, 2), "outer": (2, 3),
 }  # fmt: skip
 """Minimum and maximum number of arguments of each draw; ``harness/verdict/draws.py`` has the functions."""
 

@@ -23,6 +23,11 @@ def square_overflows(x):
     return torch.where(torch.isinf(single * single), single * single, torch.acosh(x))
 
 
+# breaks: Of complex numbers it takes the lower half of the plane for the upper one.
+def forgets_the_lower_half(x):
+    return torch.acosh(torch.complex(x.real, x.imag.abs()) if x.is_complex() else x)
+
+
 # breaks: It limits its argument to 1 and more, so that there is no NaN.
 def zero_below_one(x):
     return torch.acosh(x) if x.is_complex() else torch.acosh(torch.where(x < 1, 1.0, x))

@@ -30,6 +30,14 @@ def guards_zero(x):
     return torch.log10(x if x.is_complex() else x + 1e-8)
 
 
+# breaks: Of complex numbers it squares the parts in float32, which overflow or vanish.
+def modulus_in_float32(x):
+    if not x.is_complex():
+        return torch.log10(x)
+    re, im = x.real.float(), x.imag.float()
+    return torch.complex(torch.log10((re * re + im * im).double()) / 2, torch.log10(x).imag)
+
+
 # breaks: It is the logarithm to base e.
 def natural(x):
     return torch.log(x)

@@ -26,6 +26,14 @@ def guards_zero(x):
     return torch.rsqrt(x if x.is_complex() else x + 1e-8)
 
 
+# breaks: Of complex numbers it squares the parts in float32, which overflow or vanish.
+def modulus_in_float32(x):
+    if not x.is_complex():
+        return torch.rsqrt(x)
+    re, im = x.real.float(), x.imag.float()
+    return torch.rsqrt(x).conj().conj() * ((re * re + im * im).double().sqrt() / x.abs())
+
+
 # breaks: It is the square root.
 def sqrt(x):
     return torch.sqrt(x)

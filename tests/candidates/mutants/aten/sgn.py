@@ -21,6 +21,14 @@ def flushes_denormals(x):
     return torch.sgn(torch.where(x.abs() < 1.17549435e-38, torch.zeros_like(x), x))
 
 
+# breaks: Of complex numbers it squares the parts in float32, which overflow or vanish.
+def modulus_in_float32(x):
+    if x.dtype != torch.complex64:
+        return torch.sgn(x)
+    size = (x.real * x.real + x.imag * x.imag).sqrt()
+    return torch.where(x == 0, torch.zeros_like(x), x / size)
+
+
 # breaks: It answers NaN for NaN.
 def nan_stays(x):
     return torch.where(torch.isnan(x), x, torch.sgn(x))
