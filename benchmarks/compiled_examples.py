@@ -194,7 +194,7 @@ def _believe_in_a_gpu(capability: int) -> None:
         is_cuda = property(lambda tensor: True)  # type: ignore[assignment]
 
     def without_memory(make: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *words, **named: make(*words, **{"device": "meta", **named, **_moved(named)}).as_subclass(OnGpu)
+        return lambda *words, **named: make(*words, **{**named, "device": _place(named)}).as_subclass(OnGpu)
 
     for name in MAKERS:
         setattr(torch, name, without_memory(getattr(torch, name)))
@@ -208,9 +208,9 @@ def _believe_in_a_gpu(capability: int) -> None:
     torch.cuda.is_available = lambda: True
 
 
-def _moved(named: dict[str, Any]) -> dict[str, Any]:
-    """The device of a tensor that a caller makes beside its arguments: none with memory but the host's."""
-    return {"device": "cpu" if str(named.get("device")) == "cpu" else "meta"}
+def _place(named: dict[str, Any]) -> str:
+    """The device of a tensor that is made with these arguments: none with memory but the host's."""
+    return "cpu" if str(named.get("device")) == "cpu" else "meta"
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from kgbench.harness.referee import room  # noqa: E402
 from kgbench.harness.referee.checking import Checker  # noqa: E402
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase  # noqa: E402
 from kgbench.harness.referee.large_calls import LARGE_SHARE, call_bytes, lacks_memory, needed_gb  # noqa: E402
-from kgbench.harness.referee.referee import Referee  # noqa: E402
+from kgbench.harness.referee.referee import beyond_memory  # noqa: E402
 from kgbench.harness.referee.room import ROOM_PAUSES  # noqa: E402
 from kgbench.harness.verdict import contract, inputs  # noqa: E402
 from kgbench.harness.verdict.case_source import ALL_CASES  # noqa: E402
@@ -347,12 +347,8 @@ def test_a_module_too_large_for_the_device_is_not_looked_at(problem_path: Path) 
     overload = first(problem_path, "aten/neg")
     source = ModuleSource("1_A.py", "", least_elements=1 << 31, own_elements=1 << 31)
     problem = SimpleNamespace(judged=(replace(overload, module=source),))
-    for kind, outcomes in (("cuda", [Outcome.SKIPPED]), ("cpu", [])):
-        device = SimpleNamespace(type=kind)
-        referee = Referee.__new__(Referee)
-        resources = SimpleNamespace(device=device, memory_gb=H200_GB, capability=90)
-        referee.resources = resources  # type: ignore[assignment]
-        found = referee._out_of_reach(problem)  # type: ignore[arg-type]
+    for kind, outcomes in ((DeviceKind.CUDA, [Outcome.SKIPPED]), (DeviceKind.CPU, [])):
+        found = beyond_memory(problem, kind, H200_GB)  # type: ignore[arg-type]
         assert [verdict.outcome for verdict in found.values()] == outcomes
 
 

@@ -20,6 +20,7 @@ import pytest
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.processes import Task, ran_own_code, tasks_of, used_own_time, woken
 from kgbench.harness.machine.timing_lock import Disturbed, SharedPage, TimingLock
+from tests.harness.living import wait_until
 
 Start = Callable[[Callable[[], object]], int]
 
@@ -276,7 +277,7 @@ def test_calls_that_fit_beside_each_other_go_at_once(start: Start) -> None:
         start(lambda: threading.Thread(target=reserve, args=(6,), daemon=True).start())
         time.sleep(0.2)
         assert page.words[-1] == 5, "6 of 10 do not fit beside 5"
-    wait_until(lambda: page.words[-1] == 6)
+    assert wait_until(lambda: page.words[-1] == 6, 10)
     start(lambda: reserve(20))
     assert page.words[-1] == 20, "more than all may reserve goes alone"
 
@@ -287,13 +288,6 @@ def test_what_a_referee_reserved_is_free_again_when_it_has_ended() -> None:
         assert page.reserved_bytes() == 5
         page.clear(0)  # the coordinator does so once the process was killed
         assert page.reserved_bytes() == 0
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def states(pid: int) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -129,16 +128,17 @@ class Checker:
         if call_bytes(self.judge, bound) < ALONE_BYTES:
             return self._check_case(case)
         with room(self.resources, self.worker, 1e9 * needed_gb(self.judge, bound)):
-            return self._tried_again(partial(self._check_once, case, 0, False))
+            return self._attempts(case)
 
     def _check_case(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
         """One call of a case, tried again where others hold the memory that judging it takes. ``again``: which of the
         later ones, with its own values; 0 for the first, which all get. ``twice``: made again with the same values.
         """
         with room_of_module(self.resources, self.worker, self.overload, [case]):
-            return self._tried_again(partial(self._check_once, case, again, twice))
+            return self._attempts(case, again, twice)
 
-    def _tried_again(self, attempt: Callable[[int], Verdict]) -> Verdict:
+    def _attempts(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
+        attempt = partial(self._check_once, case, again, twice)
         return tried_again(self.resources.turns, attempt, partial(give_back, self.resources, self.worker))
 
     def _check_once(self, case: Case, again: int = 0, twice: bool = False, attempt: int = 0) -> Verdict:

@@ -57,7 +57,9 @@ class Referee:
         waited_s = self.turns.waited_s
         worker: Worker | None = None
         try:
-            evaluation.verdicts |= self._out_of_reach(problem)
+            kind = DeviceKind(resources.device.type)
+            evaluation.verdicts |= out_of_reach(problem, resources.capability)
+            evaluation.verdicts |= beyond_memory(problem, kind, resources.memory_gb)
             self._prepare_library(evaluation, report)
             for overload in problem.judged:
                 if overload.name in evaluation.verdicts:
@@ -141,15 +143,14 @@ class Referee:
             resources.library.prepare(problem, evaluation.module())
         evaluation.library = resources.library.record
 
-    def _out_of_reach(self, problem: Problem) -> dict[str, Verdict]:
-        """Verdicts on the overloads that this device cannot judge."""
-        kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
-        modules = {o.name: o.module.lacks_memory(kind, memory_gb) for o in problem.judged if o.module is not None}
-        large = {name: Verdict(Outcome.SKIPPED, lacking) for name, lacking in modules.items() if lacking is not None}
-        return out_of_reach(problem, self.resources.capability) | large
-
 
 def out_of_reach(problem: Problem, capability: int | None) -> dict[str, Verdict]:
     """Verdicts on the overloads that need a higher compute capability than the device's."""
     found = {o.name: o.needs.lacking(capability) for o in problem.judged if o.needs is not None}
+    return {name: Verdict(Outcome.SKIPPED, lacking) for name, lacking in found.items() if lacking is not None}
+
+
+def beyond_memory(problem: Problem, kind: DeviceKind, memory_gb: float) -> dict[str, Verdict]:
+    """Verdicts on the modules whose smallest call a device of so much memory, in 10^9 bytes, does not hold."""
+    found = {o.name: o.module.lacks_memory(kind, memory_gb) for o in problem.judged if o.module is not None}
     return {name: Verdict(Outcome.SKIPPED, lacking) for name, lacking in found.items() if lacking is not None}

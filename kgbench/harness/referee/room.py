@@ -64,9 +64,8 @@ def room_of_module(
 
 def room_to_begin(resources: Resources, problem: Problem) -> contextlib.AbstractContextManager[None]:
     """Room for finding out what a module's outputs depend on, in its first call; nothing to wait for elsewhere."""
-    modules = [overload for overload in problem.overloads if overload.module is not None]
-    large = next((each for each in modules if is_costly(each, each.check[0])), None)
-    return contextlib.nullcontext() if large is None else room_of_module(resources, None, large, large.check[:1])
+    module = next((overload for overload in problem.overloads if overload.module is not None), None)
+    return contextlib.nullcontext() if module is None else room_of_module(resources, None, module, module.check[:1])
 
 
 def module_bytes(overload: Overload, case: Case | CaseTemplate) -> float:

@@ -43,7 +43,7 @@ class CaseSource:
             most = COSTLY_OTHER_VALUES if is_costly(case) else OTHER_VALUES
             again += choose.sample(others, min(len(others), most)) or [case]
         costly = [case for case in cases if is_costly(case)]
-        cheap = [case for case in cases if case not in costly]
+        cheap = [case for case in cases if not is_costly(case)]
         least = LEAST_RECHECKS if cheap else COSTLY_RECHECKS
         again += [choose.choice(cheap or costly) for _ in range(least + choose.randrange(least))]
         if cheap and costly:
