@@ -37,6 +37,12 @@ NEEDS_TORCH = "torch was not asked"
     metavar="kernelbench:PATH",
     help="The problems of a checkout of KernelBench: which can be judged, and which let wrong answers pass.",
 )
+@click.option(
+    "--device",
+    default="",
+    metavar="NAME",
+    help="With --suite: where modules run; auto (a GPU where there is one), cpu, cuda or cuda:0,2.  [default: auto]",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Also the chance that a kernel passes that leaves out timed calls.")
 @json_option
 def validate(
@@ -44,6 +50,7 @@ def validate(
     problem_dirs: tuple[Path, ...],
     no_run: bool,
     suite: str | None,
+    device: str,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -55,8 +62,10 @@ def validate(
     file is wrong, 3 that references could not be run on this machine.
     """
     if suite is not None:
-        validate_checkout(suite, paths, run=not no_run)
+        validate_checkout(suite, paths, device or "auto", run=not no_run)
         return
+    if device:
+        raise UsageError("KGB142", f"--device {device} is for --suite kernelbench:PATH; leave it out")
     registry = Registry(problem_folders(problem_dirs))
     files = [file for path in paths for file in _files(path, registry)] or list(registry.paths.values())
     checked = {file: _read(file) for file in files}

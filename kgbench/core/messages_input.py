@@ -91,6 +91,7 @@ INPUT: Final[dict[str, Message]] = {
     "KGB139": Message("The process that runs the files of modules did not finish.", "The end of its output is quoted."),
     "KGB140": Message("`kgbench selftest exploits`: there is no such exploit.", "Take the one named, or give no name."),
     "KGB141": Message("`--against` is for problems that are modules.", "Give `--suite kernelbench:PATH`, too."),
+    "KGB142": Message("`validate --device` is for problems that are modules.", "Give `--suite kernelbench:PATH`, too."),
     "KGB143": Message(
         "`--suite torchbench:FILE`: parquet is read with pyarrow, which is not installed.",
         "`pip install 'kgbench[parquet]'`, or give the data set's trace text.",

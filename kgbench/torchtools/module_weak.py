@@ -1,9 +1,10 @@
 """``python -m kgbench.torchtools.module_weak``: which wrong answers a module's outputs cannot tell from correct ones.
 
-Standard input is a JSON object: ``files`` and ``limit_s``, the seconds that each may take. Standard output gets a JSON
-line for each file when it is started, ``{"path", "done": false}``, and when it is done: ``complaint`` (it cannot be
-used), ``unjudgeable`` (why no output can be judged), ``weak`` (``[what, here]``) or ``unmeasured`` (why it is unknown).
-Each file runs in a fork, on the CPU, with its smallest call.
+Standard input is a JSON object: ``files``, ``device`` (``cpu`` or ``cuda``), ``limit_s``, the seconds that each may
+take, and ``memory_share`` of the machine that it may take on a CPU. Standard output gets a JSON line for each file when
+it is started, ``{"path", "done": false}``, and when it is done: ``complaint`` (it cannot be used), ``unjudgeable`` (why
+no output can be judged), ``weak`` (``[what, here]``), ``lacks_memory`` or ``unmeasured`` (why it is unknown).
+Each file runs in a fork, with its smallest call.
 """
 
 from __future__ import annotations
@@ -21,17 +22,16 @@ import torch
 
 from kgbench.harness.machine.processes import own_lines
 from kgbench.harness.referee import compiler
-from kgbench.harness.verdict.modules.trusted import TrustedModule
-from kgbench.harness.verdict.modules.weak import weaknesses, why_unjudgeable
+from kgbench.harness.verdict.modules.trusted import TrustedModule, full_precision
+from kgbench.harness.verdict.modules.weak import lacks_memory, weaknesses, why_unjudgeable
 from kgbench.problem.modules import VALUE_SETS, ModuleSource
 from kgbench.torchtools.module_facts import facts_of
 
-MEMORY_SHARE: Final = 0.5
-"""Share of the machine's memory that one file may take."""
 SLOW_S: Final = 4.0
 """Seconds of four runs from which on a module is measured only with its file's own values."""
 _POLL_S: Final = 0.05
 """Seconds between two checks of a process."""
+_WORDS: Final = {"cpu": "this CPU", "cuda": "this GPU"}
 
 
 def main() -> None:
@@ -43,20 +43,22 @@ def main() -> None:
     with torch.device("meta"):
         # Torch imports modules here that every fork would import otherwise.
         torch.nn.Linear(2, 2)(torch.rand(2, 2))
+    full_precision()
     for path in asked["files"]:
         print(json.dumps({"path": path, "done": False}), file=lines, flush=True)
-        found = _in_a_fork(Path(path), float(asked["limit_s"]))
+        found = _in_a_fork(Path(path), torch.device(asked["device"]), asked["limit_s"], asked["memory_share"])
         print(json.dumps({"path": path, "done": True, **found}), file=lines, flush=True)
 
 
-def _in_a_fork(path: Path, limit_s: float) -> dict[str, Any]:
+def _in_a_fork(path: Path, device: torch.device, limit_s: float, memory_share: float) -> dict[str, Any]:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _bound_memory()
+        if device.type == "cpu":
+            _bound_memory(memory_share)
         with os.fdopen(writing, "w") as answer:
-            answer.write(json.dumps(_measured(path)))
+            answer.write(json.dumps(_measured(path, device)))
         os._exit(0)
     os.close(writing)
     deadline = time.monotonic() + limit_s
@@ -70,20 +72,20 @@ def _in_a_fork(path: Path, limit_s: float) -> dict[str, Any]:
     with os.fdopen(reading) as answer:
         text = answer.read()
     if not ended:
-        return {"unmeasured": f"it takes over {limit_s:g} s on this CPU"}
+        return {"unmeasured": f"it takes over {limit_s:g} s on {_WORDS[device.type]}"}
     if not text:
         return {"unmeasured": f"its process ended with {os.waitstatus_to_exitcode(status)}"}
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def _bound_memory() -> None:
+def _bound_memory(share: float) -> None:
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    most = int(whole * MEMORY_SHARE)
+    most = int(whole * share)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def _measured(path: Path) -> dict[str, Any]:
+def _measured(path: Path, device: torch.device) -> dict[str, Any]:
     facts = facts_of(path)
     if facts["complaint"]:
         return {"complaint": facts["complaint"]}
@@ -91,18 +93,16 @@ def _measured(path: Path) -> dict[str, Any]:
     larger = [size for size in facts["sizes"] if size > 1]
     batch = next(iter(larger or facts["sizes"]), None)
     try:
-        module = TrustedModule(source, "weaknesses", torch.device("cpu"))
+        module = TrustedModule(source, "weaknesses", device)
         begun = time.monotonic()
         if why := why_unjudgeable(module, batch):
             return {"unjudgeable": why}
         sets = VALUE_SETS if time.monotonic() - begun < SLOW_S else VALUE_SETS[:1]
         return {"weak": [[each.what, each.here] for each in weaknesses(module, batch, sets)]}
-    except MemoryError:
-        return {"unmeasured": "it needs more memory than there is here"}
     except Exception as error:  # whatever a file raises is told about it
-        words = f"{type(error).__name__}: {error}".splitlines()[0]
-        lacking = "memory" in words
-        return {"unmeasured": "it needs more memory than there is here"} if lacking else {"complaint": words}
+        if lacks_memory(error):
+            return {"lacks_memory": True}
+        return {"complaint": f"{type(error).__name__}: {error}".splitlines()[0]}
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ from kgbench.baselines.expected import Expected
 from kgbench.harness.candidate.modules import fill
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.verdict.compare import Limits, compare
-from kgbench.harness.verdict.modules.reference import ULPS, ModuleReference
-from kgbench.harness.verdict.modules.trusted import TrustedModule
+from kgbench.harness.verdict.modules import reference
+from kgbench.harness.verdict.modules.reference import ULPS, ModuleReference, a_rounding_smaller
+from kgbench.harness.verdict.modules.trusted import TrustedModule, copied
 from kgbench.harness.verdict.secret_draws import SecretGenerator
 from kgbench.problem.modules import ModuleSource
 from tests.harness.sessions import kgbench, shared
@@ -204,6 +205,31 @@ def test_float32_in_another_order_is_within_the_limit_and_tf32_is_not(values: st
     assert share_wrong(module, values, torch.matmul) == 0
     assert share_wrong(module, values, one_by_one) == 0
     assert share_wrong(module, values, in_tf32) > 0.1
+
+
+INSTANCE_NORM = PRODUCT.replace("a @ b", "torch.nn.functional.instance_norm(a[None, None])[0, 0] + 0 * b[0, 0]")
+
+
+def test_a_mean_whose_sums_are_shifted_by_an_element_is_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shifted(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        """As kernels compute it in one pass: sums of the distances from an element, added one after the other."""
+        first = a.flatten()[7]
+        mean = first + ((a - first).reshape(-1, 256).cumsum(0)[-1].sum() / a.numel())
+        return (a - mean) * torch.rsqrt(a.var(correction=0) + 1e-5) + 0 * b[0, 0]
+
+    module = made(INSTANCE_NORM)
+    assert share_wrong(module, "centred", shifted) == 0
+    monkeypatch.setattr(reference, "a_rounding_smaller", copied)
+    assert share_wrong(module, "centred", shifted) > 0
+
+
+def test_an_input_a_rounding_smaller_stays_in_its_interval() -> None:
+    given = torch.tensor([1.0, 1.5, 1e-45, 0.0, -1.0, torch.inf, -torch.inf, torch.nan])
+    smaller = a_rounding_smaller(given)
+    assert smaller[:2].tolist() == [1 - 2**-24, 1.5 - 2**-23]
+    assert torch.equal(smaller[2:7], given[2:7])
+    assert torch.isnan(smaller[7])
+    assert a_rounding_smaller(torch.tensor([3])).tolist() == [3]
 
 
 def test_small_elements_are_not_judged_by_what_large_ones_are_off() -> None:

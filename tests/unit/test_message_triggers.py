@@ -393,6 +393,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
     "KGB140": (_nothing, "selftest exploits replays_by_shap"),
     "KGB143": (_parquet_without_pyarrow, "run --model baseline --suite torchbench:t.parquet --device cpu"),
     "KGB141": (_nothing, "run --model baseline --against compile"),
+    "KGB142": (_nothing, "validate --device cpu"),
     "KGB201": (lambda ground: ground.file("mine/aten/softmax.yaml"), "list --problem-dir mine"),
     "KGB202": (_nothing, "list --problem-dir nowhere"),
     "KGB204": (lambda ground: ground.file("mine/scale.yaml"), "list --problem-dir mine"),

@@ -41,8 +41,8 @@ class ModuleJudge(OverloadJudge):
         self._module_reference = ModuleReference(self.module)
         self._shapes: dict[str, Shape] = {}
         """What outputs look like, by the call."""
-        self._unsound: set[tuple[str, str]] = set()
-        """Calls and value sets in which float32 overflows or is too far from float64 to say what is correct."""
+        self._sound: dict[tuple[str, str], bool] = {}
+        """Calls and value sets: whether float32 is near enough to float64 there to say what is correct."""
         super().__init__(overload, device, parts)
         self.prepare = self._draw
 
@@ -61,19 +61,19 @@ class ModuleJudge(OverloadJudge):
     def place(self, case: Case, generator: torch.Generator) -> PlacedCall:
         """As of any call; where the value set makes nothing that can be judged, in the file's own values."""
         key = (_key(case), case.values)
-        if case.values != "default" and key not in self._unsound:
+        if self._sound.get(key, True):
             call = super().place(case, generator)
-            if self._module_reference.last.is_sound:
+            if self._sound.get(key, True):
                 return call
-            self._unsound.add(key)
-        return super().place(replace(case, values="default") if key in self._unsound else case, generator)
+        return super().place(replace(case, values="default"), generator)
 
     def output_specs(self, inputs: CallInputs, known: dict[str, Answer] | None = None) -> tuple[OutputSpec, ...]:
         """Outputs as the file's own module gives them, in any strides."""
-        key = _key(inputs.bound.case)
-        if key not in self._shapes or inputs.bound.case.values != "default":
+        key, values = _key(inputs.bound.case), inputs.bound.case.values
+        if (key, values) not in self._sound:
             answers = self.expected(inputs)
             self._shapes[key] = shape = self._module_reference.last
+            self._sound[key, values] = values == "default" or shape.is_sound
             self.listed = len(shape.sizes) != 1
             if known is not None and 8 * sum(torch.Size(each).numel() for each in shape.sizes) <= KNOWN_BYTES:
                 known.update(answers)

@@ -8,7 +8,7 @@ import functools
 import linecache
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -91,10 +91,10 @@ class TrustedModule:
             drawn = list(draw())
         return [each.to(self.device) if isinstance(each, torch.Tensor) else each for each in drawn]
 
-    def run(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
-        """Its outputs in its own dtypes. Its buffers and the inputs stay as they are."""
+    def run(self, inputs: Sequence[Any], copy_of: Callable[[Any], Any] | None = None) -> list[torch.Tensor]:
+        """Its outputs in its own dtypes, for a copy of each input. Its buffers and the inputs stay as they are."""
         begun = time.monotonic()
-        outputs = _outputs(self.model, [_copied(each) for each in inputs])
+        outputs = _outputs(self.model, [(copy_of or copied)(each) for each in inputs])
         if self.device.type == "cuda":
             GPU.wait(self.device)
         took = time.monotonic() - begun
@@ -183,14 +183,15 @@ def flat(value: Any) -> list[torch.Tensor]:
     raise ModuleError(f"its forward returns {type(value).__name__}, which is no tensor")
 
 
-def _copied(value: Any) -> Any:
+def copied(value: Any) -> Any:
+    """A tensor's clone, and anything else as it is."""
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _doubled(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.is_floating_point():
         return value.to(torch.float64, copy=True)
-    return _copied(value)
+    return copied(value)
 
 
 def _vary_constants(model: torch.nn.Module, generator: torch.Generator) -> None:

@@ -32,7 +32,7 @@ class Weakness:
 
 
 def why_unjudgeable(module: TrustedModule, batch: int | None) -> str:
-    """Why outputs cannot be judged by their values; empty where they can."""
+    """Why outputs cannot be judged by their values; empty where they can. Raises RuntimeError where memory lacks."""
     generator = _generator(module, "unjudgeable")
     inputs = module.inputs(generator, batch=batch)
     first = module.run(inputs)
@@ -44,12 +44,19 @@ def why_unjudgeable(module: TrustedModule, batch: int | None) -> str:
     try:
         exact = module.run_exact(inputs)
     except (RuntimeError, ModuleError, TypeError, NotImplementedError) as error:
+        if lacks_memory(error):
+            raise
         return f"its forward does not run in float64: {str(error).splitlines()[0]}"
     if [tuple(each.shape) for each in exact] != [tuple(each.shape) for each in first]:
         return "its outputs have other shapes in float64"
     if not all(bool(torch.isfinite(each).any()) for each in exact if each.numel() and each.is_floating_point()):
         return "its output has no finite element"
     return ""
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Whether there was not enough memory. PyTorch's allocator for the CPU says so in words alone."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
 
 
 def weaknesses(module: TrustedModule, batch: int | None, value_sets: Sequence[str] = VALUE_SETS) -> list[Weakness]:
