@@ -207,6 +207,13 @@ def test_float32_in_another_order_is_within_the_limit_and_tf32_is_not(values: st
     assert share_wrong(module, values, in_tf32) > 0.1
 
 
+def test_some_elements_of_a_large_output_say_how_far_float32_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "MOST_ELEMENTS", 512)
+    module = made(PRODUCT)
+    assert share_wrong(module, "centred", one_by_one) == 0
+    assert share_wrong(module, "centred", in_tf32) > 0.1
+
+
 INSTANCE_NORM = PRODUCT.replace("a @ b", "torch.nn.functional.instance_norm(a[None, None])[0, 0] + 0 * b[0, 0]")
 
 

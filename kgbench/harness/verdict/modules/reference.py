@@ -29,6 +29,8 @@ ULPS: Final = 16.0
 """Half of how many unit roundoffs an element may be off where PyTorch happens to be exact."""
 LEAST_ELEMENTS: Final = 1024
 """Elements whose errors are looked at, at least: an output of fewer is computed again with slightly other inputs."""
+MOST_ELEMENTS: Final = 1 << 22
+"""Elements whose errors are looked at, at most: of larger outputs so many drawn ones."""
 MOST_RUNS: Final = 8
 """Times that an output of few elements is computed at most."""
 ROUNDED_SHARE: Final = 2.0**-20
@@ -43,8 +45,10 @@ _HIGHEST: Final = 160
 _UNIT: Final = 2.0**-24
 """Unit roundoff of float32."""
 _SMALLEST_NORMAL: Final = 2.0**-126
-_COPIES_OF_BINS: Final = {"cpu": 1, "cuda": 2048}
-"""Copies of the bins, by kind of device: threads of a GPU that raise the maximum of one bin wait for each other."""
+_MANTISSA_BITS: Final = 52
+_EXPONENT_MASK: Final = 0x7FF
+_EXPONENT_OF_ONE_HALF: Final = 1022
+"""The parts of a float64: bits of its mantissa, those of its exponent, and the exponent's bits of 0.5."""
 
 
 @dataclass
@@ -72,44 +76,60 @@ class Errors:
         """Add one output. ``own``: in its own dtype, ``exact``: in float64, of the same shape. ``rounded``: its inputs
         were a rounding smaller than those of ``exact``, which says nothing about whether float32 is near enough.
         """
-        most = ROUNDED_SHARE * self.largest if rounded else math.inf
-        copies = _COPIES_OF_BINS[exact.device.type]
-        worst, largest = self.worst.new_zeros(len(self.worst), copies), 0.0
-        for narrow, wide in zip(pieces(own), pieces(exact), strict=True):
-            error = (narrow.to(torch.float64) - wide).abs()
-            usable = torch.isfinite(error)
-            if not bool(usable.all()):
-                self.finite = self.finite and rounded
-                wide, error = wide[usable], error[usable]
-            at = _bins(wide)
-            if not rounded:
-                self.count += torch.bincount(at, minlength=len(self.count))
-                largest = max(largest, float(wide.abs().max()) if len(wide) else 0.0)
-            at = at.mul_(copies).add_(torch.arange(len(at), device=at.device) % copies)
-            worst.view(-1).scatter_reduce_(0, at, error.clamp_(max=most), "amax")
-        found = worst.amax(1)
-        self.worst = torch.maximum(self.worst, found)
+        narrow, wide = _some(own).to(torch.float64), _some(exact)
+        error = (narrow - wide).abs()
+        usable = torch.isfinite(error)
+        wide, error = wide[usable], error[usable]
+        if rounded:
+            error.clamp_(max=ROUNDED_SHARE * self.largest)
+        at = _bins(wide)
+        self.worst.scatter_reduce_(0, at, error, "amax")
+        if rounded:
+            return
+        self.count += torch.bincount(at, minlength=len(self.count))
+        self.finite = self.finite and _all_finite(own) and _all_finite(exact)
+        largest = float(wide.abs().max()) if wide.numel() else 0.0
         self.largest = max(self.largest, largest)
         if largest:
-            self.share = max(self.share, float(found.max()) / largest)
+            self.share = max(self.share, float(error.max()) / largest)
 
-    def limits(self, exact: torch.Tensor) -> torch.Tensor:
-        """float64, shape of the output: by how much each element may be off on account of float32."""
+    def magnitudes(self, exact: torch.Tensor) -> torch.Tensor:
+        """float64, shape of the output: of what number the rounding limit is how far each element may be off on account
+        of float32.
+        """
         together = self.worst.cummax(0).values
         enough = (self.count.cumsum(0) >= _LEAST_IN_BIN).nonzero()
         first = int(enough[0]) if len(enough) else len(self.worst) - 1
         together[:first] = together[first]
-        limits = torch.empty_like(exact, memory_format=torch.contiguous_format)
-        for values, out in zip(pieces(exact), pieces(limits), strict=True):
-            torch.add(FACTOR * together[_bins(values)], _SMALLEST_NORMAL, out=out)
-        return limits
+        if len(seen := (self.count > 0).nonzero()):
+            # Of the largest elements none may have been looked at: they may be off by the same share.
+            beyond = torch.arange(len(together), device=exact.device) - seen.max()
+            together *= torch.exp2(beyond.clamp(min=0).to(torch.float64))
+        of_bin = (FACTOR * together + _SMALLEST_NORMAL) / (2 * ULPS * _UNIT)
+        found = torch.empty_like(exact, memory_format=torch.contiguous_format)
+        for values, out in zip(pieces(exact), pieces(found), strict=True):
+            torch.take(of_bin, _bins(values), out=out)
+        return found
+
+
+def _some(output: torch.Tensor) -> torch.Tensor:
+    """All elements in row-major order, or MOST_ELEMENTS of them, the same ones of any output of that size."""
+    flat = output.reshape(-1)
+    if len(flat) <= MOST_ELEMENTS:
+        return flat
+    generator = torch.Generator(output.device).manual_seed(0)
+    return flat[torch.randint(len(flat), (MOST_ELEMENTS,), generator=generator, device=output.device)]
+
+
+def _all_finite(output: torch.Tensor) -> bool:
+    """By the sum, which needs no memory."""
+    return math.isfinite(float(output.sum(dtype=torch.float64)))
 
 
 def _bins(values: torch.Tensor) -> torch.Tensor:
-    """int64: the power of two of each element, from 0; of zero the lowest."""
-    exponents = torch.frexp(values.abs()).exponent.to(torch.int64)
-    exponents = torch.where(torch.isfinite(values) & (values != 0), exponents, _LOWEST)
-    return exponents.clamp(_LOWEST, _HIGHEST) - _LOWEST
+    """int64: the power of two of each element, from 0; of zero the lowest. ``values``: float64."""
+    exponents = (values.view(torch.int64) >> _MANTISSA_BITS).bitwise_and_(_EXPONENT_MASK)
+    return exponents.sub_(_EXPONENT_OF_ONE_HALF + _LOWEST).clamp_(0, _HIGHEST - _LOWEST)
 
 
 @dataclass(frozen=True)
@@ -149,7 +169,7 @@ class ModuleReference(ReferenceFunction):
         self.last = Shape(dtypes, tuple(tuple(each.shape) for each in own), errors)
         names = ["return"] if len(own) == 1 else [f"return[{number}]" for number in range(len(own))]
         return {
-            name: Expected(value, each.limits(value).div_(2 * ULPS * _UNIT) if value.is_floating_point() else None)
+            name: Expected(value, each.magnitudes(value) if value.is_floating_point() else None)
             for name, value, each in zip(names, exact, errors, strict=True)
         }
 

@@ -55,8 +55,9 @@ def why_unjudgeable(module: TrustedModule, batch: int | None) -> str:
 
 
 def lacks_memory(error: Exception) -> bool:
-    """Whether there was not enough memory. PyTorch's allocator for the CPU says so in words alone."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "DefaultCPUAllocator" in str(error)
+    """Whether there was not enough memory. PyTorch's allocator for the CPU and CUDA's calls say so in words alone."""
+    words = ("DefaultCPUAllocator", "CUDA error: out of memory")
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(each in str(error) for each in words)
 
 
 def weaknesses(module: TrustedModule, batch: int | None, value_sets: Sequence[str] = VALUE_SETS) -> list[Weakness]:
