@@ -214,6 +214,16 @@ def test_some_elements_of_a_large_output_say_how_far_float32_is_off(monkeypatch:
     assert share_wrong(module, "centred", in_tf32) > 0.1
 
 
+def test_zeros_between_elements_do_not_say_how_far_small_ones_may_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "MOST_ELEMENTS", 512)
+    module = made(PRODUCT.replace("a @ b", "(a @ b).repeat_interleave(2, 1) * torch.tensor([0.0, 1.0]).repeat(32)"))
+
+    def with_zeros(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return one_by_one(a, b).repeat_interleave(2, 1) * torch.tensor([0.0, 1.0]).repeat(32)
+
+    assert share_wrong(module, "centred", with_zeros) == 0
+
+
 INSTANCE_NORM = PRODUCT.replace("a @ b", "torch.nn.functional.instance_norm(a[None, None])[0, 0] + 0 * b[0, 0]")
 
 

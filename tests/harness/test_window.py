@@ -193,6 +193,19 @@ def test_a_library_that_is_ready_on_a_busy_device_is_let_go(written: Written) ->
     assert runner.owed == {"library": (1, WHERE)}
 
 
+@pytest.mark.parametrize("quiet", [True, False])
+def test_calls_of_the_librarys_that_keep_the_device_busy_while_they_wait_are_not_queued(
+    written: Written, quiet: bool
+) -> None:
+    runner, values = written.runner(), written.inputs("values", 4)
+    values.layout.first = SimpleNamespace(where=WHERE)
+    written.quiet = quiet
+    assert runner.can_queue("library", values) is quiet
+    assert runner.can_queue("candidate", values), "its own work is in its time"
+    for name, clock in written.clocks.items():
+        assert clock.page.words[ControlPage.RELEASE] == written.posted[name == "candidate"].epoch
+
+
 @pytest.mark.parametrize("step", ["fill", "flush", "secure"])
 @pytest.mark.parametrize("queued", [False, True])
 def test_a_worker_whose_window_found_no_memory_is_let_go_and_can_be_asked_again(

@@ -36,6 +36,8 @@ QUEUE_DEADLINE_S: Final = 3.0
 """Seconds in which a worker must have queued a window's calls; later, one of them waits for the device."""
 TRIAL_DEADLINE_S: Final = 0.5
 """The same where it is only tried whether calls can be queued: what cannot be is timed with its launches."""
+TRIAL_QUIET_S: Final = 0.05
+"""Seconds in which the device must be found quiet beside calls that the library has queued, where this is tried."""
 STALLS: Final = 3
 """Attempts to queue a window before its worker fails: a kernel's first launch loads it, which waits for the device."""
 HOLD_S: Final = 1.0
@@ -218,7 +220,12 @@ class WindowRunner:
         return Window(plan.side, plan.kind, plan.calls, done_us, secured_us)
 
     def can_queue(self, name: str, inputs: WindowInputs) -> bool:
-        """Whether a side can queue these calls without waiting for the device. Raises WorkerFailed."""
+        """Whether a side can queue these calls without waiting for the device, and the library's leave the device quiet
+        until they are released. Raises WorkerFailed.
+
+        Calls that wait for each other on several streams, as cuDNN's transposed convolutions do, may keep the device
+        to themselves for whole time slices while they wait.
+        """
         side, clock, where = self.sides[name], self.clocks[name], inputs.layout.first.where
         where = replace(where, purpose=Purpose.TIMING)
         self.settle(name)
@@ -227,9 +234,10 @@ class WindowRunner:
         self._post(side, clock, TimedWindow(name, inputs, True), where)
         if not self._queued(side, clock, TRIAL_DEADLINE_S, where):
             return False
+        left_alone = side.handle is self.candidate or self.device.is_quiet(TRIAL_QUIET_S)
         clock.page.words[ControlPage.RELEASE] = clock.epoch
         side.handle.reply(clock.epoch, self.limit_s, where)
-        return True
+        return left_alone
 
     @trace.span("settle")
     def settle(self, name: str) -> None:
