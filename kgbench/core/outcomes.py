@@ -219,7 +219,6 @@ class Outcome(StrEnum):
             blames=Blame.CANDIDATE,
             meaning="it broke the rules of the calling convention, the policy or the sandbox",
             catches_mutants=True,
-            ends_suite=True,
         ),
     )
     NO_CANDIDATE = (

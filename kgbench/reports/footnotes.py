@@ -10,6 +10,7 @@ from kgbench.core.text import number_of
 from kgbench.core.types import WEAK, Library
 from kgbench.reports.generated import asked_lines
 from kgbench.reports.model import Report
+from kgbench.reports.package_calls import package_lines
 from kgbench.reports.slow_libraries import Slow, slow_libraries
 from kgbench.reports.wall_time import wall_time_line
 from kgbench.reports.words import device_words, problem_set_words, versions_words
@@ -116,6 +117,7 @@ def _cautions(row: Row) -> Iterable[str]:
 def run_lines(report: Report) -> Iterable[str]:
     info = report.info
     yield ""
+    yield from package_lines(report.package_calls)
     if info.get("timed") is False:
         what = "a suite" if report.suite is not None else "this provider"
         yield f"Nothing was timed: {what} is judged for correctness only."

@@ -30,6 +30,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "results": [result_json(result) for result in report.results],
         "notes": list(report.notes),
         "verification": verification.summary(report.verified) if report.verified else None,
+        "package_calls": [asdict(row) for row in report.package_calls],
         "suite": [asdict(row) for row in report.suite_rows] if report.suite is not None else None,
     }
 

@@ -16,6 +16,7 @@ from kgbench.problem.registry import categories
 from kgbench.problem.suites import Suite, read_suite
 from kgbench.reports.best_library import with_best_libraries
 from kgbench.reports.generated import AfterRounds, round_by_round, samples_asked
+from kgbench.reports.package_calls import PackageCalls, package_calls
 from kgbench.reports.suite import SuiteRow, suite_rows
 from kgbench.scores import rows as scores
 from kgbench.scores.costs import Cost, cost_of
@@ -46,6 +47,7 @@ class Report:
     cost: Cost | None = None
     suite: Suite | None = None
     suite_rows: tuple[SuiteRow, ...] = ()
+    package_calls: tuple[PackageCalls, ...] = ()
     verified: tuple[verification.Verified, ...] = ()
     """Winners that were measured again."""
     overall: tuple[Row, ...] = ()
@@ -101,6 +103,7 @@ def report_of(
         cost=cost_of(attempts),
         suite=suite,
         suite_rows=found,
+        package_calls=package_calls(results),
         verified=tuple(verification.verified(results, again)),
         overall=overall(selected, attempts, shown, seed=seed),
         by=by,

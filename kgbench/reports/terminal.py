@@ -21,6 +21,7 @@ from kgbench.core.types import Result
 from kgbench.reports.footnotes import closing_lines, run_lines
 from kgbench.reports.generated import cost_table, samples_table
 from kgbench.reports.model import Report
+from kgbench.reports.package_calls import package_table
 from kgbench.reports.score_tables import rounds_table, terminal_tables, threshold_table
 from kgbench.reports.suite import suite_lines, suite_table
 from kgbench.reports.words import failure_words, last_words, no_candidate_words, numbered_as
@@ -59,6 +60,8 @@ def _further_tables(report: Report) -> Iterable[Table]:
         yield threshold_table(report.rows)
     if any(row.at_k for row in report.rows):
         yield samples_table(report.rows)
+    if report.package_calls:
+        yield package_table(report.package_calls)
     if report.after_rounds:
         yield rounds_table(report.after_rounds)
     if report.cost:

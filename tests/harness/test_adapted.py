@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.details.failures import Raised
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
+from kgbench.core.verdicts import Verdict
+from kgbench.harness.referee.checking import may_be_device_fault
 from kgbench.harness.session.session import Job, Session
 from kgbench.models import adapted
 from kgbench.problem.registry import Registry
+from kgbench.reports.package_calls import package_calls, package_lines
 from kgbench.store.reader import read_run
 from tests.harness.sessions import kgbench
 
@@ -65,6 +69,34 @@ def test_calls_that_are_not_offered_are_told_apart_and_the_others_judged(session
 def test_what_is_wrong_is_wrong_although_other_calls_are_not_offered(session: Session, package: Path) -> None:
     found = judged(session, text(package, WRONG_ABOVE_1))
     assert found.outcome is Outcome.WRONG_VALUE
+
+
+def test_calls_after_one_that_fails_are_judged_and_counted(session: Session, package: Path) -> None:
+    found = judged(session, text(package, "torch.nn.functional.silu(self) if self.dim() else int('x')"))
+    assert found.outcome is Outcome.RUNTIME_ERROR
+    states = [case.outcome for case in found.cases]
+    first = next(number for number, state in enumerate(states) if state not in (Outcome.PASSED, Outcome.NOT_OFFERED))
+    assert Outcome.PASSED in states[first + 1 :], (found.reason, states)
+    (row,) = package_calls([found])
+    assert (row.correct, row.not_offered) == (states.count(Outcome.PASSED), states.count(Outcome.NOT_OFFERED))
+    assert row.failed == len(states) - row.correct - row.not_offered > 0
+    assert list(package_lines([row])) == [
+        f"calls of installed packages: {row.correct} of {row.correct + row.failed} correct, "
+        f"{row.not_offered} not offered; no call fails of 0 of 1 operator"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "told"),
+    [
+        ("AcceleratorError", "CUDA error: an illegal memory access was encountered", True),
+        ("RuntimeError", "Triton Error [CUDA]: misaligned address", True),
+        ("CUDARuntimeError", "unspecified launch failure", True),
+        ("AssertionError", "Invalid dim", False),
+    ],
+)
+def test_only_a_device_fault_ends_the_worker(name: str, message: str, told: bool) -> None:
+    assert may_be_device_fault(Verdict(Outcome.RUNTIME_ERROR, Raised(name, message))) is told
 
 
 def test_a_candidate_of_a_model_cannot_choose_its_calls(session: Session, package: Path) -> None:

@@ -15,10 +15,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 np = pytest.importorskip("numpy")
 
-from kgbench.baselines.references import aten, aten_memory, cublas, cublas_vectors, vllm  # noqa: E402
+from kgbench.baselines.references import aten, aten_memory, cublas, cublas_vectors, vllm, vllm_norms  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
 from kgbench.harness.verdict.call_requests import written_names  # noqa: E402
+from kgbench.harness.verdict.compare import Limits, compare  # noqa: E402
 from kgbench.harness.verdict.contract import forbidden_change  # noqa: E402
 from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, TORCH_NAMES, itemsize, make_inputs  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
@@ -276,6 +277,24 @@ def test_rms_norm_is_its_definition() -> None:
         )
     vllm.rms_norm_plain(out, x, weight, 0.25)
     torch.testing.assert_close(out, found, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_a_norm_may_be_rounded_before_the_weight_also_among_denormals(residual: bool) -> None:
+    x = 100 * normal(64, 1024, dtype=torch.float32)
+    x[:, 1:] *= 1e-7
+    x, weight = x.half(), (1 + 0.3 * normal(1024, dtype=torch.float32)).half()
+    wide = x.double()
+    if residual:
+        given = {"input": wide, "residual": torch.zeros_like(wide), "weight": weight.double(), "epsilon": 1e-6}
+        right = vllm_norms.fused_add_rms_norm(**given)["input"]
+    else:
+        right = vllm.rms_norm(input=wide, weight=weight.double(), epsilon=1e-6)["out"]
+    normed = (x.float() * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-6)).half()
+    limits = Limits("rounding", ulps=4, compute="float16")
+    assert compare("out", normed * weight, right, limits) is None
+    assert compare("out", normed, right, limits) is not None
+    assert compare("out", torch.where(normed.abs() < 2**-14, 0, normed * weight), right, limits) is not None
 
 
 @pytest.mark.parametrize(("is_neox", "split", "rot_dim"), list(itertools.product((True, False), (True, False), (8, 4))))

@@ -24,7 +24,24 @@ MOST_GATHERED = 1 << 26
 def rms_norm(input: torch.Tensor, weight: torch.Tensor, epsilon: float, **_: Any) -> Expectations:
     """out = input / sqrt(mean(input², last dimension) + epsilon) * weight; the limit is of 8 units of roundoff."""
     value = _normalised(input, epsilon) * weight
-    return {"out": Expected(value, finite(value.abs() * (1 + mean_off(input) / 8)))}
+    return {"out": Expected(value, norm_scale(value, weight, input))}
+
+
+def norm_scale(value: torch.Tensor, weight: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """What the limits of a normalised and weighted value are multiples of, in eighths of units of roundoff.
+
+    vLLM rounds before it multiplies by the weight. Among float16's denormals that rounding does not shrink with the
+    value: it is up to half their distance.
+    """
+    denormal = weight.abs() * (torch.finfo(drawn_as(rows)).tiny / 8)
+    return finite(torch.maximum(value.abs() * (1 + mean_off(rows) / 8), denormal))
+
+
+def drawn_as(rows: torch.Tensor) -> torch.dtype:
+    """The dtype that float64 rows had before: the narrowest that holds all their numbers."""
+    numbers = rows.nan_to_num(0.0, 0.0, 0.0)
+    held = (each for each in (torch.bfloat16, torch.float16) if torch.equal(numbers.to(each).to(rows.dtype), numbers))
+    return next(held, torch.float32)
 
 
 def mean_off(rows: torch.Tensor) -> float:
@@ -32,9 +49,7 @@ def mean_off(rows: torch.Tensor) -> float:
 
     Half of those of the sum. None where the rows have 16 bits: limits then count in units of these.
     """
-    numbers = rows.nan_to_num(0.0, 0.0, 0.0)
-    held = any(torch.equal(numbers, numbers.to(each).to(rows.dtype)) for each in (torch.bfloat16, torch.float16))
-    return 0.0 if held else chained(rows.shape[-1]) / 2
+    return chained(rows.shape[-1]) / 2 if drawn_as(rows) is torch.float32 else 0.0
 
 
 def rms_norm_plain(out: torch.Tensor, input: torch.Tensor, weight: torch.Tensor, epsilon: float) -> None:

@@ -13,8 +13,7 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.expected import Expected
-from kgbench.baselines.references.aten import finite
-from kgbench.baselines.references.vllm import FP8_LARGEST, mean_off
+from kgbench.baselines.references.vllm import FP8_LARGEST, drawn_as, mean_off, norm_scale
 
 Expectations = dict[str, Expected]
 
@@ -31,8 +30,7 @@ def fused_add_rms_norm(
     """residual += input; input = residual / sqrt(mean(residual²) + epsilon) * weight, in 8 units of roundoff."""
     total = input + residual
     value = normalised(total, epsilon) * weight
-    scale = finite(value.abs() * (1 + mean_off(input) / 8))
-    return {"input": Expected(value, scale), "residual": Expected(total)}
+    return {"input": Expected(value, norm_scale(value, weight, input)), "residual": Expected(total)}
 
 
 def fused_add_rms_norm_plain(input: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, epsilon: float) -> None:
@@ -321,19 +319,13 @@ def _norm_quant(
     scale = _token_scale(groups.abs().amax(-1), scale_ub, codes)
     real = groups / scale.unsqueeze(-1)
     # vLLM rounds the norm to the input's dtype, where float16 has denormals, whose rounding does not shrink with them.
-    least = torch.finfo(_drawn_as(input)).tiny / scale.unsqueeze(-1)
+    least = torch.finfo(drawn_as(input)).tiny / scale.unsqueeze(-1)
     magnitude = torch.maximum(real.abs(), least).flatten(-2)
     expected = {
         "result": Expected(real.flatten(-2), magnitude),
         "scale": Expected(scale, scale * (10 + mean_off(input)) / 6),
     }
     return expected if residual is None else expected | {"residual": Expected(total)}
-
-
-def _drawn_as(rows: torch.Tensor) -> torch.dtype:
-    """The dtype that float64 rows had before: the narrowest that holds all their numbers."""
-    held = (each for each in (torch.bfloat16, torch.float16) if torch.equal(rows.to(each).to(rows.dtype), rows))
-    return next(held, torch.float32)
 
 
 def rms_norm_dynamic_per_token_quant_plain(

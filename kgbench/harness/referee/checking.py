@@ -10,7 +10,7 @@ from typing import Final
 import torch
 
 from kgbench.core.details.absence import NotApplicable
-from kgbench.core.details.failures import Deadline, Limit
+from kgbench.core.details.failures import Deadline, Limit, Raised
 from kgbench.core.details.values import Mismatch, RootMeanSquare
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind, Phase
@@ -49,13 +49,16 @@ class Checker:
         self.judge = evaluation.judge(overload)
 
     def check(self) -> Verdict:
-        """Every check, fuzz and bench case of the overload, until one fails; of a suite every call."""
+        """Every check, fuzz and bench case of the overload, until one fails; of a suite, and of an installed package's
+        kernel, every call.
+        """
         evaluation, overload = self.evaluation, self.overload
         kind, memory_gb = DeviceKind(self.resources.device.type), self.resources.memory_gb
         if words := why_not(evaluation.job.mutant, overload) or self.judge.unjudgeable:
             return Verdict(Outcome.SKIPPED, NotApplicable(words))
         cases = evaluation.defences.cases.all_of(overload, kind, memory_gb, evaluation.seeds.shared("cases"))
         evaluation.preset = evaluation.preset or choose_preset(overload, kind, memory_gb)
+        goes_on = bool(evaluation.job.suite or evaluation.job.adapted)
         failed: Verdict | None = None
         lacking: Verdict | None = None
         for number, case in enumerate(cases, 1):
@@ -69,7 +72,7 @@ class Checker:
                 lacking = lacking or verdict
             elif verdict is not PASSED and not (case.phase is Phase.LARGE and verdict.outcome is Outcome.SKIPPED):
                 failed = failed or verdict
-                if not evaluation.job.suite or verdict.outcome.facts.ends_suite or not self.worker.handle.alive():
+                if not goes_on or verdict.outcome.facts.ends_suite or not self.worker.handle.alive():
                     return failed
         judged = evaluation.repeatable_cases_of(overload)
         offered = [each.case for each in judged if lacking is None or each.verdict is PASSED]
@@ -160,8 +163,8 @@ class Checker:
         except WorkerFailed as failure:
             evaluation.keep_log(failure)
             verdict = evaluation.said(failure)
-            if self.resources.device.type == "cuda" and verdict.outcome is Outcome.RUNTIME_ERROR:
-                # A device fault leaves the worker's CUDA context unusable.
+            if self.resources.device.type == "cuda" and may_be_device_fault(verdict):
+                # It leaves the worker's CUDA context unusable.
                 self.worker.handle.kill()
             return _at(verdict, case, again)
         self.worker.side.warm.add(self._compile_class(case))
@@ -202,6 +205,13 @@ class Checker:
         values = f"again/{again}" if again else ""
         seeds = f"/attempt/{attempt}" if attempt else ""
         return self.evaluation.seeds.generator(f"{self.overload.name}/{case.id}/{values}{seeds}")
+
+
+def may_be_device_fault(verdict: Verdict) -> bool:
+    """By the exception's words: PyTorch, Triton and cupy say CUDA then. Who hides one fails the next call."""
+    raised = verdict.detail
+    words = f"{raised.name} {raised.message}" if isinstance(raised, Raised) else "CUDA"
+    return verdict.outcome is Outcome.RUNTIME_ERROR and "cuda" in words.lower()
 
 
 def _at(verdict: Verdict, case: Case, again: int) -> Verdict:

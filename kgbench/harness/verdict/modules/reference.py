@@ -78,7 +78,7 @@ class Errors:
         """
         narrow, wide = _some(own).to(torch.float64), _some(exact)
         error = (narrow - wide).abs()
-        # Zeros that both agree on, as between the strides of a transposed convolution, say nothing about small elements.
+        # Zeros that both have, as between the strides of a transposed convolution, say nothing about small elements.
         usable = torch.isfinite(error) & ((wide != 0) | (error != 0))
         wide, error = wide[usable], error[usable]
         if rounded:

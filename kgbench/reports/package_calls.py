@@ -1,0 +1,61 @@
+"""Calls of installed packages: how many of each operator's are correct, fail and are not offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from kgbench.core.outcomes import Outcome
+from kgbench.core.text import number_of
+from kgbench.core.types import Result
+
+
+@dataclass(frozen=True)
+class PackageCalls:
+    """The calls of one operator that a package was given."""
+
+    problem: str
+    model: str
+    correct: int
+    failed: int
+    not_offered: int
+    outcome: str
+
+
+def package_calls(results: Iterable[Result]) -> tuple[PackageCalls, ...]:
+    """One for each judged kernel of an installed package; those of which nothing was called are left out."""
+    return tuple(_calls_of(result) for result in results if result.adapted and result.cases)
+
+
+def _calls_of(result: Result) -> PackageCalls:
+    outcomes = [case.outcome for case in result.cases if case.outcome is not Outcome.SKIPPED]
+    correct, absent = outcomes.count(Outcome.PASSED), outcomes.count(Outcome.NOT_OFFERED)
+    failed = len(outcomes) - correct - absent
+    return PackageCalls(result.problem, result.model, correct, failed, absent, str(result.outcome))
+
+
+def package_table(rows: Sequence[PackageCalls]) -> Table:
+    """One line per operator, those with most failed calls first."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("operator", no_wrap=True)
+    for name in ("calls correct", "failed", "not offered"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for row in sorted(rows, key=lambda row: (-row.failed, row.problem)):
+        table.add_row(row.problem, *map(str, (row.correct, row.failed, row.not_offered)), row.outcome)
+    return table
+
+
+def package_lines(rows: Sequence[PackageCalls]) -> Iterable[str]:
+    """The sums; nothing where no package was judged."""
+    if not rows:
+        return
+    correct, failed, absent = (sum(getattr(row, name) for row in rows) for name in ("correct", "failed", "not_offered"))
+    whole = sum(row.failed == 0 for row in rows)
+    yield (
+        f"calls of installed packages: {correct} of {correct + failed} correct, {absent} not offered; "
+        f"no call fails of {whole} of {number_of(len(rows), 'operator')}"
+    )
