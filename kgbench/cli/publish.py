@@ -28,7 +28,7 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
     "--null",
     type=_FILE,
     metavar="FILE",
-    help="Output of `kgbench selftest null --json` of the same day.  [default: RUN/selftest-null.json]",
+    help="Output of `kgbench selftest null --json` within 12 hours.  [default: RUN/selftest-null.json]",
 )
 @click.option(
     "--exploits",
@@ -65,7 +65,8 @@ def publish(
     """Write a run to results/ as evidence that anyone can judge again (docs/published.md).
 
     It has to be whole, of one GPU, with its seeds disclosed and the shipped problems, strict in policy and sandbox, and
-    with the null test and the exploits of the same day beside it. Exit code 1: --dry-run, and a check does not hold.
+    with the null test and the exploits of the same 12 hours beside it. Exit code 1: --dry-run, and a check does not
+    hold.
     """
     from kgbench.reports.publishing.checks import checks, follows
     from kgbench.reports.publishing.folder import files_of, folder_name, size_check, write_folder

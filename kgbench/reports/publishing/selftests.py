@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ NULL: Final = "null"
 EXPLOITS: Final = "exploits"
 FILES: Final = {NULL: "selftest-null.json", EXPLOITS: "selftest-exploits.json"}
 """Name of each part's file beside the run."""
+APART: Final = timedelta(hours=12)
+"""Most time between a run's start or end and the end of a self-test that counts for it."""
 _OF_THE_MACHINE: Final = ("kept",)
 """Keys that name files of the machine and are not published."""
 
@@ -49,22 +52,33 @@ def read_evidence(part: str, path: Path) -> Evidence:
     return Evidence(part, path, data)
 
 
-def wrong_with(evidence: Evidence, days: Sequence[str], device: str) -> Iterator[str]:
-    """Why the self-test is not valid for a run on ``device`` during ``days`` (``2026-01-02``, UTC)."""
+def wrong_with(evidence: Evidence, ran: Sequence[str], device: str) -> Iterator[str]:
+    """Why the self-test is not valid for a run on ``device``; ``ran``: when it started and ended, as ISO texts."""
     data = evidence.data
     if data is None:
         yield evidence.unread
         return
     if data.get("status") != "finished":
         yield f"it was not finished: {data.get('status')}"
-    if not any(str(data.get("finished", "")).startswith(day) for day in days):
-        yield f"it is of {str(data.get('finished') or 'an unknown day')[:10]}, the run of {' and '.join(days)}"
+    ended, times = _time(data.get("finished")), [time for time in map(_time, ran) if time is not None]
+    if ended is None or not any(abs(ended - time) <= APART for time in times):
+        words, apart = " to ".join(map(str, times)) or "an unknown time", APART.total_seconds() / 3600
+        yield f"it is of {ended or 'an unknown time'}, the run of {words}: over {apart:g} h apart"
     if data.get("device") != device:
         yield f"it is of the device {data.get('device')}, the run of {device}"
     try:
         yield from (_null if evidence.part == NULL else _exploits)(data)
     except (KeyError, TypeError, AttributeError) as error:
         yield f"it is not what `kgbench selftest {evidence.part} --json` prints: {error}"
+
+
+def _time(text: object) -> datetime | None:
+    """A time as run.json has it; None where there is none."""
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
 
 
 def _null(data: Mapping[str, Any]) -> Iterator[str]:
