@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from kgbench.problem.calls import TraceError, parse_call
+from kgbench.problem.calls import TraceError, format_call, parse_call
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _traced(path: Path, number: int, operator: str, rest: str) -> TracedCall:
     if not (comma and count.isdecimal() and count.isascii()):
         raise ValueError(f"{path}:{number}: expected 'cnt: COUNT, ((…), {{…}})' with a whole number, 0 or more")
     try:
-        parse_call(text)
+        text = format_call(parse_call(text))
     except TraceError as error:
         raise ValueError(f"{path}:{number}: the call's {error}") from None
     return TracedCall(operator, int(count), text, number)

@@ -115,8 +115,8 @@ def suite_table(suite: Suite, rows: Sequence[SuiteRow]) -> Table:
     traced = suite.name.startswith("trace:") or suite.is_timed
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("operator", no_wrap=True)
-    of_model = ("correct of\nall counted",) if traced else ()
-    of_lines = ("lines", "refused") if suite.is_timed else ("lines" if traced else "samples", "used", "refused")
+    of_model = ("of all\ncounted",) if traced else ()
+    of_lines = ("lines", "not\nused") if suite.is_timed else ("lines" if traced else "samples", "used", "refused")
     times = ("speed-\nup", "by\ncount", "launch-\nbound") if suite.is_timed else ()
     for name in (*of_lines, "calls\ncorrect" if suite.is_timed else "calls correct", *of_model, *times):
         table.add_column(name, justify="right", no_wrap=True)

@@ -196,7 +196,7 @@ Operator: aten.add.Tensor
 cnt: 156, ((T([1, 128], f16), T([1, 128], f16)), {})
 cnt: 0, ((T([7], f32), 3), {'alpha': 2})
 Operator: aten._softmax.default
-cnt: 2, ((T([4, 16], f16, stride=(1, 4)), -1, False), {})
+cnt: 2, ((T([4, 16], f16, stride=(1, 4)), -1, False, ), {})
 """
 
 
@@ -208,6 +208,7 @@ def test_a_trace_file_is_read(tmp_path: Path) -> None:
         ("aten.add.Tensor", 156, 4), ("aten.add.Tensor", 0, 5), ("aten._softmax.default", 2, 7),
     ]  # fmt: skip
     assert calls[1].call == "((T([7], f32), 3), {'alpha': 2})"
+    assert calls[2].call == "((T([4, 16], f16, stride=(1, 4)), -1, False), {})", "as results have it"
 
 
 @pytest.mark.parametrize(
