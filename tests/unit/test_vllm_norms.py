@@ -43,7 +43,7 @@ def test_norms_may_be_rounded_to_the_input_s_dtype_or_not_at_all(dtype: torch.dt
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_the_dtype_of_a_reference_s_argument_is_found_again(dtype: torch.dtype) -> None:
     drawn = torch.randn(64, generator=torch.Generator().manual_seed(1)).to(dtype)
-    assert vllm_norms._drawn_as(drawn.double()) == dtype
+    assert vllm_norms.drawn_as(drawn.double()) == dtype
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
