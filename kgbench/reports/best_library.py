@@ -50,8 +50,11 @@ def with_best_libraries(
 
 
 def _keep_fastest(by_case: dict[str, Faster], result: Result) -> None:
-    """A package that does not offer every call of a problem has computed correctly all that it offers."""
-    if result.outcome not in (Outcome.PASSED, Outcome.NOT_OFFERED) or result.interpreted:
+    """A package may be wrong in other calls: who needs a timed one that is correct has it there as fast.
+
+    One that was rejected may have had its times by breaking a rule.
+    """
+    if result.outcome is Outcome.REJECTED or result.interpreted:
         return
     for case in timed_cases(result):
         timing, key = case.timing, case_key(case.overload, case.id)

@@ -1,4 +1,4 @@
-"""Calls of installed packages: how many of each operator's are correct, fail and are not offered."""
+"""Calls of installed packages: how many of each operator's are correct, fail, are not offered, and how fast."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.table import Table
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import number_of
 from kgbench.core.types import Result
+from kgbench.scores.speedups import speedup_of_correct
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class PackageCalls:
     failed: int
     not_offered: int
     outcome: str
+    timed: int
+    """Of the correct calls those whose times count: launch-bound ones only where all are."""
+    speedup: float | None
+    """Geometric mean over them of the library's time / the package's; None where none was timed."""
 
 
 def package_calls(results: Iterable[Result]) -> tuple[PackageCalls, ...]:
@@ -34,18 +39,21 @@ def _calls_of(result: Result) -> PackageCalls:
     outcomes = [case.outcome for case in result.cases if case.outcome is not Outcome.SKIPPED]
     correct, absent = outcomes.count(Outcome.PASSED), outcomes.count(Outcome.NOT_OFFERED)
     failed = len(outcomes) - correct - absent
-    return PackageCalls(result.problem, result.model, correct, failed, absent, str(result.outcome))
+    timed = None if result.interpreted else speedup_of_correct(result)
+    count, speedup = (timed.count, timed.point) if timed else (0, None)
+    return PackageCalls(result.problem, result.model, correct, failed, absent, str(result.outcome), count, speedup)
 
 
 def package_table(rows: Sequence[PackageCalls]) -> Table:
     """One line per operator, those with most failed calls first."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column("operator", no_wrap=True)
-    for name in ("calls correct", "failed", "not offered"):
+    for name in ("correct", "failed", "not offered", "timed"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("")
     for row in sorted(rows, key=lambda row: (-row.failed, row.problem)):
-        table.add_row(row.problem, *map(str, (row.correct, row.failed, row.not_offered)), row.outcome)
+        speed = "" if row.speedup is None else f"{row.timed}, {row.speedup:.2f}x"
+        table.add_row(row.problem, *map(str, (row.correct, row.failed, row.not_offered)), speed, row.outcome)
     return table
 
 

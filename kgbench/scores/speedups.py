@@ -54,8 +54,11 @@ def speedup(result: Result, against: str = "library") -> Estimate | None:
 
     ``against`` is ``library`` or ``fallback``. Whether the figure means anything (interpreter) is not judged here.
     """
-    if result.outcome is not Outcome.PASSED:
-        return None
+    return speedup_of_correct(result, against) if result.outcome is Outcome.PASSED else None
+
+
+def speedup_of_correct(result: Result, against: str = "library") -> Estimate | None:
+    """As ``speedup``, over the timed cases that are correct although others may fail, as of an installed package."""
     timings = [case.timing for case in timed_cases(result) if case.timing and case.timing.against == against]
     launch_bound = bool(timings) and all(timing.launch_bound for timing in timings)
     scored = timings if launch_bound else [timing for timing in timings if not timing.launch_bound]

@@ -137,6 +137,15 @@ def ratios(result: Result) -> list[float]:
     return [case.timing.ratio for case in result.cases if case.timing is not None]
 
 
+def test_an_installed_package_is_timed_where_it_is_correct(timed: Session, problems: Path) -> None:
+    """A model's kernel that fails the same calls is not timed."""
+    text = HEAD + "\ndef work(self, factor):\n    return torch.mul(self, factor if len(self) > 1 else 0)\n"
+    job = Job(load_problem(problems / "mine/scale.yaml"), "fast:1", source=text, adapted="fast 1")
+    package, model = timed.evaluate(job), timed.evaluate(replace(job, adapted=""))
+    assert package.outcome is model.outcome is Outcome.WRONG_VALUE
+    assert [len(ratios(each)) for each in (package, model)] == [1, 0]
+
+
 def test_an_honest_kernel_is_timed_and_its_outputs_are_judged(timed: Session, problems: Path) -> None:
     result = judge(timed, problems, HONEST)
     assert result.outcome is Outcome.PASSED, result.reason

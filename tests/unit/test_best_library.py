@@ -92,20 +92,21 @@ def test_nothing_is_said_beside_other_runs(library: StoredRun, why: str) -> None
 @pytest.mark.parametrize(
     "changed",
     [
-        {"outcome": Outcome.WRONG_VALUE},
+        {"outcome": Outcome.REJECTED},
         {"problem_sha256": "another file"},
         {"problem_sha256": ""},
         {"interpreted": True},
     ],
 )
-def test_what_is_wrong_or_of_another_file_is_not_the_best_library(changed: dict[str, Any]) -> None:
+def test_what_is_rejected_or_of_another_file_is_not_the_best_library(changed: dict[str, Any]) -> None:
     fast = of("aten/a", {"x": 9.0, "y": 9.0})
     for each, share in ((replace(fast, **changed), 1.0), (fast, 2 / 3)):
         assert row_of(KERNELS, run_of(each)).values["fast_1 (best library)"] == pytest.approx(share)
 
 
-def test_calls_that_a_package_offers_count_although_it_does_not_offer_all() -> None:
-    some = replace(of("aten/b", {"x": 9.0}), outcome=Outcome.NOT_OFFERED)
+@pytest.mark.parametrize("outcome", [Outcome.NOT_OFFERED, Outcome.WRONG_VALUE])
+def test_timed_calls_of_a_package_count_although_others_fail_or_are_not_offered(outcome: Outcome) -> None:
+    some = replace(of("aten/b", {"x": 9.0}), outcome=outcome)
     assert row_of(KERNELS, run_of(some)).values["fast_1 (best library)"] == pytest.approx(2 / 3)
     assert packages_of(run_of(some)) == ("fast 1.0",)
 

@@ -71,7 +71,10 @@ class Referee:
                     worker = resources.starter.start_candidate(evaluation, resources.library, report)
                 verdict = Checker(resources, evaluation, overload, worker, report).check()
                 evaluation.verdicts[overload.name] = verdict
-            if worker is not None and evaluation.has_correct_calls and is_worth_timing(evaluation):
+            if worker is not None and not evaluation.is_correct and not worker.handle.alive():
+                worker.close()
+                worker = None
+            if worker is not None and evaluation.has_calls_to_time and is_worth_timing(evaluation):
                 Stopwatch(resources, evaluation, worker).time(report)
             if worker is not None and evaluation.is_correct and evaluation.attribution is not None:
                 Watcher(resources, evaluation, evaluation.attribution, worker).attribute(report)

@@ -46,7 +46,9 @@ class Stopwatch:
         self.worker = worker
 
     def time(self, report: Report) -> None:
-        """Time every bench case of every required overload; a failure replaces the verdict of the check."""
+        """Time every bench case of every required overload; a failure replaces the verdict of the check, unless a call
+        was wrong there.
+        """
         evaluation = self.evaluation
         library = self.resources.library.worker
         if library is None:
@@ -56,7 +58,9 @@ class Stopwatch:
                 if overload.required:
                     verdict = self._overload_verdict(overload, library, report)
                     if verdict is not PASSED:
-                        evaluation.verdicts[overload.name] = verdict
+                        checked = evaluation.verdicts[overload.name]
+                        if checked is PASSED or evaluation.is_not_offered(checked):
+                            evaluation.verdicts[overload.name] = verdict
                         return
 
     def bench(self, overload: Overload, library: Worker, purpose: str) -> Bench:
