@@ -21,7 +21,6 @@ from kgbench.harness.clock.estimate import (
     log_ratios,
     overhead,
     per_call,
-    securing_excess,
     single_calls,
 )
 
@@ -50,30 +49,6 @@ def test_a_slow_kernel_is_scored_slow_and_a_fast_one_fast() -> None:
 def test_one_disturbed_window_moves_nothing() -> None:
     disturbed = [*pairs(100.0, 100.0), (window("library", 100.0), window("candidate", 9000.0))]
     assert estimate(disturbed, None, OVERHEAD_US).candidate_us == pytest.approx(100.0)
-
-
-def test_outputs_that_come_late_are_added() -> None:
-    late = pairs(100.0, 100.0, securing_us=1000.0)
-    found = estimate(late, None, OVERHEAD_US)
-    assert securing_excess(late) == pytest.approx(995.0)
-    assert (found.scored_by, found.candidate_us) == ("secured", pytest.approx(199.5))
-    assert math.exp(found.log_ratios[0]) == pytest.approx(100.0 / 199.5)
-
-
-def test_nothing_late_is_forgiven_that_the_librarys_own_outputs_do_not_need() -> None:
-    """As little as a share of a percent counts where the library's outputs come evenly; not within their scatter."""
-    late = pairs(100.0, 100.0, securing_us=9.0)
-    assert securing_excess(late) == pytest.approx(4.0)
-    scattered = [(window("library", 100.0, 5.0 + 10.0 * (i % 3)), window("candidate", 100.0, 19.0)) for i in range(6)]
-    assert securing_excess(scattered) == 0.0
-    own = [(window("library", 100.0), window("candidate", 100.0, 9.0 + 10.0 * (i % 3))) for i in range(6)]
-    assert securing_excess(own) > 0, "a candidate's own scatter excuses nothing"
-
-
-def test_what_is_late_counts_beside_single_calls() -> None:
-    late = pairs(100.0, 10.0, securing_us=2000.0)
-    found = estimate(late, (110.0, 140.0), OVERHEAD_US)
-    assert (found.scored_by, found.candidate_us) == ("secured", pytest.approx(209.5))
 
 
 def test_single_calls_are_scored_where_the_candidates_stand_out() -> None:

@@ -29,6 +29,7 @@ from kgbench.harness.clock.estimate import estimate
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs
 from kgbench.harness.clock.quiet import Freezer, QuietDevice
+from kgbench.harness.clock.securing import Late, late_of
 from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, interval, null_noise
 from kgbench.harness.clock.window import Probing, Sampling, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowLayout
@@ -94,6 +95,8 @@ class Bench:
         """Asks whose code runs while cases are timed; None where nobody does."""
         self.first: PlacedCall | None = None
         """A call of the case that was timed last."""
+        self.late: Late | None = None
+        """When the outputs of that case's calls were there."""
 
     def time_case(self, case: Case, against: str, known: LibraryTimes | None = None) -> Timing:
         """Raises WorkerFailed where a worker fails, BenchFailed where a timed output is wrong, Unmeasurable where there
@@ -175,6 +178,7 @@ class Bench:
 
     def _timing(self, run: CaseTiming, measured: Measured, against: str) -> Timing:
         self.first = run.layout.first
+        self.late = late_of(measured.pairs, self.windows.overhead_us)
         found = estimate(measured.pairs, measured.singles, self.windows.overhead_us)
         noise, noise_source = null_noise(DeviceKind(self.judge.device.type), found.library_us, run.queued, self.noise)
         ratio, low, high = interval(found.log_ratios, noise)

@@ -51,23 +51,18 @@ class Estimate:
     log_ratios: tuple[float, ...]
     """log(library / candidate) of each pair, moved to what is scored."""
     scored_by: str
-    """``window``, ``single`` or ``secured``, as in ``Timing``."""
+    """``window`` or ``single``, as in ``Timing``."""
     note: str
 
 
 def estimate(pairs: Sequence[Pair], singles: tuple[float, float] | None, overhead_us: float) -> Estimate:
-    """Times per call from ``singles`` if given, else from the windows, plus the extra time until outputs were secured.
+    """Times per call from ``singles`` if given and slower, else from the windows.
 
     Raises Unmeasurable where a side's time is zero or less.
     """
     library, candidate = medians(pairs, overhead_us)
     logs = log_ratios(pairs, overhead_us)
-    late_us = securing_excess(pairs) / pairs[0][1].calls
     scored_by, note, shift = "window", "", 0.0
-    if late_us > 0:
-        scored_by, shift = "secured", math.log((candidate + late_us) / candidate)
-        candidate += late_us
-        note = f"outputs were there {late_us:.1f} µs per call later than the mark said"
     if singles is not None and singles[1] > candidate:
         scored_by, shift = "single", statistics.median(logs) - math.log(singles[0] / singles[1])
         library, candidate = singles
@@ -151,16 +146,3 @@ def per_call(window: Window, overhead_us: float) -> float:
 def log_ratios(pairs: Sequence[Pair], overhead_us: float) -> list[float]:
     """log(library / candidate) of each pair of windows."""
     return [math.log(per_call(library, overhead_us) / per_call(candidate, overhead_us)) for library, candidate in pairs]
-
-
-def securing_excess(pairs: Sequence[Pair]) -> float:
-    """How much longer than the library's the candidate's outputs took to secure after the mark, in µs per window.
-
-    0 where the difference is no more than the library's own securing scatters in the same windows. A candidate's own
-    scatter excuses nothing.
-    """
-    own = [a.secured_us - a.done_us for a, _ in pairs]
-    excess = statistics.median((b.secured_us - b.done_us) - least for (_, b), least in zip(pairs, own, strict=True))
-    middle = statistics.median(own)
-    spread = statistics.median(abs(value - middle) for value in own)
-    return excess if excess > 3 * 1.5 * spread / math.sqrt(len(own)) else 0.0

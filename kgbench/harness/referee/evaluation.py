@@ -17,6 +17,7 @@ from kgbench.core.types import CaseResult, Library, Result, Timing
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.attribution.observed import Attribution
 from kgbench.harness.clock.modules import RunModule
+from kgbench.harness.clock.securing import Late, charged
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.languages import deadlines_for
 from kgbench.harness.machine.settings import Job, RefereeSettings
@@ -44,6 +45,8 @@ class JudgedCase:
     seconds: float
     """Wall time, in seconds, of its judging and timing."""
     timing: Timing | None = None
+    late: Late | None = None
+    """When the outputs of its timed calls were there."""
 
     def result(self) -> CaseResult:
         case, verdict = self.case, self.verdict
@@ -159,6 +162,13 @@ class Evaluation:
         """Record whether a call that was made twice gave the same bits; None where that cannot be said."""
         if same is not None:
             self.deterministic = same and self.deterministic is not False
+
+    def charge_late_outputs(self) -> None:
+        """Add to the times by how much outputs came late, where that is more than noise, once all cases are timed."""
+        timed = [each for each in self.cases if each.timing is not None and each.late is not None]
+        pairs = [(each.timing, each.late) for each in timed if each.timing is not None and each.late is not None]
+        for judged, timing in zip(timed, charged(pairs), strict=True):
+            judged.timing = timing
 
     @contextmanager
     def phase(self, name: str, **args: str) -> Iterator[None]:

@@ -95,6 +95,7 @@ class Referee:
         if self.defences.was_restless(self.turns) and job.trusted is None and evaluation.is_correct:
             restless = Verdict(Outcome.REJECTED, RuleBroken(Breach.RESTLESS))
             evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, restless)
+        evaluation.charge_late_outputs()
         give_back(resources, None)
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s
         return evaluation.result(self.resources.plan)

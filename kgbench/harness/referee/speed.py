@@ -156,6 +156,7 @@ class Stopwatch:
         known = evaluation.job.library_times.get(library_key(case))
         known_times = None if known is None else LibraryTimes.from_json(known)
         judged.verdict, judged.timing = self._measured(bench, case, known_times)
+        judged.late = bench.late if judged.timing is not None else None
         judged.seconds += evaluation.now() - begun
 
     def _measured(self, bench: Bench, case: Case, known: LibraryTimes | None) -> tuple[Verdict, Timing | None]:

@@ -112,7 +112,7 @@ class Watcher:
         assert judged.timing is not None
         case, difference = judged.case, self.watch.timed_case(bench, self.worker.side, judged.case, judged.timing)
         if difference and self.watch.cuda and (timing := stopwatch.measure(bench, case)) is not None:
-            judged.timing = timing
+            judged.timing, judged.late = timing, bench.late
             difference = self.watch.timed_case(bench, self.worker.side, case, timing)
         if difference:
             self.watch.add_other_time(case, difference)
