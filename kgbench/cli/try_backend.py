@@ -122,6 +122,7 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     elif speed:
         words = f"{speed['without_ms']:.3g} ms without, {speed['with_ms']:.3g} ms with: {speed['ratio']:.3g}x"
         yield f"speed: {words} (medians of whole calls)"
+        yield from _recorded_lines(answer["speed_recorded"])
 
 
 def _call_lines(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -155,6 +156,16 @@ def _compared_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     if answer["not_compared"]:
         yield f"not compared: {answer['not_compared']}"
     yield f"compared: {len(rows) - len(wrong)} of {len(rows)} agree"
+
+
+def _recorded_lines(recorded: Mapping[str, Any] | None) -> Iterator[str]:
+    if recorded is None:
+        return
+    if "why" in recorded:
+        yield f"in a CUDA graph: not timed: {recorded['why']}"
+        return
+    words = f"{recorded['without_ms']:.3g} ms without, {recorded['with_ms']:.3g} ms with: {recorded['ratio']:.3g}x"
+    yield f"in a CUDA graph: {words}" + ("" if recorded["ok"] else "; its outputs differ by more than allowed")
 
 
 def _share(row: Mapping[str, Any]) -> float:

@@ -12,9 +12,7 @@ import functools
 import importlib
 import json
 import os
-import statistics
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,12 +22,12 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
-from kgbench.core.text import plain
+from kgbench.core.text import told
 from kgbench.harness.candidate.interpreter.patch import INTERPRETER, patch
 from kgbench.harness.machine.processes import own_lines
-from kgbench.harness.wire.device import GPU
 from kgbench.problem.calls import Call, TensorLike, TorchName, format_call
 from kgbench.torchtools.backend_models import Built, NoModel, build
+from kgbench.torchtools.backend_speed import speed, speed_recorded
 
 FACTOR: Final = 2.0
 """Allowed ratio of two errors against float64: the model's with the kernels, and its own without them."""
@@ -84,15 +82,17 @@ def run(request: Request) -> dict[str, Any]:
             counted = _difference(backend.calls(), counted)
     exact, why = _in_float64(built, request)
     table = json.loads((Path(backend.__file__).parent / "table.json").read_text(encoding="utf-8"))
-    speed = None
+    compared = functools.partial(_compared, without, exact=exact, dtype=dtype)
+    whole = recorded = None
     if not table["device"]["interpreted"] and request.repeats:
-        speed = _speed(built, compiled, backend, request)
+        whole = _speed(built, compiled, backend, request)
+        recorded = _speed_recorded(built, backend, request, compared)
     return {
         "model": request.model, "device": request.device, "dtype": request.dtype,
         "parameters": sum(each.numel() for each in model.parameters()),
         "interpreted": table["device"]["interpreted"], "gradients": request.gradients, "compile": request.compile,
-        "calls": counted, "absent": absent, "compared": _compared(without, found, exact, dtype), "not_compared": why,
-        "speed": speed, "refused": _trace(calls),
+        "calls": counted, "absent": absent, "compared": compared(found), "not_compared": why,
+        "speed": whole, "speed_recorded": recorded, "refused": _trace(calls),
     }  # fmt: skip
 
 
@@ -125,21 +125,22 @@ def _values(built: Built, request: Request) -> Values:
     torch.manual_seed(request.seed)
     model.zero_grad(set_to_none=True)
     with contextlib.nullcontext() if request.gradients else torch.no_grad():
-        result = model(*arguments, **keywords)
-        leaves = [each for each in tree_leaves(_plain(result)) if isinstance(each, torch.Tensor)]
-        floating = [each for each in leaves if each.is_floating_point()]
+        outputs = _outputs(model(*arguments, **keywords))
         if request.gradients:
+            floating = [each for each in outputs.values() if each.is_floating_point()]
             torch.stack([each.float().square().mean() for each in floating if each.requires_grad]).sum().backward()  # type: ignore[no-untyped-call]
-    found = {f"output {number}": each.detach().clone() for number, each in enumerate(leaves)}
+    found = {name: each.detach().clone() for name, each in outputs.items()}
     if request.gradients:
         named = ((name.removeprefix("_orig_mod."), each.grad) for name, each in model.named_parameters())
         found |= {f"gradient of {name}": grad.clone() for name, grad in named if grad is not None}
     return found
 
 
-def _plain(result: Any) -> Any:
-    """An output object of transformers as a dictionary; anything else unchanged."""
-    return dict(result.items()) if hasattr(result, "items") else result
+def _outputs(result: Any) -> Values:
+    """A model's tensors by name. An output object of transformers is taken as a dictionary."""
+    leaves = tree_leaves(dict(result.items()) if hasattr(result, "items") else result)
+    tensors = [each for each in leaves if isinstance(each, torch.Tensor)]
+    return {f"output {number}": each for number, each in enumerate(tensors)}
 
 
 def _in_float64(built: Built, request: Request) -> tuple[Values, str]:
@@ -150,7 +151,7 @@ def _in_float64(built: Built, request: Request) -> tuple[Values, str]:
         exact = (copy.deepcopy(model).double(), *_moved((arguments, keywords), device, torch.float64))
         return _values(exact, request), ""
     except Exception as error:  # whatever a model does
-        return {}, f"the model does not run in float64: {type(error).__name__}: {plain(str(error))[:200]}"
+        return {}, f"the model does not run in float64: {type(error).__name__}: {told(error, 200)}"
 
 
 def _compared(without: Values, found: Values, exact: Values, dtype: torch.dtype) -> list[dict[str, Any]]:
@@ -187,23 +188,32 @@ def _rms(values: torch.Tensor) -> float:
 
 
 def _speed(built: Built, compiled: Built, backend: Any, request: Request) -> dict[str, float]:
-    """Medians in milliseconds of whole calls, alternating between both sides."""
-    times: dict[str, list[float]] = {"without": [], "with": []}
-    for _ in range(request.repeats):
-        times["without"].append(_milliseconds(lambda: _values(built, request), request.device))
+    """Medians in milliseconds of whole calls."""
+
+    def call(side: str) -> None:
+        if side == "without":
+            _values(built, request)
+            return
         with backend.enabled():
-            times["with"].append(_milliseconds(lambda: _values(compiled, request), request.device))
-    before, after = (statistics.median(times[side]) for side in ("without", "with"))
-    return {"without_ms": before, "with_ms": after, "ratio": before / after}
+            _values(compiled, request)
+
+    return speed(call, request.repeats, request.device)
 
 
-def _milliseconds(call: Callable[[], Any], device: str) -> float:
-    wait: Callable[[], Any] = GPU.wait if device.startswith("cuda") else (lambda: None)
-    wait()
-    begun = time.perf_counter()
-    call()
-    wait()
-    return (time.perf_counter() - begun) * 1e3
+def _speed_recorded(
+    built: Built, backend: Any, request: Request, compared: Callable[[Values], list[dict[str, Any]]]
+) -> dict[str, Any] | None:
+    """The same for the device's work alone, with whether the outputs agree; None where this is not asked."""
+    if not request.device.startswith("cuda") or request.gradients or request.compile:
+        return None
+    model, arguments, keywords = built
+
+    def work(side: str) -> Values:
+        with torch.no_grad():
+            return _outputs(model(*arguments, **keywords))
+
+    found, results = speed_recorded(work, backend.enabled, request.repeats, request.device)
+    return {**found, "ok": all(row["ok"] for row in compared(results["with"]))} if results else found
 
 
 def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
@@ -266,7 +276,7 @@ def main() -> None:
     try:
         answer = run(Request(**json.load(sys.stdin)))
     except (NoModel, RuntimeError) as error:
-        answer = {"failed": plain(str(error)), "usage": isinstance(error, NoModel)}
+        answer = {"failed": told(error), "usage": isinstance(error, NoModel)}
     print(json.dumps(answer), file=answers)
 
 

@@ -517,6 +517,7 @@ def test_models_of_transformers_run_without_a_download(tmp_path: Path) -> None:
     assert answer["calls"]["aten::softmax.int"]["kernel"] + answer["calls"]["aten::softmax.int"]["aten"] == 1
     assert all(row["ok"] for row in answer["compared"])
     assert answer["speed"]["with_ms"] > 0
+    assert answer["speed_recorded"] is None, "a CPU records nothing"
 
 
 def test_a_run_is_exported_by_the_command(tmp_path: Path) -> None:

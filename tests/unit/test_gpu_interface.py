@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import mmap
 import os
 import random
@@ -256,7 +257,8 @@ def test_torchs_part_is_asked_of_torch_cuda(monkeypatch: pytest.MonkeyPatch) -> 
         "synchronize": None, "empty_cache": None, "memory_reserved": 5, "get_device_name": "a GPU", "_sleep": None,
         "get_device_capability": (9, 0), "get_device_properties": facts, "is_initialized": False,
         "current_stream": SimpleNamespace(cuda_stream=42), "Event": "event", "set_rng_state": None,
-        "Stream": "new", "stream": "block",
+        "Stream": "new", "stream": "block", "CUDAGraph": SimpleNamespace(replay="repeats"),
+        "graph": contextlib.nullcontext(),
     }.items():  # fmt: skip
         answers(name, value)
     device = torch.device("cuda", 0)
@@ -274,6 +276,7 @@ def test_torchs_part_is_asked_of_torch_cuda(monkeypatch: pytest.MonkeyPatch) -> 
     assert ("Event", ("enable_timing", True)) in asked
     assert GPU.another_stream() == "block"
     assert ("stream", "new") in asked
+    assert GPU.recorded(lambda: "result") == ("repeats", "result")
     assert GPU.version() == torch.version.cuda
     assert GPU.activity() is torch._C._profiler.ProfilerActivity.CUDA
 

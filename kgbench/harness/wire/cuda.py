@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 
-from kgbench.harness.wire.gpu import Gpu
+from kgbench.harness.wire.gpu import Gpu, T
 
 
 class Cuda(Gpu):
@@ -47,6 +48,12 @@ class Cuda(Gpu):
     def events(self) -> tuple[Any, Any]:
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         return begin, end
+
+    def recorded(self, work: Callable[[], T]) -> tuple[Callable[[], None], T]:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            result = work()
+        return graph.replay, result
 
     def stream_wait(self, stream: int, address: int, value: int) -> None:
         driver = _driver()

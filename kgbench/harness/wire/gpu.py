@@ -8,10 +8,13 @@ and ``visible.py``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+
+T = TypeVar("T")
 
 
 class Gpu(ABC):
@@ -64,6 +67,13 @@ class Gpu(ABC):
     @abstractmethod
     def events(self) -> tuple[Any, Any]:
         """Two marks for a stream, with ``record()``, ``synchronize()`` and ``elapsed_time(other)`` in milliseconds."""
+
+    @abstractmethod
+    def recorded(self, work: Callable[[], T]) -> tuple[Callable[[], None], T]:
+        """The device's part of ``work`` as a function that repeats it in one launch, and what ``work`` returned.
+
+        Repeating writes the same memory again. Raises RuntimeError where ``work`` waits for the device.
+        """
 
     @abstractmethod
     def stream_wait(self, stream: int, address: int, value: int) -> None:
