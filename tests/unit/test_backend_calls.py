@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import sys
 import threading
 from collections.abc import Iterator
@@ -106,6 +107,20 @@ def test_the_package_names_nothing_of_kgbench_and_needs_torch_alone(folder: Path
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             assert not any(name.startswith("kgbench") for name in names), path
     assert 'dependencies = ["torch>=2.11", "triton' in (folder / "pyproject.toml").read_text()
+
+
+def test_numbers_keep_their_value_and_sign_in_every_call(backend: ModuleType) -> None:
+    """What was made of a number is remembered, and 0.0 equals -0.0."""
+    x = torch.randn(8, 8)
+    with backend.enabled():
+        for number in (0.0, -0.0, 2.0, 3.0, 2.0, 0.0, -0.0, 2):
+            found = x * number
+            assert found.dtype == x.dtype
+            assert torch.equal(found, x * torch.tensor(float(number)))
+            assert torch.equal(found.signbit(), x.signbit() ^ (math.copysign(1.0, number) < 0)), number
+        half = torch.randn(8, dtype=torch.float16)
+        assert (half * 2.0).dtype == torch.float16
+        assert (half[0] * 2.0).dtype == torch.float16
 
 
 def test_a_kernel_that_is_wrong_outside_of_what_was_judged_is_never_called_there(backend: ModuleType) -> None:

@@ -37,6 +37,7 @@ class AtenOperator:
         self._names = [each.name for each in arguments]
         self._defaults = [each.default_value for each in arguments]
         self._for_tensors = {each.name for each in arguments if str(each.type) == "Tensor"}
+        self._places = [place for place, name in enumerate(self._names) if name in self._for_tensors]
         names = [each.name for each in operator.parameters]
         self._returned = names.index(operator.returned) if operator.returned else None
 
@@ -68,19 +69,39 @@ class AtenOperator:
         answer = self.caller.answer(values)
         if answer.why:
             self.caller.left(values, answer)
-            return self._library(keys, args, kwargs)
+            return self._library(keys, args, kwargs, answer)
         return self._run(values, answer)
 
-    def _library(self, keys: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call ATen's own kernel. A number that came as a tensor, as the 2 of ``x + 2``, becomes a number again."""
-        pairs = [*zip(self._names, args, strict=False), *kwargs.items()]
-        if not any(name in self._for_tensors and isinstance(value, _NUMBERS) for name, value in pairs):
+    def _library(self, keys: Any, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Answer | None = None) -> Any:
+        """Call ATen's own kernel. A number that came as a tensor, as the 2 of ``x + 2``, becomes a number again.
+
+        ``answer`` remembers the tensors that were made for equal calls.
+        """
+        if not self._has_number(args, kwargs):
             return self._original.call_boxed(keys, *args, **kwargs)
-        tensors = list(tensors_of((*args, *kwargs.values())))
-        made = {name: as_tensor(value, tensors) for name, value in pairs if name in self._for_tensors}
+        made = (answer and answer.made) or self._made_of(args, kwargs, answer)
         given = [made.get(name, value) for name, value in zip(self._names, args, strict=False)]
         named = {name: made.get(name, value) for name, value in kwargs.items()}
         return self._original.call_boxed(keys, *given, **named)
+
+    def _has_number(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether a tensor's place holds a number."""
+        count = len(args)
+        if any(place < count and type(args[place]) in _NUMBERS for place in self._places):
+            return True
+        return any(name in self._for_tensors and type(value) in _NUMBERS for name, value in kwargs.items())
+
+    def _made_of(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Answer | None
+    ) -> dict[str, torch.Tensor]:
+        tensors = list(tensors_of((*args, *kwargs.values())))
+        pairs = [*zip(self._names, args, strict=False), *kwargs.items()]
+        numbers = {name: value for name, value in pairs if name in self._for_tensors and type(value) in _NUMBERS}
+        made = {name: as_tensor(value, tensors) for name, value in numbers.items()}
+        # Calls with zeros of different signs have one answer.
+        if answer is not None and all(numbers.values()):
+            answer.made.update(made)
+        return made
 
     def _at_autograd(self, keys: Any, *args: Any, **kwargs: Any) -> Any:
         if is_inside():

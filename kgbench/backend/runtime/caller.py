@@ -6,7 +6,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
@@ -54,6 +54,8 @@ class Answer:
     """Results as the library would give them, without memory; empty where nobody knows."""
     unjudged: bool = False
     """Refused only because no call like it was judged, which further judging could change."""
+    made: dict[str, Any] = field(default_factory=dict, compare=False)
+    """Tensors that stand for the call's numbers, by the argument's name, once the library was given them."""
 
 
 _YES: Final = Answer("")
