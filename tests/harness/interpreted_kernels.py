@@ -259,6 +259,25 @@ def assembly(out, BLOCK: tl.constexpr):
 
 
 @finding
+def types_of_values() -> Any:
+    """Each type twice: what is made once must be what was made anew."""
+    found = []
+    pointer = tl.pointer_type(tl.float16)
+    for element in (tl.float32, tl.int1, pointer, tl.pointer_type(tl.float16, const=True), pointer):
+        for shape in ([4], tl.tuple([tl.constexpr(2), tl.constexpr(8)]), [4, 1], [4]):
+            kind = tl.block_type(element, shape)
+            value = tl.tensor(None, kind)
+            sizes = [each.value for each in value.shape]
+            found.append([str(kind), kind.mangle(), str(value.dtype), sizes, value.numel.value])
+    for shape in ([3], [], [0.5]):
+        try:
+            tl.block_type(tl.float32, shape)
+        except (ValueError, TypeError) as error:
+            found.append(type(error).__name__)
+    return found
+
+
+@finding
 def what_is_lacking() -> Any:
     try:
         assembly[(1,)](torch.zeros(4), BLOCK=4)

@@ -64,6 +64,14 @@ WANTED: dict[str, Any] = {
     "loop_variables": [0, -7, 2 * (2**31 - 1), 3 * (2**31 - 1), 0, 4, 0, 1],
     "products": {"tf32": 1.0, "ieee": 1 + 2.0**-12, "torch.bfloat16": 3.0, "torch.float16": 3.0},
     "largest_grid": "grid has 65536 programs along axis 1; a GPU launches at most 65535",
+    # Triton's own interpreter makes the same ones, anew each time.
+    "types_of_values": [
+        *([f"<{shape}, {name}>", f"{short}S{'_'.join(shape)}S", name, [*map(int, shape)], math.prod(map(int, shape))]
+          for name, short in (("fp32", "fp32"), ("int1", "u1"), ("pointer<fp16>", "Pfp16"),
+                              ("const_pointer<fp16>", "Pfp16"), ("pointer<fp16>", "Pfp16"))
+          for shape in (["4"], ["2", "8"], ["4", "1"], ["4"])),
+        "ValueError", "TypeError", "TypeError",
+    ],
     "what_is_lacking": "NotInterpretable",
     "copies_by_pytorch": [],
 }  # fmt: skip

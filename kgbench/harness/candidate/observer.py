@@ -258,6 +258,21 @@ class Observer:
         return counted
 
 
+_MOST_OWN: Final = 1000
+"""Modules of which that is remembered."""
+_OWN: Final[dict[str, bool]] = {}
+"""Whether modules are of OWN_CALLERS, by name: Triton's interpreter calls numpy for every value that a kernel has."""
+
+
+def _is_own(name: object) -> bool:
+    known = _OWN.get(name) if type(name) is str else None
+    if known is None:
+        known = str(name).partition(".")[0] in OWN_CALLERS
+        if type(name) is str and len(_OWN) < _MOST_OWN:
+            _OWN[name] = known
+    return known
+
+
 class HostFunction:
     """A function of numpy's, a ufunc with its methods too, that counts calls which may do a problem's work."""
 
@@ -280,7 +295,7 @@ class HostFunction:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if str(sys._getframe(1).f_globals.get("__name__", "")).partition(".")[0] in OWN_CALLERS:
+        if _is_own(sys._getframe(1).f_globals.get("__name__", "")):
             return self._function(*args, **kwargs)
         if self._is_whole or any(map(_is_large, (*args, *kwargs.values()))):
             self._counts[self._name] = self._counts.get(self._name, 0) + 1

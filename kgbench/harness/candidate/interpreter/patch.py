@@ -17,10 +17,11 @@ def patch() -> bool:
         return False
     if id(module) not in _mended:
         from kgbench.harness.candidate.interpreter.arithmetic import Arithmetic
+        from kgbench.harness.candidate.interpreter.blocks import Blocks
         from kgbench.harness.candidate.interpreter.launches import Launches
         from kgbench.harness.candidate.interpreter.reductions import Reductions
 
-        for part in (Arithmetic(module), Launches(module), Reductions(module)):
-            part.install()
+        for part in (Blocks, Arithmetic, Launches, Reductions):
+            part(module).install()
         _mended.add(id(module))
     return True
