@@ -193,6 +193,15 @@ def test_a_library_that_is_ready_on_a_busy_device_is_let_go(written: Written) ->
     assert runner.owed == {"library": (1, WHERE)}
 
 
+def test_a_candidate_that_is_busy_itself_does_not_make_the_librarys_calls_direct(written: Written) -> None:
+    runner, values = written.runner(), written.inputs("values", 4)
+    values.layout.first = SimpleNamespace(where=WHERE)
+    runner.timing, written.quiet = True, False
+    with pytest.raises(DeviceBusy):
+        runner.can_queue("library", values)
+    assert written.posted == []
+
+
 @pytest.mark.parametrize("quiet", [True, False])
 def test_calls_of_the_librarys_that_keep_the_device_busy_while_they_wait_are_not_queued(
     written: Written, quiet: bool
@@ -201,6 +210,7 @@ def test_calls_of_the_librarys_that_keep_the_device_busy_while_they_wait_are_not
     values.layout.first = SimpleNamespace(where=WHERE)
     written.quiet = quiet
     assert runner.can_queue("library", values) is quiet
+    assert written.log[0] == "candidate stops", "else it could keep the device busy while the library is tried"
     assert runner.can_queue("candidate", values), "its own work is in its time"
     for name, clock in written.clocks.items():
         assert clock.page.words[ControlPage.RELEASE] == written.posted[name == "candidate"].epoch

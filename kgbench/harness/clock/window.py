@@ -178,10 +178,7 @@ class WindowRunner:
         side, clock = self.sides[plan.side], self.clocks[plan.side]
         self.settle(plan.side)
         hostile = side.handle is self.candidate
-        if not hostile:
-            self.freezer.freeze(self.candidate)
-            if self.timing:
-                self.freezer.await_quiet()
+        self._clear_for(side)
         self._open(side, clock, plan, where, meanwhile)
         try:
             return self._timed(plan, side, clock, hostile, where)
@@ -190,6 +187,14 @@ class WindowRunner:
             clock.page.words[ControlPage.RELEASE] = clock.epoch
             self.owed[plan.side] = clock.epoch, where
             raise
+
+    def _clear_for(self, side: WorkerSide) -> None:
+        """Stop the candidate before the library's calls, once its own are done. Raises DeviceBusy."""
+        if side.handle is self.candidate:
+            return
+        self.freezer.freeze(self.candidate)
+        if self.timing:
+            self.freezer.await_quiet()
 
     def _timed(
         self, plan: OverheadWindow | TimedWindow, side: WorkerSide, clock: Clock, hostile: bool, where: Where
@@ -221,7 +226,7 @@ class WindowRunner:
 
     def can_queue(self, name: str, inputs: WindowInputs) -> bool:
         """Whether a side can queue these calls without waiting for the device, and the library's leave the device quiet
-        until they are released. Raises WorkerFailed.
+        until they are released. Raises WorkerFailed, DeviceBusy.
 
         Calls that wait for each other on several streams, as cuDNN's transposed convolutions do, may keep the device
         to themselves for whole time slices while they wait.
@@ -229,6 +234,8 @@ class WindowRunner:
         side, clock, where = self.sides[name], self.clocks[name], inputs.layout.first.where
         where = replace(where, purpose=Purpose.TIMING)
         self.settle(name)
+        # What keeps the device busy from here on is the library's: a candidate gains nothing by being busy itself.
+        self._clear_for(side)
         inputs.fill(side)
         self.device.flush()
         self._post(side, clock, TimedWindow(name, inputs, True), where)
