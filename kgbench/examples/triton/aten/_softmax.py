@@ -1,4 +1,4 @@
-"""_softmax: a program for each line, which is held in registers, or in two passes where it is too long for that.
+"""_softmax: a program for each line, or some short ones, which is held in registers, or in two passes where it is too long for that.
 
 A few lines that are very long are cut into parts: one kernel finds the maximum and sum of each, another the result.
 
@@ -170,9 +170,9 @@ def _softmax(self, dim, half_to_float):
     wide = tl.float64 if double else tl.float32
     block = max(triton.next_power_of_2(n), 16)
     if block <= (8192 if double else 16384):
+        height = max(1, min(triton.next_power_of_2(rows), (1024 if x.is_cuda else 1 << 16) // block))
         warps = max(1, min(16, block // (512 if double else 1024)))
-        warps = warps if warps >= 4 else 4 if block >= 512 else 1
-        height = 1 if x.is_cuda else max(1, min(triton.next_power_of_2(rows), (1 << 16) // block))
+        warps = warps if warps >= 4 else 4 if block * height >= 512 else 1
         _short[(triton.cdiv(rows, height),)](
             x, y, rows, n, x.stride(dim), y.stride(dim), sizes, *strides,
             DIMS=len(sizes), ROWS=height, BLOCK=block, WIDE=wide, num_warps=warps,

@@ -1,4 +1,4 @@
-"""renorm: a program for each slice along the dimension: its norm first, then the slice scaled by what that asks for.
+"""renorm: a program for each slice along the dimension, or some short ones: its norm first, then the slice scaled by what that asks for.
 
 A slice of up to one block stays in registers in between; a few very long ones are cut into parts, whose norms a second
 kernel puts together. Numbers are float32 inside, float64 for float64 and for norms
@@ -205,7 +205,7 @@ def renorm_out(self, p, dim, maxnorm, *, out):
     if slices < 256 and n > 1 << 16:
         _in_parts(x, y, dim, n, p, most, sizes, strides, kind, options)
         return out
-    together = 1 if x.is_cuda else min(triton.next_power_of_2(slices), (1 << 16) // block)
+    together = max(1, min(triton.next_power_of_2(slices), (1024 if x.is_cuda else 1 << 16) // block))
     _renorm[(triton.cdiv(slices, together),)](
         x, y, slices, n, x.stride(dim), y.stride(dim), p, most, sizes, *strides,
         SLICES=together, WHOLE=n <= block, KIND=kind, **options,
