@@ -6,6 +6,7 @@ Calls of 2^31 elements are made small, those beyond 65,535 in some count are mad
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from kgbench.harness.verdict.reference import values_only  # noqa: E402
 from kgbench.problem.cases import Case, expand_cases  # noqa: E402
 from kgbench.problem.cases.expand import phase_cases  # noqa: E402
 from kgbench.problem.model import Access, CaseTemplate, Overload  # noqa: E402
+from kgbench.problem.registry import load_problem  # noqa: E402
 from tests.harness.test_large_cases import first, made_small  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -35,6 +37,13 @@ BESIDE = ("add_", "copy_", "fmax", "log_sigmoid_backward", "soft_margin_loss")
 """A problem of each family with two rows beside a vector, or of which one operand is a row for both."""
 OUTER = ("amin", "argmax", "cumsum", "diff", "mean", "pairwise_distance", "renorm", "softmax", "sum")
 """Problems with 2^31 elements of which the first and the last differ from the others."""
+COLUMNS = (
+    *(f"aten/{name}" for name in ("_softmax", "amin", "cat", "cumsum", "diff", "embedding", "index", "index_select",
+                                  "mean", "renorm", "softmax", "stack", "sum")),
+    *(f"aten/{name}" for name in ("bmm", "linear", "matmul", "mm")),
+    "vllm/moe_sum", "vllm/shuffle_rows", "cublas/cublasSgemm_v2", "cublas/cublasHgemmBatched",
+)  # fmt: skip
+"""Problems with 2^31 columns of which each follows from the same column of the operands, or as many rows."""
 CACHES = ("copy_blocks", "copy_blocks_mla", "reshape_and_cache_flash", "swap_blocks")
 """Problems with a cache that has a block of 2^31 elements, or offsets."""
 COUNTS = [
@@ -86,6 +95,28 @@ def test_the_last_elements_of_a_row_beside_a_vector_are_judged(problem_path: Pat
     # As a kernel leaves them whose first column of a block is computed in 32 bits.
     right[1, -64:] = 99 if right.dtype == torch.int8 else math.nan
     assert judged(judge, call, {name: right}).outcome is Outcome.WRONG_VALUE
+
+
+@pytest.mark.parametrize("problem", COLUMNS)
+def test_the_last_columns_are_judged(problem_path: Path, problem: str) -> None:
+    """As a kernel leaves them that computes a block's first column, or the number of blocks, in 32 bits."""
+    overloads = load_problem(problem_path / f"{problem}.yaml").judged
+    templates = [(overload, each) for overload in overloads for each in overload.large if is_long(each)]
+    assert templates
+    for overload, template in templates:
+        judge, call, outputs = placed(overload, small(overload, template))
+        assert judged(judge, call, outputs) is PASSED
+        ((name, right),) = outputs.items()
+        long = max(range(right.ndim), key=lambda at: right.shape[at])
+        right.narrow(long, right.shape[long] - 64, 64).fill_(math.nan if right.is_floating_point() else 99)
+        assert judged(judge, call, {name: right}).outcome is Outcome.WRONG_VALUE
+
+
+def is_long(template: CaseTemplate) -> bool:
+    """2^31 rows or columns, or close to it, that are sampled."""
+    numbers = re.findall(r"\d+", f"{template.call.text if template.call else ''} {[*template.variables.values()]}")
+    is_outer = template.variables.get("values") == "outer"  # of which the first and the last decide
+    return "samples" in template.variables and not is_outer and any(int(each) >= 2**31 - 1 for each in numbers)
 
 
 @pytest.mark.parametrize("problem", OUTER)
