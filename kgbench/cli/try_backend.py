@@ -24,8 +24,8 @@ Examples:
   kgbench try-backend my_backend --model gpt2 --gradients
   kgbench try-backend my_backend --model gpt2 --set n_layer=2 --tokens 16 --set attn_implementation=eager
   kgbench try-backend my_backend --model my_models:build --refused calls.txt
-    then judge the kernels in these calls, too, and export both runs
-    kgbench run --model dir:my_kernels --suite trace:calls.txt
+    then judge and time the kernels in these calls, too, and export both runs
+    kgbench run --model dir:my_kernels --suite torchbench:calls.txt
     kgbench export RUN last --backend my_wider_backend
 
 Exit codes: 0 outputs agree, 1 they differ by more than allowed, 2 wrong command line, 3 the model cannot be run

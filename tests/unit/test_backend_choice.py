@@ -13,9 +13,14 @@ from click.testing import CliRunner
 from kgbench.backend.choose import choose
 from kgbench.cli.main import main
 from kgbench.core.errors import UsageError
+from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import Result
+from kgbench.core.types import CaseResult, Result
+from kgbench.problem.cases import expand_cases
+from kgbench.problem.registry import Registry
+from kgbench.problem.suites import SUITE_FILE, of_trace, with_suite
 from kgbench.store.encoding import sha256
+from kgbench.store.reader import StoredRun
 from tests.unit.made_backends import DEVICE, judged, run_of
 from tests.unit.made_results import timing
 
@@ -112,6 +117,32 @@ def test_a_run_that_judged_some_overloads_alone_leaves_the_others_as_they_are(tm
     wrong = replace(part, overloads={"Tensor": "wrong value"})
     found = names([run_of(tmp_path / "w", (whole, MUL)), run_of(tmp_path / "v", (wrong, MUL))], all_correct=True)
     assert set(found) == {"aten::mul.Scalar"}
+
+
+def test_a_models_own_timed_calls_decide_whether_a_kernel_is_faster(tmp_path: Path) -> None:
+    """Whatever the benchmark's cases say, and in either order."""
+    calls = tmp_path / "calls.txt"
+    calls.write_text("Operator: aten.mm.default\ncnt: 3, ((T([128, 768], f32), T([768, 64], f32)), {})\n")
+    problem = Registry().find("aten/mm")
+    suite = of_trace(f"torchbench:{calls}", [problem])
+    (overload,) = with_suite(problem, suite).judged
+
+    def of_calls(folder: Path, ratio: float | None) -> StoredRun:
+        cases = tuple(
+            CaseResult(case.id, overload.name, case.phase, case.dtype, case.variables, Outcome.PASSED,
+                       timing=timing(ratio) if ratio is not None and case.phase == Phase.BENCH else None)
+            for case in expand_cases(overload, DeviceKind.CPU, None, "s")
+        )  # fmt: skip
+        run = run_of(folder, (replace(judged("aten/mm", MM), cases=cases), MM))
+        (folder / SUITE_FILE).write_text(json.dumps(suite.to_json()))
+        return run
+
+    own = {ratio: run_of(tmp_path / f"own{ratio}", (judged("aten/mm", MM, ratio=ratio), MM)) for ratio in (2.0, 0.5)}
+    for ratio, taken in ((2.0, True), (0.5, False), (None, None)):
+        run = of_calls(tmp_path / f"calls{ratio}", ratio)
+        for of_own, of_own_alone in ((2.0, True), (0.5, False)):
+            found = [bool(names(runs)) for runs in ([own[of_own], run], [run, own[of_own]])]
+            assert found == [of_own_alone if taken is None else taken] * 2, (ratio, of_own)
 
 
 def test_runs_of_two_devices_make_no_package(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""_softmax: a program for each line, or some short ones, which is held in registers, or in two passes where it is too long for that.
+"""_softmax: a program for some short lines, or one, held in registers, or in two passes where it is too long for that.
 
 A few lines that are very long are cut into parts: one kernel finds the maximum and sum of each, another the result.
 

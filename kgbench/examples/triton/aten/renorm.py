@@ -1,4 +1,4 @@
-"""renorm: a program for each slice along the dimension, or some short ones: its norm first, then the slice scaled by what that asks for.
+"""renorm: a program for some short slices along the dimension, or one: its norm first, then what that scales it by.
 
 A slice of up to one block stays in registers in between; a few very long ones are cut into parts, whose norms a second
 kernel puts together. Numbers are float32 inside, float64 for float64 and for norms
