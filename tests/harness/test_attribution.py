@@ -30,8 +30,9 @@ from kgbench.harness.attribution.findings import Findings  # noqa: E402
 from kgbench.harness.attribution.observed import Attribution, drawn, label  # noqa: E402
 from kgbench.harness.attribution.same_time import unlike, unlike_on_host  # noqa: E402
 from kgbench.harness.attribution.whose_code import LEAST_SAMPLES, STRANGE_SHARE, strangers  # noqa: E402
-from kgbench.harness.candidate import observer  # noqa: E402
-from kgbench.harness.candidate.observer import HostFunction, Observer  # noqa: E402
+from kgbench.harness.candidate import host_functions  # noqa: E402
+from kgbench.harness.candidate.host_functions import HostFunction  # noqa: E402
+from kgbench.harness.candidate.observer import Observer  # noqa: E402
 from kgbench.harness.session.session import Job, Session, Settings  # noqa: E402
 from kgbench.policy.evidence import lines, notes  # noqa: E402
 from kgbench.policy.own_kernels import OwnKernels, base_name  # noqa: E402
@@ -401,7 +402,7 @@ def test_triton_interprets_by_numpy() -> None:
 
 def test_what_numpy_takes_is_its_threads_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not time on the clock, which passes while other programs have the processor."""
-    monkeypatch.setattr(observer, "thread_time_ns", iter((1000, 1300)).__next__)
+    monkeypatch.setattr(host_functions, "thread_time_ns", iter((1000, 1300)).__next__)
     spent_ns = [0, 0]
     assert HostFunction("numpy.abs", abs).counts_into({}, spent_ns)(-1) == 1
     assert spent_ns == [300, 1]
