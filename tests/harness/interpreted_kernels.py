@@ -269,6 +269,8 @@ def types_of_values() -> Any:
             value = tl.tensor(None, kind)
             sizes = [each.value for each in value.shape]
             found.append([str(kind), kind.mangle(), str(value.dtype), sizes, value.numel.value])
+    scalar = tl.tensor(None, tl.int32)
+    found.append([str(scalar.type), str(scalar.dtype), len(scalar.shape), scalar.numel.value])
     for shape in ([3], [], [0.5]):
         try:
             tl.block_type(tl.float32, shape)

@@ -70,7 +70,7 @@ WANTED: dict[str, Any] = {
           for name, short in (("fp32", "fp32"), ("int1", "u1"), ("pointer<fp16>", "Pfp16"),
                               ("const_pointer<fp16>", "Pfp16"), ("pointer<fp16>", "Pfp16"))
           for shape in (["4"], ["2", "8"], ["4", "1"], ["4"])),
-        "ValueError", "TypeError", "TypeError",
+        ["int32", "int32", 0, 1], "ValueError", "TypeError", "TypeError",
     ],
     "what_is_lacking": "NotInterpretable",
     "copies_by_pytorch": [],

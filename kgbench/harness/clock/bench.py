@@ -4,8 +4,9 @@ A window is n calls on n input sets that nobody has seen before (``window.py``).
 measured with windows of one least kernel. Nothing that a worker says enters a time.
 
 A worker that raises the mark early gains nothing: outputs are secured in random order right after it while the
-worker is stopped, a random choice of them is judged, and if securing takes longer than for the library that time is
-added. Single-call windows catch a candidate that does the work of many calls in one.
+worker is stopped, a random choice of them is judged, and if securing takes longer than for the library, by more than
+noise, that time is added (``securing.py``). Single-call windows catch a candidate that does the work of many calls in
+one.
 
 What is timed happens in the referee's turn, while every other worker of the device stands still; warming up and
 judging the outputs that were kept happen outside it, so that others get on.

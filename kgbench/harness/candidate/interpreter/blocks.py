@@ -34,6 +34,7 @@ class Blocks:
         self.np_dtype = module._get_np_dtype
         self.types: dict[Any, dict[str, Any]] = {}
         """Attributes of a block type, by what its element's type is compared by, and its shape."""
+        self.of_scalars = self.core.tuple([]), self.core.constexpr(1)
         self.np_dtypes: dict[str, Any] = {}
 
     def install(self) -> None:
@@ -59,7 +60,7 @@ class Blocks:
         vars(made).update(known)
 
     def _make_tensor(self, made: Any, handle: Any, kind: Any) -> None:
-        known = vars(kind).get(_MADE)
+        known = vars(kind).get(_MADE) or (None if kind.is_block() else self.of_scalars)
         if known is None:
             self.make_tensor(made, handle, kind)
             return
