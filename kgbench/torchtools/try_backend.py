@@ -189,15 +189,8 @@ def _rms(values: torch.Tensor) -> float:
 
 def _speed(built: Built, compiled: Built, backend: Any, request: Request) -> dict[str, float]:
     """Medians in milliseconds of whole calls."""
-
-    def call(side: str) -> None:
-        if side == "without":
-            _values(built, request)
-            return
-        with backend.enabled():
-            _values(compiled, request)
-
-    return speed(call, request.repeats, request.device)
+    sides = {"without": built, "with": compiled}
+    return speed(lambda side: _values(sides[side], request), backend.enabled, request.repeats, request.device)
 
 
 def _speed_recorded(

@@ -74,8 +74,19 @@ def test_what_cannot_be_recorded_says_why_on_one_line(monkeypatch: pytest.Monkey
     assert "\n" not in found["why"]
 
 
-def test_whole_calls_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, work, _ = made(monkeypatch, Recorder())
-    found = backend_speed.speed(work, 2, "cpu")
-    assert calls == ["without library", "with library"] * 2
+def test_whole_calls_alternate_and_putting_kernels_in_place_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Recorder()
+    calls, work, enabled = made(monkeypatch, gpu)
+    waited: list[int] = []
+
+    @contextlib.contextmanager
+    def watched() -> Iterator[None]:
+        waited.append(gpu.waited)
+        with enabled():
+            yield
+        waited.append(gpu.waited)
+
+    found = backend_speed.speed(work, watched, 2, "cuda:0")
+    assert calls == ["without library", "with kernels"] * 2
     assert found["ratio"] == pytest.approx(found["without_ms"] / found["with_ms"])
+    assert waited == [2, 4, 6, 8], "a time begins and ends with a wait, both inside the block"
