@@ -120,8 +120,7 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     if answer["interpreted"]:
         yield f"speed: {_INTERPRETED}"
     elif speed:
-        words = f"{speed['without_ms']:.3g} ms without, {speed['with_ms']:.3g} ms with: {speed['ratio']:.3g}x"
-        yield f"speed: {words} (medians of whole calls)"
+        yield f"speed: {_speed_words(speed)} (medians of whole calls)"
         yield from _recorded_lines(answer["speed_recorded"])
 
 
@@ -164,8 +163,12 @@ def _recorded_lines(recorded: Mapping[str, Any] | None) -> Iterator[str]:
     if "why" in recorded:
         yield f"in a CUDA graph: not timed: {recorded['why']}"
         return
-    words = f"{recorded['without_ms']:.3g} ms without, {recorded['with_ms']:.3g} ms with: {recorded['ratio']:.3g}x"
-    yield f"in a CUDA graph: {words}" + ("" if recorded["ok"] else "; its outputs differ by more than allowed")
+    wrong = "" if recorded["ok"] else "; its outputs differ by more than allowed"
+    yield f"in a CUDA graph: {_speed_words(recorded)}{wrong}"
+
+
+def _speed_words(speed: Mapping[str, Any]) -> str:
+    return f"{speed['without_ms']:.3g} ms without, {speed['with_ms']:.3g} ms with: {speed['ratio']:.3g}x"
 
 
 def _share(row: Mapping[str, Any]) -> float:

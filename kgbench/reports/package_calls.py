@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.text import number_of
 from kgbench.core.types import Result
+from kgbench.reports.generated import bare_table
 from kgbench.scores.speedups import speedup_of_correct
 
 
@@ -46,10 +46,7 @@ def _calls_of(result: Result) -> PackageCalls:
 
 def package_table(rows: Sequence[PackageCalls]) -> Table:
     """One line per operator, those with most failed calls first."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("operator", no_wrap=True)
-    for name in ("correct", "failed", "not offered", "timed"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = bare_table("operator", "correct", "failed", "not offered", "timed")
     table.add_column("")
     for row in sorted(rows, key=lambda row: (-row.failed, row.problem)):
         speed = "" if row.speedup is None else f"{row.timed}, {row.speedup:.2f}x"

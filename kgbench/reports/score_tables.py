@@ -37,10 +37,7 @@ def _counted(score: Score, row: Row) -> list[str]:
 
 def threshold_table(rows: Sequence[Row]) -> Table:
     """fast_p over p, by interval and by point."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("fast_p at p =", no_wrap=True)
-    for fast in rows[0].fast:
-        table.add_column(f"{fast.p:g}", justify="right", no_wrap=True)
+    table = bare_table("fast_p at p =", *(f"{fast.p:g}" for fast in rows[0].fast))
     for row in rows:
         if not row.speedup:
             continue

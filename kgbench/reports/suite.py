@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from kgbench.core.figures import ABSENT
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Result
 from kgbench.problem.suites import TIMED_CALLS, TIMED_OVERHEAD_CALLS, Share, Suite, SuiteCall
+from kgbench.reports.generated import bare_table
 from kgbench.scores.speedups import geometric_mean
 
 
@@ -113,13 +113,11 @@ def _why_none(share: Share, has_calls: bool) -> str:
 def suite_table(suite: Suite, rows: Sequence[SuiteRow]) -> Table:
     """One line per row; 80 columns are enough."""
     traced = suite.name.startswith("trace:") or suite.is_timed
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    table.add_column("operator", no_wrap=True)
     of_model = ("of all\ncounted",) if traced else ()
     of_lines = ("lines", "not\nused") if suite.is_timed else ("lines" if traced else "samples", "used", "refused")
     times = ("speed-\nup", "by\ncount", "launch-\nbound") if suite.is_timed else ()
-    for name in (*of_lines, "calls\ncorrect" if suite.is_timed else "calls correct", *of_model, *times):
-        table.add_column(name, justify="right", no_wrap=True)
+    correct = "calls\ncorrect" if suite.is_timed else "calls correct"
+    table = bare_table("operator", *of_lines, correct, *of_model, *times)
     table.add_column("", no_wrap=True)
     for row in rows:
         counted = (f"{row.count_correct} of {row.count}",) if traced else ()

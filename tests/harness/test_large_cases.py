@@ -219,12 +219,18 @@ MANY: Final = 4096
 """Largest number that a call made small keeps."""
 
 
+def numbers_of(template: CaseTemplate) -> list[int]:
+    """The whole numbers of its variables and of its call."""
+    text = "" if template.call is None else template.call.text
+    of_variables = [value for value in template.variables.values() if type(value) is int]
+    return of_variables + [int(each) for each in re.findall(r"\d+", text)]
+
+
 def made_small(template: CaseTemplate) -> CaseTemplate:
     """The same call with few rows: its large numbers become small ones in the same order."""
     text = "" if template.call is None else template.call.text
-    numbers = [value for value in template.variables.values() if type(value) is int]
-    numbers += [int(each) for each in re.findall(r"\d+", text)]
-    small = {each: FEW + place for place, each in enumerate(sorted({each for each in numbers if each > MANY}))}
+    many = sorted({each for each in numbers_of(template) if each > MANY})
+    small = {each: FEW + place for place, each in enumerate(many)}
     known = template.variables.items()
     variables = {name: small.get(value, value) if type(value) is int else value for name, value in known}
     text = re.sub(r"\d+", lambda found: str(small.get(int(found[0]), found[0])), text)

@@ -6,7 +6,6 @@ Calls of 2^31 elements are made small, those beyond 65,535 in some count are mad
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from kgbench.problem.cases import Case, expand_cases  # noqa: E402
 from kgbench.problem.cases.expand import phase_cases  # noqa: E402
 from kgbench.problem.model import Access, CaseTemplate, Overload  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
-from tests.harness.test_large_cases import first, made_small  # noqa: E402
+from tests.harness.test_large_cases import first, made_small, numbers_of  # noqa: E402
 
 pytestmark = pytest.mark.torch
 CPU = torch.device("cpu")
@@ -114,9 +113,8 @@ def test_the_last_columns_are_judged(problem_path: Path, problem: str) -> None:
 
 def is_long(template: CaseTemplate) -> bool:
     """2^31 rows or columns, or close to it, that are sampled."""
-    numbers = re.findall(r"\d+", f"{template.call.text if template.call else ''} {[*template.variables.values()]}")
     is_outer = template.variables.get("values") == "outer"  # of which the first and the last decide
-    return "samples" in template.variables and not is_outer and any(int(each) >= 2**31 - 1 for each in numbers)
+    return "samples" in template.variables and not is_outer and max(numbers_of(template)) >= 2**31 - 1
 
 
 @pytest.mark.parametrize("problem", OUTER)

@@ -18,6 +18,7 @@ from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import CaseResult, Library, Result
 from kgbench.problem.cases import expand_cases
+from kgbench.problem.model import Problem
 from kgbench.problem.registry import Registry
 from kgbench.reports.export.folder import write
 from kgbench.store.encoding import json_text, sha256
@@ -28,9 +29,11 @@ DEVICE = {"kind": "cpu", "name": "a CPU", "versions": {"torch": "2"}}
 _numbers = itertools.count()
 
 
-def judged(name: str, text: str, *, ratio: float | None = 2.0, seed: str = "s", **changes: Any) -> Result:
-    """A verdict as a CPU's run stores it: every case passed, timed ones at ``ratio``."""
-    problem = Registry().find(name)
+def judged(
+    name: str, text: str, *, ratio: float | None = 2.0, seed: str = "s", problem: Problem | None = None, **changes: Any
+) -> Result:
+    """A verdict as a CPU's run stores it: every case passed, timed ones at ``ratio``. ``problem``: with other cases."""
+    problem = problem or Registry().find(name)
     cases = []
     for overload in problem.judged:
         for case in expand_cases(overload, DeviceKind.CPU, None, seed):

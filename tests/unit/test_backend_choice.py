@@ -13,10 +13,8 @@ from click.testing import CliRunner
 from kgbench.backend.choose import choose
 from kgbench.cli.main import main
 from kgbench.core.errors import UsageError
-from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.core.outcomes import Outcome
-from kgbench.core.types import CaseResult, Result
-from kgbench.problem.cases import expand_cases
+from kgbench.core.types import Result
 from kgbench.problem.registry import Registry
 from kgbench.problem.suites import SUITE_FILE, of_trace, with_suite
 from kgbench.store.encoding import sha256
@@ -125,15 +123,9 @@ def test_a_models_own_timed_calls_decide_whether_a_kernel_is_faster(tmp_path: Pa
     calls.write_text("Operator: aten.mm.default\ncnt: 3, ((T([128, 768], f32), T([768, 64], f32)), {})\n")
     problem = Registry().find("aten/mm")
     suite = of_trace(f"torchbench:{calls}", [problem])
-    (overload,) = with_suite(problem, suite).judged
 
     def of_calls(folder: Path, ratio: float | None) -> StoredRun:
-        cases = tuple(
-            CaseResult(case.id, overload.name, case.phase, case.dtype, case.variables, Outcome.PASSED,
-                       timing=timing(ratio) if ratio is not None and case.phase == Phase.BENCH else None)
-            for case in expand_cases(overload, DeviceKind.CPU, None, "s")
-        )  # fmt: skip
-        run = run_of(folder, (replace(judged("aten/mm", MM), cases=cases), MM))
+        run = run_of(folder, (judged("aten/mm", MM, ratio=ratio, problem=with_suite(problem, suite)), MM))
         (folder / SUITE_FILE).write_text(json.dumps(suite.to_json()))
         return run
 

@@ -33,8 +33,9 @@ def norm_scale(value: torch.Tensor, weight: torch.Tensor, rows: torch.Tensor) ->
     vLLM rounds before it multiplies by the weight. Among float16's denormals that rounding does not shrink with the
     value: it is up to half their distance.
     """
-    denormal = weight.abs() * (torch.finfo(drawn_as(rows)).tiny / 8)
-    return finite(torch.maximum(value.abs() * (1 + mean_off(rows) / 8), denormal))
+    drawn, length = drawn_as(rows), rows.shape[-1]
+    denormal = weight.abs() * (torch.finfo(drawn).tiny / 8)
+    return finite(torch.maximum(value.abs() * (1 + mean_off(length, drawn) / 8), denormal))
 
 
 def drawn_as(rows: torch.Tensor) -> torch.dtype:
@@ -44,12 +45,13 @@ def drawn_as(rows: torch.Tensor) -> torch.dtype:
     return next(held, torch.float32)
 
 
-def mean_off(rows: torch.Tensor) -> float:
+def mean_off(length: int, drawn: torch.dtype) -> float:
     """Units of roundoff by which the root of a row's mean square may be off if its squares are added one by one.
 
-    Half of those of the sum. None where the rows have 16 bits: limits then count in units of these.
+    Half of those of the sum of ``length`` squares. None where the rows have 16 bits: limits then count in units of
+    these.
     """
-    return chained(rows.shape[-1]) / 2 if drawn_as(rows) is torch.float32 else 0.0
+    return chained(length) / 2 if drawn is torch.float32 else 0.0
 
 
 def rms_norm_plain(out: torch.Tensor, input: torch.Tensor, weight: torch.Tensor, epsilon: float) -> None:

@@ -319,11 +319,12 @@ def _norm_quant(
     scale = _token_scale(groups.abs().amax(-1), scale_ub, codes)
     real = groups / scale.unsqueeze(-1)
     # vLLM rounds the norm to the input's dtype, where float16 has denormals, whose rounding does not shrink with them.
-    least = torch.finfo(drawn_as(input)).tiny / scale.unsqueeze(-1)
+    drawn = drawn_as(input)
+    least = torch.finfo(drawn).tiny / scale.unsqueeze(-1)
     magnitude = torch.maximum(real.abs(), least).flatten(-2)
     expected = {
         "result": Expected(real.flatten(-2), magnitude),
-        "scale": Expected(scale, scale * (10 + mean_off(input)) / 6),
+        "scale": Expected(scale, scale * (10 + mean_off(input.shape[-1], drawn)) / 6),
     }
     return expected if residual is None else expected | {"residual": Expected(total)}
 

@@ -165,9 +165,8 @@ class Evaluation:
 
     def charge_late_outputs(self) -> None:
         """Add to the times by how much outputs came late, where that is more than noise, once all cases are timed."""
-        timed = [each for each in self.cases if each.timing is not None and each.late is not None]
-        pairs = [(each.timing, each.late) for each in timed if each.timing is not None and each.late is not None]
-        for judged, timing in zip(timed, charged(pairs), strict=True):
+        timed = [(each, (each.timing, each.late)) for each in self.cases if each.timing and each.late]
+        for (judged, _), timing in zip(timed, charged([pair for _, pair in timed]), strict=True):
             judged.timing = timing
 
     @contextmanager

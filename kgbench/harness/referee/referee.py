@@ -64,16 +64,13 @@ class Referee:
             for overload in problem.judged:
                 if overload.name in evaluation.verdicts:
                     continue
-                if worker is not None and not worker.handle.alive():
-                    worker.close()
-                    worker = None
+                worker = _living(worker)
                 if worker is None:
                     worker = resources.starter.start_candidate(evaluation, resources.library, report)
                 verdict = Checker(resources, evaluation, overload, worker, report).check()
                 evaluation.verdicts[overload.name] = verdict
-            if worker is not None and not evaluation.is_correct and not worker.handle.alive():
-                worker.close()
-                worker = None
+            # Where all is correct, one that died since fails in what follows.
+            worker = worker if evaluation.is_correct else _living(worker)
             if worker is not None and evaluation.has_calls_to_time and is_worth_timing(evaluation):
                 Stopwatch(resources, evaluation, worker).time(report)
             if worker is not None and evaluation.is_correct and evaluation.attribution is not None:
@@ -146,6 +143,14 @@ class Referee:
         with evaluation.phase("library"), room_to_begin(resources, problem):
             resources.library.prepare(problem, evaluation.module())
         evaluation.library = resources.library.record
+
+
+def _living(worker: Worker | None) -> Worker | None:
+    """The worker if it lives; else it is closed."""
+    if worker is None or worker.handle.alive():
+        return worker
+    worker.close()
+    return None
 
 
 def out_of_reach(problem: Problem, capability: int | None) -> dict[str, Verdict]:
