@@ -207,15 +207,24 @@ def _argument(parameter: Parameter) -> Argument:
 
 
 def _bench(facts: Mapping[str, Any], case: Any) -> dict[str, tuple[CaseTemplate, ...]]:
-    """The file's own batch size, halved until a device's memory holds the call with what judging takes."""
-    elements, own = facts["elements"], facts["own"]
-    whole = elements[str(own)]
-    limits = {f"gpu{size}": _GPU_SHARE * size * 1e9 / BYTES_OF_ELEMENT for size in (24, 80, 140)}
-    limits["cpu"] = _CPU_ELEMENTS
-    presets: dict[str, tuple[CaseTemplate, ...]] = {}
-    for preset, most in limits.items():
-        batch, smallest = own, min(facts["sizes"], default=own)
-        while batch > max(smallest, 1) and whole * batch / max(own, 1) > most:
-            batch = max(batch // 2, smallest)
-        presets[preset] = (case("default", batch),)
-    return presets
+    """The call that a device of each preset times, with the largest batch size that its memory holds."""
+    presets = {f"gpu{size}": (_GPU_SHARE * size * 1e9, size * 1e9) for size in (24, 80, 140)}
+    presets["cpu"] = (_CPU_ELEMENTS * BYTES_OF_ELEMENT, _CPU_ELEMENTS * BYTES_OF_ELEMENT)
+    return {preset: (case("default", _timed_batch(facts, *limits)),) for preset, limits in presets.items()}
+
+
+def _timed_batch(facts: Mapping[str, Any], shared_bytes: float, all_bytes: float) -> int:
+    """The file's own batch size, halved until ``shared_bytes`` hold the call with what judging takes.
+
+    Some files, such as a loss that multiplies [n, m] by [n], work only where the batch size is n = m or 1. They keep
+    their own where ``all_bytes`` hold it, and else get the largest other size that works.
+    """
+    own: int = facts["own"]
+    least = min(facts["sizes"], default=own)
+    needed = BYTES_OF_ELEMENT * facts["elements"][str(own)]
+    if not facts["halved"]:
+        return own if needed <= all_bytes else max(facts["sizes"], default=own)
+    batch = own
+    while batch > max(least, 1) and needed * batch / own > shared_bytes:
+        batch = max(batch // 2, least)
+    return batch

@@ -2,8 +2,9 @@
 
 Standard input is a JSON list of files; standard output gets a JSON line for each: ``{"path", "complaint"}``, or with an
 empty complaint ``call`` (in the trace format, ``$batch`` for the batch size), ``parameters`` (``[name, type]``),
-``batch`` (the global that holds it), ``own`` (its value), ``sizes`` (other batch sizes that work), ``elements`` (of
-inputs and outputs together, by batch size) and ``doc``. Files run on the device ``meta``, where tensors have no data.
+``batch`` (the global that holds it), ``own`` (its value), ``sizes`` (other batch sizes that work), ``halved`` (half of
+its own works, too), ``elements`` (of inputs and outputs together, by batch size) and ``doc``. Files run on the device
+``meta``, where tensors have no data.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ def _facts(source: ModuleSource) -> dict[str, Any]:
         "batch": batch,
         "own": size if batch else 0,
         "sizes": sorted(tried),
+        "halved": bool(batch) and _tried(named, own, size // 2) is not None,
         "elements": {str(each): count for each, count in elements.items()} if batch else {"0": own.elements},
         "doc": inspect.cleandoc(own.names[TRUSTED_ENTRY].__doc__ or ""),
     }

@@ -96,7 +96,7 @@ def test_a_sample_of_no_problem_is_named(judged: dict[Any, Any]) -> None:
 
 
 def test_shares_are_per_level(judged: dict[Any, Any]) -> None:
-    assert re.search(r"^level1 compute +3 ", judged["stdout"], re.MULTILINE)
+    assert re.search(r"^level1 compute +4 ", judged["stdout"], re.MULTILINE)
     assert re.search(r"^level2 compute +2 ", judged["stdout"], re.MULTILINE)
 
 
@@ -104,7 +104,7 @@ def test_shares_are_per_level(judged: dict[Any, Any]) -> None:
 def as_baseline(tmp_path_factory: pytest.TempPathFactory, fork_server: ForkServer) -> dict[str, Any]:
     """Results by problem of a run with the problems' own modules."""
     folder = tmp_path_factory.mktemp("baseline")
-    wanted = ("--problems", "level1/1,level1/10", "--problems", "level2/*")
+    wanted = ("--problems", "level1/1,level1/10,level1/11", "--problems", "level2/*")
     with shared(fork_server):
         done = kgbench(folder, "run", "--suite", SUITE, "--model", "baseline", *wanted, "--device", "cpu")
     (run,) = (folder / "runs").iterdir()
@@ -121,6 +121,12 @@ def test_the_module_itself_is_right_and_timed(as_baseline: dict[str, Any]) -> No
     result = as_baseline[SUM]
     assert (result["outcome"], result["library"]["name"]) == ("passed", f"PyTorch {torch.__version__} eager")
     assert [each["id"] for each in result["cases"] if each["timing"]] == ["bench-cpu-1-float32"]
+
+
+def test_a_batch_size_that_cannot_be_halved_is_not(as_baseline: dict[str, Any]) -> None:
+    result = as_baseline["level1/11_Margin_of_rows"]
+    assert result["outcome"] == "passed", result["detail"]
+    assert {each["variables"]["batch"] for each in result["cases"]} == {1}  # 2560 is more than a CPU is given
 
 
 def test_what_cannot_be_judged_is_skipped_with_its_reason(as_baseline: dict[str, Any]) -> None:

@@ -31,8 +31,8 @@ SUITE = f"kernelbench:{PLACE}"
 SUM = "level1/1_Scaled_row_sum_"
 FACTS: dict[str, Any] = {
     "call": "((T([$batch, 48], f32),), {})", "parameters": [["x", "Tensor"]], "batch": "batch_size", "own": 32,
-    "sizes": [1, 2, 3, 5], "elements": {"32": 1568, "1": 49, "2": 98, "3": 147, "5": 245}, "doc": "Rows.",
-    "complaint": "",
+    "sizes": [1, 2, 3, 5], "halved": True, "elements": {"32": 1568, "1": 49, "2": 98, "3": 147, "5": 245},
+    "doc": "Rows.", "complaint": "",
 }  # fmt: skip
 
 
@@ -99,6 +99,12 @@ def test_a_call_that_a_device_does_not_hold_is_timed_with_a_smaller_batch() -> N
     own, cpu = (large.overloads[0].bench[preset][0].variables["batch"] for preset in ("gpu80", "cpu"))
     assert own == 1 << 20
     assert 49 * cpu <= 1 << 22 < 2 * 49 * cpu
+
+
+def test_a_batch_size_that_cannot_be_halved_stays_whole_where_a_device_holds_it() -> None:
+    square = problem(own=1 << 15, halved=False, sizes=[1], elements={str(1 << 15): 1 << 30, "1": 1 << 16})
+    batches = {preset: cases[0].variables["batch"] for preset, cases in square.overloads[0].bench.items()}
+    assert batches == {"gpu24": 1, "gpu80": 1, "gpu140": 1 << 15, "cpu": 1}
 
 
 def test_a_module_whose_smallest_call_no_gpu_holds_is_not_judged_there() -> None:

@@ -113,9 +113,15 @@ def _serve(referee: Referee, coordinator: Channel, asked: Judge) -> None:
         if isinstance(error, Unmeasured):
             coordinator.send(Untimed(error.fault, str(error)).encode())
             raise SystemExit(0) from None
-        coordinator.send(Broken(traceback.format_exc()[-8000:]).encode())
+        coordinator.send(Broken(_told_first(error)).encode())
         raise SystemExit(1) from None
     coordinator.send(Judged(_strict(result.to_json()), referee.library_times(result)).encode())
+
+
+def _told_first(error: Exception) -> str:
+    """The error, then its traceback: whoever shortens the text keeps its beginning."""
+    said = "".join(traceback.format_exception_only(error)).strip()
+    return f"{said[:2000]}\n{traceback.format_exc()[-6000:]}"
 
 
 def _judged(referee: Referee, job: dict[str, Any], report: Report) -> Result:
