@@ -147,6 +147,16 @@ class Task(NamedTuple):
         return self.state == "D"
 
 
+class Ran(NamedTuple):
+    """A thread that ran while it was to stand still."""
+
+    key: tuple[int, int]
+    """Process and thread id."""
+    before: Task | None
+    """None: there was no such thread."""
+    after: Task
+
+
 def tasks_of(pids: Iterable[int]) -> dict[tuple[int, int], Task]:
     """All threads of these processes, by process and thread id."""
     found = {}
@@ -171,13 +181,19 @@ def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int]
     return sum(task.ran_ns - then.ran_ns for then, task in late) > RETURN_NS
 
 
-def ran_own_code(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
-    """Whether a stopped thread has run since, or there is a new one.
+def ran_own_code(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> Ran | None:
+    """The first stopped thread that has run since, or the first new one; None where nothing ran.
 
     What the kernel did for a thread before it stopped is no work of its own: a driver that takes or gives back memory
     is busy for longer than anybody waits, whether the thread sleeps meanwhile or not.
     """
-    return _late(before, after) is None
+    for key, task in after.items():
+        if task.state in DEAD or task.is_ending:
+            continue
+        then = before.get(key)
+        if then is None or (then.is_still and (task.scheduled != then.scheduled or not task.is_still)):
+            return Ran(key, then, task)
+    return None
 
 
 def used_own_time(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
@@ -193,18 +209,11 @@ def used_own_time(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[i
 def _late(
     before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]
 ) -> list[tuple[Task, Task]] | None:
-    """Threads that had not stopped yet, then and now, but for those that end; None where one that was stopped has run,
-    or one is new."""
-    found = []
-    for key, task in after.items():
-        if task.state in DEAD or task.is_ending:
-            continue
-        then = before.get(key)
-        if then is None or (then.is_still and (task.scheduled != then.scheduled or not task.is_still)):
-            return None
-        if not then.is_still:
-            found.append((then, task))
-    return found
+    """Threads that had not stopped yet, then and now, but for those that end; None where others have run."""
+    if ran_own_code(before, after) is not None:
+        return None
+    lasting = {key: task for key, task in after.items() if task.state not in DEAD and not task.is_ending}
+    return [(before[key], task) for key, task in lasting.items() if not before[key].is_still]
 
 
 def ran_us(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> float | None:

@@ -14,10 +14,11 @@ import mmap
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from kgbench.core.text import number_of
 from kgbench.harness.machine import processes, trace
 
 MAX_REFEREES: Final = 64
@@ -28,10 +29,10 @@ _WORDS: Final = 16
 """64-bit words per referee: its pid, whether it is starting a worker, nanoseconds stopped, since when it is stopped now
 (0 while it runs), then its supervisors."""
 _PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_SUPERVISOR = 0, 1, 2, 3, 4
-_HELD, _RESTLESS, _RESERVED = 10, 11, 12
+_HELD, _TICKED, _RESERVED, _WOKE, _GREW = 10, 11, 12, 13, 14
 """Words per referee behind its supervisors: which of them, a bit each, it keeps stopped itself; in how many turns one
-of its workers seemed to run while everybody else was to stand still, more than ``_MOST_HINTS`` where it did; and bytes
-of the device's memory that it reserved."""
+of its workers seemed to run by clock ticks alone; bytes of the device's memory that it reserved; in how many turns a
+thread of its workers ran that had been stopped, and in how many there was a new one."""
 _MOST_HINTS: Final = 2
 """Turns in which a worker may seem to have run, by clock ticks alone. Those turns count for nobody; a third one is the
 worker's fault."""
@@ -103,7 +104,8 @@ class SharedPage:
     def clear(self, referee: int) -> None:
         """Forget a referee that has ended."""
         words = self.slot(referee)
-        words[_PID] = words[_STARTING] = words[_SINCE_NS] = words[_HELD] = words[_RESTLESS] = words[_RESERVED] = 0
+        words[_PID] = words[_STARTING] = words[_SINCE_NS] = words[_HELD] = words[_RESERVED] = 0
+        words[_TICKED] = words[_WOKE] = words[_GREW] = 0
         for index in range(_SUPERVISORS):
             words[_FIRST_SUPERVISOR + index] = 0
 
@@ -230,10 +232,16 @@ class TimingLock:
         supervisors = self.page.all_supervisors(self.referee)
         return 1 << supervisors.index(supervisor) if supervisor in supervisors else 0
 
-    def was_restless(self) -> bool:
-        """Whether a worker of this referee ran in another's turn, since this was asked last."""
-        turns, self._mine[_RESTLESS] = self._mine[_RESTLESS], 0
-        return turns > _MOST_HINTS
+    def was_restless(self) -> str:
+        """How a worker of this referee ran in others' turns, since this was asked last; empty if it did not."""
+        ticked, woke, grew = self._mine[_TICKED], self._mine[_WOKE], self._mine[_GREW]
+        self._mine[_TICKED] = self._mine[_WOKE] = self._mine[_GREW] = 0
+        seen = {
+            "a stopped thread ran": woke,
+            "there was a new thread": grew,
+            "threads that had not stopped yet had time of their own": ticked if ticked > _MOST_HINTS else 0,
+        }
+        return "; ".join(f"in {number_of(count, 'turn')} {what}" for what, count in seen.items() if count)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -315,14 +323,22 @@ class TimingLock:
         disturbed = False
         for referee, before in standing.items():
             after = self._tasks(referee)
-            if _any(processes.woken, before, after):
+            if any(processes.woken(*each) for each in _of_each(before, after)):
                 disturbed = True
-                if _any(processes.ran_own_code, before, after):
-                    self.page.slot(referee)[_RESTLESS] += _MOST_HINTS + 1
-                elif _any(processes.used_own_time, before, after):
-                    self.page.slot(referee)[_RESTLESS] += 1
+                self._blame(referee, before, after)
         if disturbed:
             raise Disturbed
+
+    def _blame(self, referee: int, before: _Tasks, after: _Tasks) -> None:
+        """Count the turn for a referee whose worker ran; the timeline gets the thread."""
+        slot = self.page.slot(referee)
+        ran = next(filter(None, (processes.ran_own_code(*each) for each in _of_each(before, after))), None)
+        if ran is not None:
+            slot[_GREW if ran.before is None else _WOKE] += 1
+        elif any(processes.used_own_time(*each) for each in _of_each(before, after)):
+            slot[_TICKED] += 1
+        now_ns = time.monotonic_ns()
+        trace.record("another ran on", now_ns, now_ns, referee=referee, thread=str(ran))
 
     def _stop_others(self, stopped: list[int]) -> None:
         """Stop all other referees, then their workers; adds who to ``stopped`` as it goes."""
@@ -347,13 +363,13 @@ class TimingLock:
         processes.stop_trees(supervisors, wait_s=processes.TURN_WAIT_S)
 
 
-def _any(moved: Callable[[_Threads, _Threads], bool], before: _Tasks, after: _Tasks) -> bool:
-    """Whether a worker that was there has moved since.
+def _of_each(before: _Tasks, after: _Tasks) -> list[tuple[_Threads, _Threads]]:
+    """The threads of each worker that was there, then and now.
 
     A supervisor that had none may have forked it meanwhile: nothing of a candidate runs in it before its referee, which
     is stopped, asks for that.
     """
-    return any(moved(tasks, after.get(each, {})) for each, tasks in before.items() if tasks)
+    return [(tasks, after.get(each, {})) for each, tasks in before.items() if tasks]
 
 
 def _signal(pid: int, number: int) -> None:

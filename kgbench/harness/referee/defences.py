@@ -33,7 +33,7 @@ class Defences:
     confine: Callable[[RefereeSettings, Plan], Confinement] = Confinement.of
     attribution: Callable[[Problem, bool, str], Attribution | None] = Attribution
     """Watches whose work it is: of the problem's calls, on a GPU or not, by a candidate of this text."""
-    was_restless: Callable[[TimingLock], bool] = TimingLock.was_restless
+    was_restless: Callable[[TimingLock], str] = TimingLock.was_restless
     """Says whether the candidate ran on in another's turn."""
     impossible: Callable[[Work, Timing, Mapping[str, Any]], PhysicalBound | None] = impossible
     """Which bound a time is below that cannot be true, as ``physical_bound.impossible``."""

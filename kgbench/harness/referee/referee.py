@@ -89,8 +89,9 @@ class Referee:
                 evaluation.peak_mb = worker.handle.peak_mb
                 evaluation.log = evaluation.log or worker.handle.log_tail
         # One that ends meanwhile runs for a moment, too; what failed anyway keeps its own words.
-        if self.defences.was_restless(self.turns) and job.trusted is None and evaluation.is_correct:
-            restless = Verdict(Outcome.REJECTED, RuleBroken(Breach.RESTLESS))
+        ran = self.defences.was_restless(self.turns)
+        if ran and job.trusted is None and evaluation.is_correct:
+            restless = Verdict(Outcome.REJECTED, RuleBroken(Breach.RESTLESS, ran))
             evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, restless)
         evaluation.charge_late_outputs()
         give_back(resources, None)

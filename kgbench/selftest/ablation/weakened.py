@@ -87,10 +87,10 @@ def _bench(without: frozenset[str], seeds: Seeds) -> BenchParts:
     return replace(parts, windows=SelfTimedWindows) if CLOCK in without else parts
 
 
-def _never_restless(turns: TimingLock) -> bool:
+def _never_restless(turns: TimingLock) -> str:
     # Asked all the same, or it would be held against the next candidate.
     turns.was_restless()
-    return False
+    return ""
 
 
 def _nowhere(settings: RefereeSettings, plan: Plan) -> Confinement:
