@@ -27,7 +27,7 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.record_claims import say_records
 from kgbench.cli.report_output import breaks, print_run
-from kgbench.cli.resume import done_in, selected_by
+from kgbench.cli.resume import done_in, selected_by, suspects_in
 from kgbench.core import user_modules
 from kgbench.core.errors import INTERRUPTED, UsageError, numbered, shown_path
 from kgbench.core.outcomes import Outcome
@@ -255,6 +255,7 @@ def plan_of(
         suite=suite,
         shard=Shard.parse(request.shard) if request.shard else None,
         done={} if store is None else done_in(store, problems),
+        suspects=frozenset() if store is None else suspects_in(store),
     )
 
 

@@ -17,7 +17,8 @@ WORK: Final[dict[str, Message]] = {
     "KGB307": Message("A GPU's lock file cannot be opened.", "Ask the file's owner to remove it."),
     "KGB308": Message("A GPU's lock file keeps disappearing.", "Somebody removes it; try again."),
     "KGB309": Message(
-        "No device is left that computes as it should.", "What each one did is named; look at the driver's log."
+        "No device is left that computes as it should.",
+        "What each one did is named; look at the driver's log. `--resume` judges those alone that were judged then.",
     ),
     "KGB310": Message(
         "The fork server did not start.", "The end of its output is quoted; a broken torch is the usual cause."

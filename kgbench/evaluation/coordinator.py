@@ -13,7 +13,7 @@ import platform
 import queue
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from typing import Any, Final, Protocol
 from rich.console import Console
 
 from kgbench import __version__
-from kgbench.core.errors import KgbenchError
+from kgbench.core.errors import KgbenchError, MachineError
 from kgbench.core.interruption import ended_by_signals
 from kgbench.core.types import Key, Result
 from kgbench.evaluation.progress import Display, display
@@ -53,6 +53,8 @@ _OF_THE_LAST_SEGMENT: Final = (
 """Keys of run.json that describe a continued run as it is now, not as it was when it was started."""
 MOST_AT_ONCE: Final = 4096
 """Most threads that wait for verdicts, each started when it is needed: a cluster can grow while a run goes on."""
+ENDING_S: Final = 60.0
+"""Seconds in which candidates that are at work when no device is left may end, or notice it."""
 _Events = queue.SimpleQueue[tuple[Work, Future[Result]] | None]
 """A verdict; or None, where the feed may have something new."""
 
@@ -93,6 +95,8 @@ class Plan:
     """The suite that replaces the problems' own cases; None without one."""
     done: Mapping[Key, Result] = field(default_factory=dict)
     """Results that exist already."""
+    suspects: Set[Key] = frozenset()
+    """Candidates that were judged when a device stopped working; each is judged alone on its device."""
     shard: Shard | None = None
     """The shard that is judged here; None for the whole run."""
 
@@ -216,7 +220,7 @@ def opened(session: contextlib.AbstractContextManager[Judge], console: Console) 
 def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -> str:
     """As many candidates at once as the session takes, each as soon as it is there; what is left without a reply.
 
-    Only this thread writes results.
+    Only this thread writes results. Where no device is left, those at work still end, and MachineError is raised then.
     """
     suite = plan.suite if plan.suite is not None and plan.suite.shares else None
     as_judged = {each.id: each if suite is None else with_suite(each, suite) for each in plan.problems}
@@ -224,22 +228,34 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
     feed = plan.feed(store, known_durations(session.facts))
     judged: list[Result] = []
     at_work = 0
+    failure: MachineError | None = None
     with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
         try:
             feed.start(lambda: events.put(None), shown, lambda *asked: _practise(session, *asked))
             while True:
                 # Further candidates are taken only when there is somebody to judge them.
-                while at_work < session.jobs and (work := feed.take()) is not None:
+                while failure is None and at_work < session.jobs and (work := feed.take()) is not None:
                     _begin(work, store, shown)
-                    future = pool.submit(_evaluate, work, as_judged[work.problem.id], session, shown, suite is not None)
+                    problem, is_suspected = as_judged[work.problem.id], work.key in plan.suspects
+                    job = _job(work, problem, is_suite=suite is not None, is_suspected=is_suspected)
+                    future = pool.submit(_evaluate, work, job, session, shown)
                     future.add_done_callback(functools.partial(_report_to, events, work))
                     at_work += 1
-                if not at_work and feed.finished:
+                if not at_work and (failure is not None or feed.finished):
                     break
-                event = events.get()
-                if event is not None:
-                    at_work -= 1
-                    judged.append(_store(*event, feed, store, shown))
+                try:
+                    event = events.get(timeout=None if failure is None else ENDING_S)
+                    if event is not None:
+                        at_work -= 1
+                        judged.append(_store(*event, feed, store, shown))
+                except queue.Empty:
+                    break
+                except MachineError as error:
+                    if session.jobs:
+                        raise
+                    failure = failure or error
+            if failure is not None:
+                raise failure
             feed.close()
             remember_durations(session.facts, judged)
             return feed.left
@@ -281,10 +297,10 @@ def _practise(session: Judge, problem: Problem, text: str, by: str) -> Result:
     return session.evaluate(job, on_event=lambda phase, detail: None)
 
 
-def _evaluate(work: Work, problem: Problem, session: Judge, shown: Display, is_suite: bool) -> Result:
+def _job(work: Work, problem: Problem, *, is_suite: bool, is_suspected: bool) -> Job:
     """``problem`` is the work's, with the cases that it is judged by."""
     candidate = work.candidate
-    job = Job(
+    return Job(
         problem,
         model=candidate.model,
         sample=candidate.sample,
@@ -293,10 +309,15 @@ def _evaluate(work: Work, problem: Problem, session: Judge, shown: Display, is_s
         trusted=candidate.trusted,
         adapted=candidate.adapted,
         suite=is_suite,
+        suspected=is_suspected,
     )
+
+
+def _evaluate(work: Work, job: Job, session: Judge, shown: Display) -> Result:
+    candidate = work.candidate
     if candidate.outcome is not None:
         return without_evaluation(job, candidate.outcome, candidate.detail, str(session.facts.get("kind", "")))
-    return session.evaluate(job, on_event=lambda phase, detail: shown.phase(problem.id, phase, detail))
+    return session.evaluate(job, on_event=lambda phase, detail: shown.phase(job.problem_id, phase, detail))
 
 
 def run_facts(plan: Plan) -> dict[str, Any]:

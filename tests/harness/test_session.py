@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
@@ -68,14 +69,24 @@ def test_sick_device_is_set_aside_and_what_was_at_work_there_is_kept(
         assert session.evaluate(job(T)).outcome is Outcome.PASSED
         slow = pool.submit(session.evaluate, job(SLOW, 1), lambda phase, _: begun.set())
         assert begun.wait(60.0)
-        with pytest.raises(MachineError, match=r"no device is left that works: .*it says 2 \+ 2 = 5"):
-            session.evaluate(job(RAISES, 2))
+        broke = session.evaluate(job(RAISES, 2))
         assert slow.result().outcome is Outcome.PASSED
-        with pytest.raises(MachineError, match="no device is left"):
+        with pytest.raises(MachineError, match=r"no device is left that works: .*it says 2 \+ 2 = 5"):
             session.evaluate(job(T, 3))
+    assert broke.outcome is Outcome.HARNESS_ERROR
+    assert broke.detail == HarnessTrouble(Fault.BROKE_DEVICE, "the device stopped working meanwhile: it says 2 + 2 = 5")
     assert len(said) == 1
     assert "is set aside: it says 2 + 2 = 5" in said[0]
     assert set(processes.descendants(os.getpid())) - before == set()
+
+
+@pytest.mark.in_turn("kgbench/harness/session/", turns=3)
+def test_who_breaks_two_devices_is_given_no_third(session_of: SessionOf) -> None:
+    settings = Settings(device="cpu", jobs=2, timing=False, probe="tests.harness.trusted_functions:finds_it_sick")
+    with session_of(settings) as session:
+        broke = session.evaluate(replace(job(RAISES), suspected=True))
+    assert isinstance(broke.detail, HarnessTrouble)
+    assert broke.detail.fault is Fault.BROKE_DEVICES
 
 
 @pytest.mark.slow

@@ -14,12 +14,14 @@ from click.testing import CliRunner
 from click.testing import Result as CliResult
 
 from kgbench.cli.main import main
+from kgbench.core.details.absence import Fault, HarnessTrouble
 from kgbench.core.errors import MachineError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import Result
 from kgbench.harness.machine.settings import Job
 from kgbench.harness.session import session as session_module
+from kgbench.harness.session.retry import without_evaluation
 from kgbench.models.provider import Candidate
 from kgbench.models.providers.dir import FolderProvider
 from kgbench.problem.model import Problem
@@ -36,6 +38,7 @@ CHOSEN = ("--problems", ",".join(IDS))
 
 class Session(FakeSession):
     jobs_seen: list[str]
+    suspects_seen: list[str]
     settings_seen: list[Any]
 
     def __init__(self, settings: Any) -> None:
@@ -50,12 +53,14 @@ class Session(FakeSession):
             problem_sha256=job.problem.sha256,
         )
         self.jobs_seen.append(job.problem_id)
+        if job.suspected:
+            self.suspects_seen.append(job.problem_id)
         return answer
 
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> type[Session]:
-    fake = type("Fake", (Session,), {"jobs_seen": [], "settings_seen": []})
+    fake = type("Fake", (Session,), {"jobs_seen": [], "suspects_seen": [], "settings_seen": []})
     monkeypatch.setattr(session_module, "Session", fake)
     return fake
 
@@ -328,3 +333,25 @@ def test_of_several_samples_only_the_missing_one_is_judged(
         ("aten/mm", 1),
         ("aten/t", 0),
     ]
+
+
+def test_who_was_judged_when_a_device_broke_is_judged_alone_and_not_a_third_time(
+    tmp_path: Path, session: type[Session]
+) -> None:
+    out, faults = tmp_path / "runs", {"aten/mm": Fault.BROKE_DEVICE, "aten/t": Fault.BROKE_DEVICE}
+
+    def act(job: Job) -> Result | None:
+        fault = faults.get(job.problem_id)
+        trouble = None if fault is None else HarnessTrouble(fault, str(fault))
+        return trouble and without_evaluation(job, Outcome.HARNESS_ERROR, trouble, "cpu")
+
+    session.act = staticmethod(act)
+    assert run(out, *CHOSEN, "--model", "baseline", "--device", "cpu").exit_code == 1
+    assert session.suspects_seen == []
+    session.jobs_seen.clear()
+    faults = {"aten/mm": Fault.BROKE_DEVICES}
+    assert resume(out).exit_code == 1
+    assert session.jobs_seen == session.suspects_seen == ["aten/mm", "aten/t"]
+    session.jobs_seen.clear()
+    resume(out)
+    assert session.jobs_seen == []

@@ -12,6 +12,8 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -187,6 +189,26 @@ class TestCoordinator:
         assert str(ending.error) == "the GPU fell off the bus"
         assert read_run(ending.path).info["status"] == "failed"
         assert len(read_run(ending.path).results) == 1
+
+    def test_what_is_at_work_when_no_device_is_left_still_ends(self, tmp_path: Path) -> None:
+        class Failing(FakeSession):
+            jobs = 2
+
+        failed = threading.Event()
+
+        def act(job: Job) -> None:
+            if job.problem_id == "aten/b":
+                session.jobs = 0
+                failed.set()
+                raise MachineError("KGB309", "the GPU fell off the bus")
+            assert failed.wait(20)
+            time.sleep(0.2)
+
+        session = Failing()
+        session.act = act
+        ending, _ = carry_out(plan(tmp_path, "a", "b", "c"), session)
+        assert str(ending.error) == "the GPU fell off the bus"
+        assert [each.problem for each in read_run(ending.path).results] == ["aten/a"]
 
     @pytest.mark.parametrize("out_is_there", [False, True])
     def test_session_that_cannot_be_had_leaves_nothing(self, tmp_path: Path, out_is_there: bool) -> None:

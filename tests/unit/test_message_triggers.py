@@ -684,6 +684,7 @@ def _closed(ground: Ground) -> str:
 def _sick(ground: Ground) -> str:
     """Both messages: the device is set aside, and no other one is left."""
     with _session(ground, "sick") as (session, said):
+        session.evaluate(JOB)
         return "\n".join([_error(lambda: session.evaluate(JOB)), *said])
 
 

@@ -111,6 +111,9 @@ class Fault(StrEnum):
     BUSY_DEVICE = "the device stays busy"
     DISTURBED = "another candidate went on running while it was stopped"
     LOST = "a process of the harness is gone"
+    BROKE_DEVICE = "the device stopped working meanwhile"
+    """With nobody else left to judge the candidate. Others may have been judged beside it."""
+    BROKE_DEVICES = "a device stopped working twice while this was judged, the second time alone"
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ class Job:
     adapted: str = ""
     """The installed package, with its version, whose kernel the text calls; its NotImplementedError says that it does
     not offer a call. Only trusted code sets it: a candidate's own would pick its calls."""
+    suspected: bool = False
+    """A device stopped working while this was judged: it is judged alone on its device."""
     practice: bool = False
     """True for a trial before a submission: sizes and values differ from those of every verdict."""
 

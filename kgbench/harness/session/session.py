@@ -33,13 +33,7 @@ from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.settings import DEVICE_PROBE, REFEREE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.session.cancellation import Cancellation, Cancelled
-from kgbench.harness.session.errors import (
-    DeviceBroken,
-    OutOfMemory,
-    ProcessLost,
-    RefereeGone,
-    SessionClosed,
-)
+from kgbench.harness.session.errors import DeviceBroken, OutOfMemory, ProcessLost, RefereeGone, SessionClosed
 from kgbench.harness.session.logs import Logs
 from kgbench.harness.session.pools import DevicePool, Referee, Slot, take_devices
 from kgbench.harness.session.referees import Referees
@@ -202,7 +196,7 @@ class Session:
         if job.source is None and job.trusted is None:
             none = NoCandidate("no candidate was submitted for this problem")
             return self._unjudged(job, Outcome.NO_CANDIDATE, none)
-        result, company = self._evaluate(job, on_event, cancellation, exclusive=False)
+        result, company = self._evaluate(job, on_event, cancellation, exclusive=job.suspected)
         if company is not None and perhaps_a_neighbours_doing(result) in PASSING:
             # Nobody need stand aside for what is probably over.
             on_event("again", f"since {perhaps_a_neighbours_doing(result)}")
@@ -242,26 +236,34 @@ class Session:
     ) -> tuple[Result, DevicePool | None]:
         """The result, and the device if others were at work there meanwhile."""
         lost: list[ProcessLost] = []
+        broke = ""
         while len(lost) < 2:
-            while True:
+            try:
                 slot = self._slots.take(job.problem_id, exclusive=exclusive)
-                had_company = len(slot.pool.busy) > 1
-                try:
-                    result = self._judge(slot, job, on_event, cancellation)
-                    return result, slot.pool if had_company or len(slot.pool.busy) > 1 else None
-                except OutOfMemory as error:
-                    if had_company or slot.pool.busy:
-                        return self._unjudged(job, Outcome.HARNESS_ERROR, no_room(str(error))), slot.pool
-                    lost.append(ProcessLost(str(error), without_a_word=True, fault=Fault.NO_ROOM))
-                    break
-                except RefereeGone:
-                    continue
-                except DeviceBroken as broken:
-                    # The device's fault counts as no attempt; another device takes over.
-                    self._slots.set_aside(slot.pool, str(broken))
-                except ProcessLost as error:
-                    lost.append(error)
-                    break
+            except MachineError:
+                if not broke:
+                    raise
+                return self._unjudged(job, Outcome.HARNESS_ERROR, trouble(Fault.BROKE_DEVICE, broke)), None
+            had_company = len(slot.pool.busy) > 1
+            try:
+                result = self._judge(slot, job, on_event, cancellation)
+                return result, slot.pool if had_company or len(slot.pool.busy) > 1 else None
+            except OutOfMemory as error:
+                if had_company or slot.pool.busy:
+                    return self._unjudged(job, Outcome.HARNESS_ERROR, no_room(str(error))), slot.pool
+                lost.append(ProcessLost(str(error), without_a_word=True, fault=Fault.NO_ROOM))
+            except RefereeGone:
+                continue
+            except DeviceBroken as broken:
+                self._slots.set_aside(slot.pool, str(broken))
+                if broke or job.suspected:
+                    # Whoever breaks each device that it gets would leave none to others.
+                    words = f"{Fault.BROKE_DEVICES}: {broken}"
+                    return self._unjudged(job, Outcome.HARNESS_ERROR, trouble(Fault.BROKE_DEVICES, words)), None
+                # Counts as no attempt: another device takes over, where nobody else is judged meanwhile.
+                exclusive, broke = True, f"{Fault.BROKE_DEVICE}: {broken}"
+            except ProcessLost as error:
+                lost.append(error)
         # An error of the referee's own is ours. What kills it twice, has it hang, or takes its memory, and not with the
         # library in the candidate's place, is the candidate.
         last, lacks_memory = lost[-1], any(each.fault is Fault.NO_ROOM for each in lost)
