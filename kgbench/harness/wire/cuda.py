@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from kgbench.harness.wire.gpu import Gpu, T
+
+LARGE_BYTES: Final = 1 << 30
+"""Bytes from which a mapping is reached with offsets that do not fit into 32 bits."""
+EMPTY_BYTES: Final = 1 << 36
+"""Addresses without memory on either side of a large mapping: 2³² elements of 16 bytes.
+
+A kernel whose offsets wrap around at 2³¹ faults there. Without them the driver places such a mapping beside memory of
+its own: on H200s with driver 580 a kernel that wrote over it left a device on which no process could begin.
+"""
 
 
 class Cuda(Gpu):
@@ -96,8 +105,8 @@ class Cuda(Gpu):
         return _check(driver.cuMemImportFromShareableHandle(fd, kind))
 
     def map(self, handle: Any, nbytes: int, device: int) -> int:
-        driver = _driver()
-        address = int(_check(driver.cuMemAddressReserve(nbytes, 0, 0, 0)))
+        driver, empty = _driver(), _empty_bytes(nbytes)
+        address = int(_check(driver.cuMemAddressReserve(nbytes + 2 * empty, 0, 0, 0))) + empty
         _check(driver.cuMemMap(address, nbytes, 0, handle, 0))
         access = driver.CUmemAccessDesc()
         access.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
@@ -109,9 +118,9 @@ class Cuda(Gpu):
         return address
 
     def unmap(self, address: int, nbytes: int) -> None:
-        driver = _driver()
+        driver, empty = _driver(), _empty_bytes(nbytes)
         _check(driver.cuMemUnmap(address, nbytes))
-        _check(driver.cuMemAddressFree(address, nbytes))
+        _check(driver.cuMemAddressFree(address - empty, nbytes + 2 * empty))
 
     def bytes_at(self, address: int, nbytes: int, device: int) -> torch.Tensor:
         if nbytes == 0:
@@ -130,6 +139,11 @@ class Cuda(Gpu):
         from torch._C import _profiler
 
         return _profiler.ProfilerActivity.CUDA
+
+
+def _empty_bytes(nbytes: int) -> int:
+    """Bytes of addresses that stay without memory on either side of a mapping of so many bytes."""
+    return EMPTY_BYTES if nbytes >= LARGE_BYTES else 0
 
 
 class _DevicePointer:
