@@ -25,6 +25,7 @@ from kgbench.core.paths import problems_dir
 from kgbench.core.types import Result
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
+from kgbench.harness.machine.settings import DEVICE_PROBE
 from kgbench.harness.machine.timing_lock import STAYS_BUSY, SharedPage
 from kgbench.harness.referee import compiler
 from kgbench.harness.session.errors import OutOfMemory, ProcessLost
@@ -78,6 +79,22 @@ def test_sick_device_is_set_aside_and_what_was_at_work_there_is_kept(
     assert len(said) == 1
     assert "is set aside: it says 2 + 2 = 5" in said[0]
     assert set(processes.descendants(os.getpid())) - before == set()
+
+
+@pytest.mark.parametrize(("probe", "fault"), [(":finds_it_sick", Fault.BROKE_DEVICE), ("", Fault.LOST)])
+def test_a_worker_that_does_not_start_is_the_devices_fault_where_that_is_broken(
+    session_of: SessionOf, probe: str, fault: Fault
+) -> None:
+    functions = "tests.harness.trusted_functions"
+    settings = Settings(
+        device="cpu", jobs=1, timing=False, probe=f"{functions}{probe}" if probe else DEVICE_PROBE,
+        referee=f"{functions}:referee_without_workers",
+    )  # fmt: skip
+    with session_of(settings) as session:
+        found = session.evaluate(job(T))
+    assert isinstance(found.detail, HarnessTrouble)
+    assert found.detail.fault is fault
+    assert probe or found.detail.words.startswith("the referee is gone: kgbench.harness.workers.handle.HarnessFailed: ")
 
 
 @pytest.mark.in_turn("kgbench/harness/session/", turns=3)

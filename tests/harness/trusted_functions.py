@@ -7,6 +7,19 @@ from typing import Any
 
 from kgbench.core.details.where import Purpose, Where
 from kgbench.harness.wire.requests import Probe
+from kgbench.harness.workers.handle import HarnessFailed
+
+
+def referee_without_workers(coordinator_fd: int, server_fd: int, page_fd: int) -> None:
+    """A referee's process in which no worker starts while a candidate is judged, as on a GPU that takes nobody."""
+    from kgbench.harness.referee.process import serve
+    from kgbench.harness.referee.referee import Referee
+
+    class WithoutWorkers(Referee):
+        def evaluate(self, *judged: Any) -> Any:
+            raise HarnessFailed("worker did not start: the device is busy or unavailable")
+
+    serve(coordinator_fd, server_fd, page_fd, WithoutWorkers)
 
 
 def finds_it_sick(start: Callable[[], Any], device: Any) -> str:

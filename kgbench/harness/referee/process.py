@@ -98,11 +98,8 @@ def _serve(referee: Referee, coordinator: Channel, asked: Judge) -> None:
 
     try:
         result = _judged(referee, asked.job, report)
-        fault = referee.device_fault(result)
-        if fault:
-            # What was found on a device that does not compute says nothing about the candidate.
-            coordinator.send(BrokenDevice(fault).encode())
-            raise SystemExit(0)
+        if result.outcome.facts.may_be_device:
+            _end_if_broken(referee, coordinator)
     except ChannelClosed:
         raise SystemExit(0) from None
     except Exception as error:
@@ -113,9 +110,18 @@ def _serve(referee: Referee, coordinator: Channel, asked: Judge) -> None:
         if isinstance(error, Unmeasured):
             coordinator.send(Untimed(error.fault, str(error)).encode())
             raise SystemExit(0) from None
+        if isinstance(error, HarnessFailed):
+            _end_if_broken(referee, coordinator)
         coordinator.send(Broken(_told_first(error)).encode())
         raise SystemExit(1) from None
     coordinator.send(Judged(_strict(result.to_json()), referee.library_times(result)).encode())
+
+
+def _end_if_broken(referee: Referee, coordinator: Channel) -> None:
+    """End this process where its device does not compute: what was found there says nothing about the candidate."""
+    if fault := referee.device_fault():
+        coordinator.send(BrokenDevice(fault).encode())
+        raise SystemExit(0)
 
 
 def _told_first(error: Exception) -> str:

@@ -111,10 +111,8 @@ class Referee:
             if case.timing is not None and (times := LibraryTimes.from_timing(case.timing)) is not None
         }
 
-    def device_fault(self, result: Result) -> str:
+    def device_fault(self) -> str:
         """After a failure that a broken device may have caused: what is wrong with the device, or nothing."""
-        if not result.outcome.facts.may_be_device:
-            return ""
         device = self.resources.device
         if self.settings.probe == DEVICE_PROBE and device.type == "cpu":
             return ""
