@@ -130,5 +130,5 @@ def _stands_out(now: torch.Tensor, before: torch.Tensor, exact: bool) -> bool:
     units = 0.0
     if not exact and (dtype.is_floating_point or dtype.is_complex):
         units = (NARROW_ROUNDING if dtype.itemsize <= 2 else ROUNDING) * torch.finfo(dtype).eps
-    apart = differences([now.reshape(1, -1)], [before.reshape(1, -1)])
-    return bool(apart[0, 0] > STANDS_OUT * max(units, LEAST_DIFFERENCE))
+    ((apart,),) = differences([now.reshape(1, -1)], [before.reshape(1, -1)])
+    return apart > STANDS_OUT * max(units, LEAST_DIFFERENCE)

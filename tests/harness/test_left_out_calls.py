@@ -172,4 +172,16 @@ def test_differences_know_infinities_and_cancelled_elements() -> None:
     inf, nan = torch.inf, torch.nan
     first = torch.tensor([[1.0, inf, nan, 0.0], [1.0, inf, 2.0, 1e38], [1.0, 2.0, 3.0, 1e-30]])
     second = torch.tensor([[1.0, inf, nan, 0.0], [1.0, -inf, nan, 1e38], [1.0, 2.0, 3.0, -1e-30]])
-    assert differences([first], [second])[0].tolist() == pytest.approx([0.0, 0.5, 0.0], abs=1e-20)
+    assert differences([first], [second])[0] == pytest.approx([0.0, 0.5, 0.0], abs=1e-20)
+
+
+def test_differences_of_finite_elements_are_those_of_the_general_form() -> None:
+    generator = torch.Generator().manual_seed(1)
+    first, second = (torch.randn(5, 64, generator=generator, dtype=torch.complex64) for _ in range(2))
+    second[0], first[1], second[1] = first[0], 0.0, 0.0
+    (found,) = differences([first], [second])
+    general = first.clone(), second.clone()
+    for each in general:
+        each[4, 0] = torch.inf  # which takes the other way, for all calls
+    assert found[:2] == [0.0, 0.0]
+    assert found[:4] == pytest.approx(differences([general[0]], [general[1]])[0][:4], rel=1e-12)

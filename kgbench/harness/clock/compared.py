@@ -50,9 +50,14 @@ class Sample:
     stored: torch.Tensor
     """int64 (n,): elements from the call's start."""
 
-    def of(self, rows: torch.Tensor) -> torch.Tensor:
-        """(calls, n) elements of the output's dtype. ``rows``: uint8 (calls, stride)."""
-        return rows.view(self.dtype)[:, self.stored]
+    def of(self, rows: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        """(calls, n) elements of the output's dtype.
+
+        Args:
+            rows: uint8 (calls, stride).
+            places: int64 (calls,), which row each call is.
+        """
+        return rows.view(self.dtype)[places[:, None], self.stored]
 
 
 @dataclass(frozen=True)
@@ -87,13 +92,13 @@ class ComparedCalls:
         """Take the samples of a window that has just been secured; the second of two with the same inputs compares."""
         if not self.samples:
             return
-        taken = [outputs[side].by_call(each.of(outputs[side].rows)) for each in self.samples]
+        rows, places = outputs[side].rows, outputs[side].places
+        taken = [each.of(rows, places) for each in self.samples]
         if self._waiting is None or self._waiting[0] is not inputs or self._waiting[1] == side:
             self._waiting = inputs, side, taken
             return
         (_, _, before), self._waiting = self._waiting, None
-        apart = differences(before, taken)
-        self._keep(inputs, apart.tolist(), outputs["candidate"])
+        self._keep(inputs, differences(before, taken), outputs["candidate"])
 
     def suspect(self) -> Suspect | None:
         """The call that stands out most in an output, if one does."""
@@ -125,10 +130,12 @@ class RepeatedCalls(ComparedCalls):
     def note(self, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]) -> None:
         if side != "candidate" or not self.samples:
             return
-        secured = outputs[side]
-        found = []
+        secured, found = outputs[side], []
+        places = secured.places
+        in_order = torch.arange(len(places), device=places.device)
         for each in self.samples:
-            pairs = zip(_bytes(secured.by_call(each.of(secured.rows))), _bytes(each.of(inputs.rows)), strict=True)
+            after, before = each.of(secured.rows, places), each.of(inputs.rows, in_order)
+            pairs = zip(_bytes(after), _bytes(before), strict=True)
             found.append([float(self._came_before(each.name, after, before)) for after, before in pairs])
         self._keep(inputs, found, secured)
 
@@ -173,17 +180,25 @@ def samples_of(layout: WindowLayout, choose: random.Random) -> list[Sample]:
     ]
 
 
-def differences(first: list[torch.Tensor], second: list[torch.Tensor]) -> torch.Tensor:
-    """float64 (outputs, calls): how far samples are apart, from 0 to 1.
+def differences(first: list[torch.Tensor], second: list[torch.Tensor]) -> list[list[float]]:
+    """By output and call: how far samples are apart, from 0 to 1.
 
     ``first``, ``second``: per output (calls, n) in its dtype. Finite elements count by the sum of their differences
     over the sum of their sizes, so that one that cancels says little; others by the share in which they are unlike.
     """
-    return torch.stack([_difference(a, b) for a, b in zip(first, second, strict=True)])
+    pairs = [(_real(a), _real(b)) for a, b in zip(first, second, strict=True)]
+    # One wait for the device for all outputs: this is done in a turn, once for two windows.
+    sums = torch.stack([torch.stack(((a - b).abs().sum(1), (a.abs() + b.abs()).sum(1))) for a, b in pairs]).tolist()
+    return [
+        [min(apart / size, 1.0) if size else 0.0 for apart, size in zip(aparts, sizes, strict=True)]
+        if all(map(math.isfinite, sizes))
+        else _difference(*pair).tolist()
+        for pair, (aparts, sizes) in zip(pairs, sums, strict=True)
+    ]
 
 
-def _difference(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    a, b = (_real(each) for each in (first, second))
+def _difference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """float64 (calls,), where some elements are not finite, or too large to be added. ``a``, ``b``: as of ``_real``."""
     finite = torch.isfinite(a) & torch.isfinite(b)
     same = (a == b) | (torch.isnan(a) & torch.isnan(b))
     # Divided first, so that no sum overflows.

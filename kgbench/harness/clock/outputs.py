@@ -12,6 +12,7 @@ import torch
 from kgbench.core.details.where import Purpose, Where
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.clock.window_inputs import WindowInputs
+from kgbench.harness.machine import trace
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.wire.device import GPU
@@ -66,11 +67,13 @@ class SecuredOutputs:
         """uint8 (calls, stride): the last window's calls in the order in which they lie."""
         return self.memory[: len(self.order) * self.stride].view(len(self.order), -1)
 
-    def by_call(self, rows: torch.Tensor) -> torch.Tensor:
-        """What was taken of ``rows``, in the order of the calls."""
-        sorted_rows = torch.empty_like(rows)
-        sorted_rows[torch.tensor(self.order, device=rows.device)] = rows
-        return sorted_rows
+    @property
+    def places(self) -> torch.Tensor:
+        """int64 (calls,): which row each call is."""
+        places = [0] * len(self.order)
+        for place, call in enumerate(self.order):
+            places[call] = place
+        return torch.tensor(places, device=self.memory.device)
 
     def call(self, i: int) -> torch.Tensor:
         """A copy of the outputs of call number ``i``."""
@@ -129,6 +132,7 @@ class OutputChecks:
             elif len(kept.waiting) < room:
                 kept.waiting.append(self.secured_call(inputs, i))
 
+    @trace.span("compare samples")
     def compare(
         self, compared: TakesSamples, side: str, inputs: WindowInputs, outputs: dict[str, SecuredOutputs]
     ) -> None:
