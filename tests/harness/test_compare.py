@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 from kgbench.baselines.expected import Expected  # noqa: E402
 from kgbench.core.details.values import Mismatch, RootMeanSquare  # noqa: E402
 from kgbench.harness.verdict.compare import PIECES, Limits, compare  # noqa: E402
+from kgbench.harness.verdict.draws import draw  # noqa: E402
 from kgbench.harness.verdict.narrow_dtypes import stored_as  # noqa: E402
 
 NAN, INF = float("nan"), float("inf")
@@ -68,6 +69,35 @@ def test_a_small_error_everywhere_fails_by_its_root_mean_square() -> None:
 def test_special_values(got: float, wanted: float, right: bool) -> None:
     found = compare("x", torch.tensor([got]), Expected(torch.tensor([wanted], dtype=torch.float64)), Limits("rounding"))
     assert (found is None) is right
+
+
+@pytest.mark.parametrize(
+    ("got", "wanted", "right"),
+    [
+        (complex(INF, 2.0), complex(INF, 2.0 + 2**-21), True),
+        (complex(INF, 2.0), complex(INF, 2.0 + 2**-18), False),
+        (complex(2.0, -INF), complex(2.0, -INF), True),
+        (complex(2.0, -INF), complex(2.0, INF), False),
+        (complex(2.0, INF), complex(NAN, INF), False),
+        (complex(INF, INF), complex(INF, 2.0), False),
+        (complex(3e38, 2.0), complex(INF, 2.0), False),
+        (complex(INF, 2.0), complex(1e39, 2.0 + 2**-21), True),
+        (complex(INF, 2.0), complex(1e39, 2.0 + 2**-18), False),
+        (complex(1.0, NAN), complex(NAN, INF), True),  # both are NaN
+    ],
+)
+def test_the_finite_part_of_an_infinite_number_has_a_limit_of_its_own(
+    got: complex, wanted: complex, right: bool
+) -> None:
+    value = torch.tensor([wanted], dtype=torch.complex128)
+    found = compare("x", torch.tensor([got], dtype=torch.complex64), Expected(value), Limits("rounding"))
+    assert (found is None) is right
+
+
+def test_special_complex_numbers_have_either_part_special() -> None:
+    values = draw("special", (), (4000,), torch.complex64, torch.Generator().manual_seed(1))
+    for part, other in ((values.real, values.imag), (values.imag, values.real)):
+        assert 10 < int((torch.isinf(part) & torch.isfinite(other) & (other != 0)).sum()) < 100
 
 
 def test_a_value_beyond_the_outputs_range_may_be_infinite() -> None:

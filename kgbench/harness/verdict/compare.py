@@ -12,7 +12,8 @@ unit roundoff of the arithmetic and ``L`` the number of terms summed:
 
 An output of 16 or fewer bits is allowed one unit in its last place on top. Where the reference itself has no more
 precision than the output (float64, complex128) the limit is doubled. NaN must be where the reference has NaN,
-infinities must have its sign, and -0 equals 0. The factors are measured: honest float32 products, summed in any order,
+infinities must have its sign, and -0 equals 0. Of a complex number with an infinite part the finite part has the limit
+of its own size. The factors are measured: honest float32 products, summed in any order,
 use at most 18 % of the limit on zero-mean data, and TF32 exceeds it 13 to 240 times.
 """
 
@@ -235,8 +236,19 @@ def _errors(got: torch.Tensor, expected: Expected, limits: Limits) -> _Errors:
     if got.is_floating_point() and got.dtype not in FP8:
         # So may one that an error within the limit takes there.
         same |= finite & torch.isinf(actual) & (actual == stored_as(value + limit * value.sign(), got.dtype).to(wide))
+    if got.is_complex():
+        same |= (overflow | ~finite) & _each_part_same(actual, stored, eps * limits.element_factor(), rounding)
     wrong = ~(same | (finite & torch.isfinite(actual) & (error <= limit)))
     return _Errors(value, scale, finite & ~overflow, error, rounding, limit, wrong, eps)
+
+
+def _each_part_same(actual: torch.Tensor, value: torch.Tensor, factor: float, rounding: torch.Tensor) -> torch.Tensor:
+    """Whether both parts of complex numbers are right by themselves: an infinite one by its sign, a finite one within
+    the limit of its own size. A modulus that is infinite gives no limit.
+    """
+    found, wanted = torch.view_as_real(actual), torch.view_as_real(value)
+    close = torch.isfinite(wanted) & ((found - wanted).abs() <= factor * wanted.abs() + rounding[..., None])
+    return ((found == wanted) | (torch.isnan(found) & torch.isnan(wanted)) | close).all(-1)
 
 
 def _units(dtype: torch.dtype, value: torch.Tensor, limits: Limits) -> tuple[float, torch.Tensor]:

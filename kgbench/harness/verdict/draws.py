@@ -108,8 +108,8 @@ def _extreme_integers(shape: Any, dtype: torch.dtype, generator: torch.Generator
 
 
 def _special(shape: Any, dtype: torch.dtype, generator: torch.Generator, share: float = 0.1) -> Any:
-    """Normal values with NaN, both infinities, both zeros, denormals and the largest finite mixed in; of whole numbers
-    the least and the largest.
+    """Normal values with NaN, both infinities, both zeros, denormals and the largest finite mixed in, of complex
+    numbers in either part; of whole numbers the least and the largest.
     """
     if not (dtype.is_floating_point or dtype.is_complex):
         return _extreme_integers(shape, dtype, generator, share)
@@ -122,7 +122,13 @@ def _special(shape: Any, dtype: torch.dtype, generator: torch.Generator, share: 
     values = _normal(shape, dtype, generator).to(torch.complex128 if dtype.is_complex else torch.float64)
     picks = torch.randint(0, len(table), shape, generator=generator, device=generator.device)
     chosen = torch.rand(shape, generator=generator, device=generator.device) < share
-    return torch.where(chosen, table[picks].to(values.dtype), values)
+    if not dtype.is_complex:
+        return torch.where(chosen, table[picks], values)
+    # Of each two one is special in one part: the other keeps its usual value.
+    real = torch.rand(shape, generator=generator, device=generator.device) < 0.5
+    parts = torch.view_as_real(values)
+    places = torch.stack((chosen & real, chosen & ~real), -1)
+    return torch.view_as_complex(torch.where(places, table[picks][..., None], parts))
 
 
 def _dominant(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
