@@ -233,8 +233,8 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
         try:
             feed.start(lambda: events.put(None), shown, lambda *asked: _practise(session, *asked))
             while True:
-                # Further candidates are taken only when there is somebody to judge them.
-                while failure is None and at_work < session.jobs and (work := feed.take()) is not None:
+                # Further candidates are taken only when there is somebody to judge them, or to say that nobody is.
+                while failure is None and at_work < max(1, session.jobs) and (work := feed.take()) is not None:
                     _begin(work, store, shown)
                     problem, is_suspected = as_judged[work.problem.id], work.key in plan.suspects
                     job = _job(work, problem, is_suite=suite is not None, is_suspected=is_suspected)

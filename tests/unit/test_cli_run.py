@@ -31,6 +31,7 @@ from kgbench.cli.main import main
 from kgbench.cli.options import thresholds
 from kgbench.cli.report import report as report_command
 from kgbench.cli.run import run as run_command
+from kgbench.core.details.absence import Fault, HarnessTrouble
 from kgbench.core.errors import KgbenchError, MachineError, UsageError
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
@@ -209,6 +210,20 @@ class TestCoordinator:
         ending, _ = carry_out(plan(tmp_path, "a", "b", "c"), session)
         assert str(ending.error) == "the GPU fell off the bus"
         assert [each.problem for each in read_run(ending.path).results] == ["aten/a"]
+
+    def test_a_run_ends_when_the_last_device_stopped_working_with_its_only_candidate(self, tmp_path: Path) -> None:
+        def act(job: Job) -> Result:
+            if session.jobs == 0:
+                raise MachineError("KGB309", "no device is left that works")
+            session.jobs = 0
+            trouble = HarnessTrouble(Fault.BROKE_DEVICE, "the device stopped working meanwhile")
+            return dataclasses.replace(result(job.problem_id, outcome=Outcome.HARNESS_ERROR), detail=trouble)
+
+        session = FakeSession()
+        session.act = act
+        ending, _ = carry_out(plan(tmp_path, "a", "b"), session)
+        assert str(ending.error) == "no device is left that works"
+        assert [each.outcome for each in read_run(ending.path).results] == [Outcome.HARNESS_ERROR]
 
     @pytest.mark.parametrize("out_is_there", [False, True])
     def test_session_that_cannot_be_had_leaves_nothing(self, tmp_path: Path, out_is_there: bool) -> None:

@@ -246,7 +246,7 @@ def _each_part_same(actual: torch.Tensor, value: torch.Tensor, factor: float, ro
     """Whether both parts of complex numbers are right by themselves: an infinite one by its sign, a finite one within
     the limit of its own size. A modulus that is infinite gives no limit.
     """
-    found, wanted = torch.view_as_real(actual), torch.view_as_real(value)
+    found, wanted = (torch.view_as_real(each.resolve_conj()) for each in (actual, value))
     close = torch.isfinite(wanted) & ((found - wanted).abs() <= factor * wanted.abs() + rounding[..., None])
     return ((found == wanted) | (torch.isnan(found) & torch.isnan(wanted)) | close).all(-1)
 
