@@ -333,6 +333,23 @@ def test_clock_ticks_alone_are_blamed_on_a_worker_in_the_third_turn(
         os.kill(child, signal.SIGKILL)
 
 
+def test_a_thread_that_is_scheduled_once_more_to_leave_its_processor_is_no_proof() -> None:
+    key = (1, 1)
+    still = {key: Task("T", 5, 1_000_000)}
+    for after, is_brief in (
+        (Task("T", 6, 1_020_000), True),
+        (Task("T", 6, 1_200_000), False),
+        (Task("R", 6, 1_020_000), False),
+    ):
+        assert woken(still, {key: after}), "the turn is disturbed"
+        ran = ran_own_code(still, {key: after})
+        assert ran is not None
+        assert ran.is_brief is is_brief
+    new = ran_own_code(still, {**still, (1, 2): Task("T", 1, 10)})
+    assert new is not None
+    assert not new.is_brief
+
+
 def with_a_child() -> None:
     if os.fork() == 0:
         while True:

@@ -23,6 +23,8 @@ RETURN_NS: Final = 1_000_000
 RETURN_TICKS: Final = 3
 """Clock ticks outside the kernel that such threads may have, all together: each is counted whole where it begins or
 ends outside."""
+BRIEF_NS: Final = 100_000
+"""Processor time in ns below which a stopped thread that was scheduled again may have done nothing but stop."""
 USUAL_DESCRIPTORS: Final = 256
 """Open files of a process that count as no memory."""
 QUEUED_BYTES: Final = 256 << 10
@@ -155,6 +157,15 @@ class Ran(NamedTuple):
     before: Task | None
     """None: there was no such thread."""
     after: Task
+
+    @property
+    def is_brief(self) -> bool:
+        """It stands still again after less than BRIEF_NS. A preemptive kernel shows a thread as stopped that has yet to
+        leave its processor, and may interrupt it there: that one is scheduled once more, to leave.
+        """
+        if self.before is None or not self.before.ran_ns or not self.after.is_still:
+            return False
+        return self.after.ran_ns - self.before.ran_ns < BRIEF_NS
 
 
 def tasks_of(pids: Iterable[int]) -> dict[tuple[int, int], Task]:

@@ -31,11 +31,11 @@ _WORDS: Final = 16
 _PID, _STARTING, _STOPPED_NS, _SINCE_NS, _FIRST_SUPERVISOR = 0, 1, 2, 3, 4
 _HELD, _TICKED, _RESERVED, _WOKE, _GREW = 10, 11, 12, 13, 14
 """Words per referee behind its supervisors: which of them, a bit each, it keeps stopped itself; in how many turns one
-of its workers seemed to run by clock ticks alone; bytes of the device's memory that it reserved; in how many turns a
-thread of its workers ran that had been stopped, and in how many there was a new one."""
+of its workers seemed to run, by clock ticks or for a moment; bytes of the device's memory that it reserved; in how many
+turns a thread of its workers ran that had been stopped, and in how many there was a new one."""
 _MOST_HINTS: Final = 2
-"""Turns in which a worker may seem to have run, by clock ticks alone. Those turns count for nobody; a third one is the
-worker's fault."""
+"""Turns in which a worker may seem to have run, by clock ticks or for a moment. Those turns count for nobody; a third
+one is the worker's fault."""
 _HEADER: Final = 8
 """64-bit words before the first referee's: sums and least times of the whole device."""
 _TURNS_NS, _QUIET_NS, _STOPPING_NS, _EMPTY_NS = 0, 1, 2, 3
@@ -239,7 +239,7 @@ class TimingLock:
         seen = {
             "a stopped thread ran": woke,
             "there was a new thread": grew,
-            "threads that had not stopped yet had time of their own": ticked if ticked > _MOST_HINTS else 0,
+            "threads had time of their own that stopped late, or for a moment": ticked if ticked > _MOST_HINTS else 0,
         }
         return "; ".join(f"in {number_of(count, 'turn')} {what}" for what, count in seen.items() if count)
 
@@ -333,9 +333,9 @@ class TimingLock:
         """Count the turn for a referee whose worker ran; the timeline gets the thread."""
         slot = self.page.slot(referee)
         ran = next(filter(None, (processes.ran_own_code(*each) for each in _of_each(before, after))), None)
-        if ran is not None:
+        if ran is not None and not ran.is_brief:
             slot[_GREW if ran.before is None else _WOKE] += 1
-        elif any(processes.used_own_time(*each) for each in _of_each(before, after)):
+        elif ran is not None or any(processes.used_own_time(*each) for each in _of_each(before, after)):
             slot[_TICKED] += 1
         now_ns = time.monotonic_ns()
         trace.record("another ran on", now_ns, now_ns, referee=referee, thread=str(ran))
