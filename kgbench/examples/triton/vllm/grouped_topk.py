@@ -18,8 +18,8 @@ def _order(x):
 
 @triton.jit
 def _sigmoid(x):
-    # exp(-x) of an argument reduced by a multiple of ln 2, in two parts: large ones keep their digits. Beyond 120, where
-    # it is 0 or 1, the reduction would leave more than exp2 holds.
+    # exp(-x) of an argument reduced by a multiple of ln 2, in two parts: large ones keep their digits. Beyond 120
+    # it is 0 or infinite, and the reduction would leave more than exp2 holds.
     x = tl.minimum(tl.maximum(x, -120.0), 120.0)
     power = tl.floor(-x * 1.4426950408889634 + 0.5)
     rest = -x - power * 0.693359375
