@@ -27,7 +27,7 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.record_claims import say_records
 from kgbench.cli.report_output import breaks, print_run
-from kgbench.cli.resume import done_in, selected_by, suspects_in
+from kgbench.cli.resume import judged_in, selected_by
 from kgbench.core import user_modules
 from kgbench.core.errors import INTERRUPTED, UsageError, numbered, shown_path
 from kgbench.core.outcomes import Outcome
@@ -238,6 +238,7 @@ def plan_of(
     suite = _suite(request, problems, store, kind)
     if suite is not None and suite.shares:
         problems = tuple(problem for problem in problems if problem.id in suite.judged())
+    done, suspects = ({}, frozenset()) if store is None else judged_in(store, problems)
     now = datetime.now(UTC)
     overrides = deadline_overrides(request.deadlines, None)
     return Plan(
@@ -254,8 +255,8 @@ def plan_of(
         request=replace(request, policy=getattr(found, "policy", request.policy)),
         suite=suite,
         shard=Shard.parse(request.shard) if request.shard else None,
-        done={} if store is None else done_in(store, problems),
-        suspects=frozenset() if store is None else suspects_in(store),
+        done=done,
+        suspects=suspects,
     )
 
 

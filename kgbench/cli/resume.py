@@ -79,38 +79,28 @@ def selected_by(store: RunStore, registry: Registry) -> list[str]:
     return ids
 
 
-def done_in(store: RunStore, problems: Sequence[Problem]) -> dict[Key, Result]:
-    """Results that hold, judged by the problem's file as it is now: no harness error, but for candidates with which two
-    devices stopped working, since a third would, too.
+def judged_in(store: RunStore, problems: Sequence[Problem]) -> tuple[dict[Key, Result], frozenset[Key]]:
+    """Results that hold, and the candidates that were judged when a device stopped working.
+
+    A result holds if it was judged by the problem's file as it is now and is no harness error, but for candidates with
+    which two devices stopped working, since a third would, too.
     """
     from kgbench.core.details.absence import Fault
     from kgbench.core.outcomes import Blame
     from kgbench.reports.model import is_stale
     from kgbench.scores.samples import newest
-
-    current = {problem.id: problem.sha256 for problem in problems}
-    fresh = (result for result in _results(store) if not is_stale(result, current.get(result.problem)))
-    held = (
-        each
-        for each in newest(fresh)
-        if each.outcome.facts.blames is not Blame.HARNESS or _had(each, Fault.BROKE_DEVICES)
-    )
-    return {result.key: result for result in held}
-
-
-def suspects_in(store: RunStore) -> frozenset[Key]:
-    """Candidates that were judged when a device stopped working."""
-    from kgbench.core.details.absence import Fault
-    from kgbench.scores.samples import newest
-
-    return frozenset(result.key for result in newest(_results(store)) if _had(result, Fault.BROKE_DEVICE))
-
-
-def _results(store: RunStore) -> Sequence[Result]:
     from kgbench.store.layout import RESULTS_FILE
     from kgbench.store.reader import read_results
 
-    return read_results(store.path / RESULTS_FILE)[0]
+    results, _ = read_results(store.path / RESULTS_FILE)
+    current = {problem.id: problem.sha256 for problem in problems}
+    fresh = (result for result in results if not is_stale(result, current.get(result.problem)))
+    held = {
+        result.key: result
+        for result in newest(fresh)
+        if result.outcome.facts.blames is not Blame.HARNESS or _had(result, Fault.BROKE_DEVICES)
+    }
+    return held, frozenset(result.key for result in newest(results) if _had(result, Fault.BROKE_DEVICE))
 
 
 def _had(result: Result, fault: Fault) -> bool:

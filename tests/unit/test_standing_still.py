@@ -185,7 +185,7 @@ def test_what_the_kernel_did_for_a_waiting_thread_is_no_work_of_its_own() -> Non
         assert not ran_own_code(busy, after)
     assert used_own_time(busy, {key: Task("R", 7, 300_000_010, 60)})
     assert ran_own_code({key: Task("T", 5)}, {key: Task("R", 5)}), "where the kernel does not count"
-    ran = ran_own_code({key: Task("T", 5)}, {key: Task("T", 6)})
+    (ran,) = ran_own_code({key: Task("T", 5)}, {key: Task("T", 6)})
     assert ran == Ran(key, Task("T", 5), Task("T", 6)), "it was stopped, and has run"
     assert ran_own_code(waiting, {**driver, (1, 2): Task("T", 1)}), "a thread is new"
 
@@ -342,12 +342,14 @@ def test_a_thread_that_is_scheduled_once_more_to_leave_its_processor_is_no_proof
         (Task("R", 6, 1_020_000), False),
     ):
         assert woken(still, {key: after}), "the turn is disturbed"
-        ran = ran_own_code(still, {key: after})
-        assert ran is not None
+        (ran,) = ran_own_code(still, {key: after})
         assert ran.is_brief is is_brief
-    new = ran_own_code(still, {**still, (1, 2): Task("T", 1, 10)})
-    assert new is not None
+    (new,) = ran_own_code(still, {**still, (1, 2): Task("T", 1, 10)})
     assert not new.is_brief
+    moment, long = ran_own_code(
+        {**still, (1, 2): Task("T", 5, 10)}, {key: Task("T", 6, 1_020_000), (1, 2): Task("T", 6, 900_010)}
+    )
+    assert (moment.is_brief, long.is_brief) == (True, False), "who ran for long is not hidden by who ran before"
 
 
 def with_a_child() -> None:

@@ -184,27 +184,21 @@ def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int]
     A thread that was waiting in the kernel may have returned from there and been stopped then, which takes RETURN_NS at
     most. Dead threads are ignored.
     """
-    late = _late(before, after)
+    ran, late = _since(before, after)
     if any(task.is_ending and task.state not in DEAD for task in after.values()):
         return True
-    if late is None or not all(each.is_still or each.is_waiting for pair in late for each in pair):
+    if ran or not all(each.is_still or each.is_waiting for pair in late for each in pair):
         return True
     return sum(task.ran_ns - then.ran_ns for then, task in late) > RETURN_NS
 
 
-def ran_own_code(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> Ran | None:
-    """The first stopped thread that has run since, or the first new one; None where nothing ran.
+def ran_own_code(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> list[Ran]:
+    """The stopped threads that have run since, and the new ones.
 
     What the kernel did for a thread before it stopped is no work of its own: a driver that takes or gives back memory
     is busy for longer than anybody waits, whether the thread sleeps meanwhile or not.
     """
-    for key, task in after.items():
-        if task.state in DEAD or task.is_ending:
-            continue
-        then = before.get(key)
-        if then is None or (then.is_still and (task.scheduled != then.scheduled or not task.is_still)):
-            return Ran(key, then, task)
-    return None
+    return _since(before, after)[0]
 
 
 def used_own_time(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
@@ -213,18 +207,25 @@ def used_own_time(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[i
     A hint alone: the kernel divides a thread's time by samples, and after a second inside the driver of a GPU it was
     seen to count some of that as outside.
     """
-    late = _late(before, after) or []
-    return sum(task.user_ticks - then.user_ticks for then, task in late) > RETURN_TICKS
+    return sum(task.user_ticks - then.user_ticks for then, task in _since(before, after)[1]) > RETURN_TICKS
 
 
-def _late(
+def _since(
     before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]
-) -> list[tuple[Task, Task]] | None:
-    """Threads that had not stopped yet, then and now, but for those that end; None where others have run."""
-    if ran_own_code(before, after) is not None:
-        return None
-    lasting = {key: task for key, task in after.items() if task.state not in DEAD and not task.is_ending}
-    return [(before[key], task) for key, task in lasting.items() if not before[key].is_still]
+) -> tuple[list[Ran], list[tuple[Task, Task]]]:
+    """Threads that were stopped and ran, or are new; and those that had not stopped yet, then and now. Without those
+    that end.
+    """
+    ran, late = [], []
+    for key, task in after.items():
+        if task.state in DEAD or task.is_ending:
+            continue
+        then = before.get(key)
+        if then is None or (then.is_still and (task.scheduled != then.scheduled or not task.is_still)):
+            ran.append(Ran(key, then, task))
+        elif not then.is_still:
+            late.append((then, task))
+    return ran, late
 
 
 def ran_us(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> float | None:

@@ -330,15 +330,16 @@ class TimingLock:
             raise Disturbed
 
     def _blame(self, referee: int, before: _Tasks, after: _Tasks) -> None:
-        """Count the turn for a referee whose worker ran; the timeline gets the thread."""
+        """Count the turn for a referee whose worker ran; the timeline gets its threads."""
         slot = self.page.slot(referee)
-        ran = next(filter(None, (processes.ran_own_code(*each) for each in _of_each(before, after))), None)
-        if ran is not None and not ran.is_brief:
-            slot[_GREW if ran.before is None else _WOKE] += 1
-        elif ran is not None or any(processes.used_own_time(*each) for each in _of_each(before, after)):
+        ran = [task for each in _of_each(before, after) for task in processes.ran_own_code(*each)]
+        proof = next((each for each in ran if not each.is_brief), None)
+        if proof is not None:
+            slot[_GREW if proof.before is None else _WOKE] += 1
+        elif ran or any(processes.used_own_time(*each) for each in _of_each(before, after)):
             slot[_TICKED] += 1
         now_ns = time.monotonic_ns()
-        trace.record("another ran on", now_ns, now_ns, referee=referee, thread=str(ran))
+        trace.record("another ran on", now_ns, now_ns, referee=referee, threads=str(ran))
 
     def _stop_others(self, stopped: list[int]) -> None:
         """Stop all other referees, then their workers; adds who to ``stopped`` as it goes."""
