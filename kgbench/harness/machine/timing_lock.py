@@ -199,7 +199,9 @@ class TimingLock:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """While a worker is being started and its supervisor is not in the page yet, this referee is not stopped."""
+        """This referee is not stopped inside the block: a worker that its supervisor forks in another's turn would run
+        on in it.
+        """
         self._mine[_STARTING] = 1
         try:
             yield
@@ -354,7 +356,7 @@ class TimingLock:
             starting = [each for each in waiting if self.page.slot(each)[_STARTING] and not late]
             stopped += set(waiting).difference(starting)
             for referee in starting:
-                # Its new worker would run on, since nobody but it knows of it yet.
+                # Its new worker would not be found, and run on.
                 self.page.slot(referee)[_SINCE_NS] = 0
                 _signal(self.page.slot(referee)[_PID], signal.SIGCONT)
             if starting:
@@ -367,8 +369,8 @@ class TimingLock:
 def _of_each(before: _Tasks, after: _Tasks) -> list[tuple[_Threads, _Threads]]:
     """The threads of each worker that was there, then and now.
 
-    A supervisor that had none may have forked it meanwhile: nothing of a candidate runs in it before its referee, which
-    is stopped, asks for that.
+    A supervisor that had none was late (``_STARTING_DEADLINE_S``) and has forked it meanwhile: nothing of a candidate
+    runs in it before its referee, which is stopped, asks for that.
     """
     return [(tasks, after.get(each, {})) for each, tasks in before.items() if tasks]
 

@@ -28,7 +28,7 @@ from kgbench.harness.sandbox import mounts, surroundings
 from kgbench.harness.sandbox.cgroup import Group
 from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_supervisor, enter_worker
 from kgbench.harness.sandbox.plan import Plan
-from kgbench.harness.wire.forks import EndCause, EndWorker, WorkerEnded, WorkerSpec
+from kgbench.harness.wire.forks import EndCause, EndWorker, WorkerEnded, WorkerForked, WorkerSpec
 from kgbench.harness.wire.protocol import Channel, ChannelClosed, Message
 from kgbench.harness.wire.typed import read_one_of
 
@@ -270,6 +270,7 @@ def run_supervisor(control: Channel, worker_socket: socket.socket, spec: WorkerS
     supervisor = Supervisor(control, spec, server)
     try:
         supervisor.start(worker_socket)
+        control.send(WorkerForked().encode())
         supervisor.watch()
     except BaseException as error:
         with contextlib.suppress(ChannelClosed):

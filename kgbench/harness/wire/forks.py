@@ -170,8 +170,15 @@ class EndWorker(Typed):
 
 
 @dataclass(frozen=True)
+class WorkerForked(Typed):
+    """A supervisor's first report: its worker is a process."""
+
+    op = "worker forked"
+
+
+@dataclass(frozen=True)
 class WorkerEnded(Typed):
-    """A supervisor's only report: its worker's tree is gone."""
+    """A supervisor's last report: its worker's tree is gone."""
 
     op = "worker ended"
     cause: EndCause | None = None

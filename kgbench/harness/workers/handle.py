@@ -23,7 +23,16 @@ from kgbench.core.text import told, told_lines
 from kgbench.core.verdicts import Verdict
 from kgbench.harness.machine import processes, trace
 from kgbench.harness.machine.timing_lock import TimingLock
-from kgbench.harness.wire.forks import EndCause, EndWorker, Forked, ForkWorker, Refused, WorkerEnded, WorkerSpec
+from kgbench.harness.wire.forks import (
+    EndCause,
+    EndWorker,
+    Forked,
+    ForkWorker,
+    Refused,
+    WorkerEnded,
+    WorkerForked,
+    WorkerSpec,
+)
 from kgbench.harness.wire.protocol import (
     MOST_DEPTH,
     MOST_TOLD_BYTES,
@@ -41,6 +50,8 @@ CANDIDATE_STUB: Final = "kgbench.harness.candidate.worker:Stub"
 """Dotted path of what answers requests in a candidate's worker."""
 TRUSTED_STUB: Final = "kgbench.harness.process.trusted_worker:TrustedStub"
 """The same for a worker that runs the library or a reference."""
+START_NEWS_S: Final = 30.0
+"""Seconds that the fork server, and then a supervisor, may take to fork."""
 END_NEWS_S = 0.2
 """Seconds in which a supervisor tells of a worker that is ending by itself."""
 EXIT_NEWS_S = 15.0
@@ -113,23 +124,33 @@ class WorkerHandle:
         fds = [control_end.fileno(), worker_end.fileno()]
         with turns.starting():
             server.send(ForkWorker(spec).encode(), fds)
-            reply = read_one_of(server.receive(30.0), Forked, Refused)
-            if isinstance(reply, Forked):
-                turns.add(reply.pid)
-        control_end.close()
-        worker_end.close()
-        if isinstance(reply, Refused):
-            raise HarnessFailed(reply.reason)
+            reply = read_one_of(server.receive(START_NEWS_S), Forked, Refused)
+            control_end.close()
+            worker_end.close()
+            if isinstance(reply, Refused):
+                raise HarnessFailed(reply.reason)
+            turns.add(reply.pid)
+            self.control = Channel(self_control)
+            self.exit = self._await_fork()
         self.channel = Channel(self_worker, limit_bytes=MOST_TOLD_BYTES, limit_depth=MOST_DEPTH)
-        self.control = Channel(self_control)
         self.role = Role(spec.role)
         self.device_kind = DeviceKind(spec.device_kind)
         self.turns = turns
         self.supervisor_pid = reply.pid
-        self.exit: WorkerEnded | None = None
         self.is_frozen = False
         self._stopped: dict[tuple[int, int], processes.Task] = {}
         """Its threads as they were when it was frozen."""
+
+    def _await_fork(self) -> WorkerEnded | None:
+        """Wait until the supervisor has forked the worker; what it reports where it could not.
+
+        In another's turn it would not be stopped, and run on as something new. Raises ChannelTimeout.
+        """
+        try:
+            news = read_one_of(self.control.receive(START_NEWS_S), WorkerForked, WorkerEnded)
+        except ChannelClosed:
+            return WorkerEnded(EndCause.SUPERVISOR_GONE)
+        return news if isinstance(news, WorkerEnded) else None
 
     def request(self, request: Request, timeout_s: float, where: Where, fds: tuple[int, ...] = ()) -> Message:
         """Ask and wait for the one reply. Raises WorkerFailed, which happened ``where``."""
