@@ -27,8 +27,10 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 @click.option(
     "--null",
     type=_FILE,
+    multiple=True,
     metavar="FILE",
-    help="Output of `kgbench selftest null --json` within 12 hours.  [default: RUN/selftest-null.json]",
+    help="Output of `kgbench selftest null --json` within 12 hours. Repeatable: pieces that together time each library "
+    "of the run.  [default: RUN/selftest-null.json]",
 )
 @click.option(
     "--exploits",
@@ -59,7 +61,7 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 @click.option("--dry-run", is_flag=True, help="Print all checks and write nothing.")
 @out_option
 def publish(
-    run: str, what: str | None, null: Path | None, exploits: Path | None, after: Path | None, to: Path,
+    run: str, what: str | None, null: tuple[Path, ...], exploits: Path | None, after: Path | None, to: Path,
     draft: Path | None, dry_run: bool, out: Path,
 ) -> None:  # fmt: skip
     """Write a run to results/ as evidence that anyone can judge again (docs/published.md).
@@ -81,8 +83,8 @@ def publish(
     stored = read_run(find_run(run, out))
     if (stored.path / PACKED_RESULTS_FILE).exists():
         raise StoreError("KGB430", f"{stored.path}: it is published already; `kgbench reproduce` judges it again")
-    given = {NULL: null, EXPLOITS: exploits}
-    evidence = [read_evidence(part, given[part] or stored.path / FILES[part]) for part in (NULL, EXPLOITS)]
+    given = {NULL: null, EXPLOITS: (exploits,) if exploits else ()}
+    evidence = [read_evidence(part, *(files or [stored.path / FILES[part]])) for part, files in given.items()]
     found = list(checks(stored, evidence))
     if after is not None:
         found.append(follows(stored, read_run(after)))

@@ -38,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = "def t(self): ...\n"
 RATIOS = {"aten/softmax": 1.5, "aten/mm": 2.0, "aten/add": 0.9}
 NAME = "2026-01-02-h200-mine"
+NULL = {"not_timed": {"aten/add": "the clock saw no time", "aten/im2col": "skipped"}, "kept": "/caches/noise.json"}
 HOST = 'File "/opt/my/.venv/lib/python3.12/site-packages/torch/x.py", line 1, on'
 CHECKS = ("whole", "candidates stored", "GPU", "one device", "timed", "seeds", "problem set", "policy", "sandbox",
           "selftest null", "selftest exploits", "size")  # fmt: skip
@@ -69,8 +70,8 @@ def gpu_run(
 
 def selftests(run: Path) -> None:
     head = {"status": "finished", "finished": "2026-01-02T05:00:00+00:00", "device": "NVIDIA H200"}
-    rows = [{"problem": "aten/mm", "run": 0, "low": 0.99}]
-    (run / "selftest-null.json").write_text(json.dumps({**head, "problems": rows, "kept": "/caches/noise.json"}))
+    rows = [{"problem": problem, "run": 0, "low": 0.99} for problem in ("aten/softmax", "aten/mm", "aten/sort")]
+    (run / "selftest-null.json").write_text(json.dumps({**head, **NULL, "problems": rows}))
     caught = [{"name": each.name, "state": "caught"} for each in read_exploits()]
     (run / "selftest-exploits.json").write_text(json.dumps({**head, "rows": caught}))
 
@@ -127,7 +128,8 @@ def other_file_of_a_problem(run: Path) -> None:
 
 H200, OTHER = {"name": "NVIDIA H200"}, {"name": "NVIDIA H100"}
 GETS_THROUGH = [{"name": each.name, "state": "MISSED"} for each in read_exploits()]
-NOISY = [{"problem": name, "run": 0, "low": 1.1} for name in ("aten/mm", "aten/add")]
+NOISY = [{"problem": name, "run": 0, "low": 1.1} for name in ("aten/mm", "aten/softmax")]
+QUIET = [{"problem": name, "run": 0, "low": 0.9} for name in ("aten/mm", "aten/softmax")]
 BROKEN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "interrupted": ("whole", info(status="interrupted"), "its status is interrupted"),
     "a shard": ("whole", info(asked={"shard": "1/2"}), "shard 1/2"),
@@ -150,10 +152,19 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "other hash": ("problem set", info(problem_set_sha256="1"), "is not that of its problems"),
     "policy": ("policy", each_result(policy="report"), "policy report"),
     "sandbox": ("sandbox", each_result(sandbox={"level": "process"}), "level process"),
-    "no null test": ("selftest null", lambda run: (run / "selftest-null.json").unlink(), "it is missing"),
+    "no null test": (
+        "selftest null",
+        lambda run: (run / "selftest-null.json").unlink(),
+        "selftest-null.json is missing",
+    ),
     "earlier": ("selftest null", of_selftest("null", finished="2026-01-01T05:00:00+00:00"), "over 12 h apart"),
     "elsewhere": ("selftest null", of_selftest("null", device="CPU"), "it is of the device CPU"),
     "noise": ("selftest null", of_selftest("null", problems=NOISY), "2 libraries"),
+    "not covered": (
+        "selftest null",
+        of_selftest("null", problems=QUIET[:1]),
+        "1 problem of the run not reached: aten/softmax",
+    ),
     "cut short": ("selftest exploits", of_selftest("exploits", status="interrupted"), "not finished: interrupted"),
     "one missing": ("selftest exploits", of_selftest("exploits", rows=GETS_THROUGH[1:]), "1 exploit not tried"),
     "got through": ("selftest exploits", of_selftest("exploits", rows=GETS_THROUGH), "exploits not caught"),
@@ -176,6 +187,27 @@ def test_what_does_not_hold_is_named_with_its_next_step(run: Path, case: str) ->
     (check,) = (each for each in checks(read_run(run), evidence) if each.name == name)
     assert words in check.wrong
     assert check.line() == f"WRONG  {name}: {check.wrong}; next: {check.step}"
+
+
+def test_a_null_test_may_be_in_pieces_that_count_together(run: Path) -> None:
+    whole = json.loads((run / "selftest-null.json").read_text())
+    for name, rows in (("a", QUIET[:1]), ("b", QUIET[1:]), ("noisy", NOISY[:1])):
+        cut = {
+            **whole,
+            "status": "interrupted",
+            "problems": rows,
+            "not_timed": whole["not_timed"] if name == "b" else {},
+        }
+        Path(name).write_text(json.dumps(cut))
+    assert "a, b, noisy, noisy: noise alone calls 2 libraries" in publish(*pieces("a", "b", "noisy", "noisy"))[1]
+    assert "a: 2 problems of the run not reached: aten/softmax, aten/add" in publish(*pieces("a"))[1]
+    assert publish(*pieces("a", "b"))[0] == 0
+    published = json.loads((Path("results") / NAME / "selftest-null.json").read_text())
+    assert [each["problems"] for each in published["pieces"]] == [QUIET[:1], QUIET[1:]]
+
+
+def pieces(*files: str) -> list[str]:
+    return [word for file in files for word in ("--null", file)]
 
 
 def test_a_run_of_which_a_check_does_not_hold_is_not_published(run: Path) -> None:

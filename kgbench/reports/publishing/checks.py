@@ -15,6 +15,7 @@ from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.reports.publishing.selftests import Evidence, wrong_with
 from kgbench.scores.samples import newest
+from kgbench.scores.speedups import timed_cases
 from kgbench.store.by_device import models_in
 from kgbench.store.encoding import sha256
 from kgbench.store.reader import StoredRun, problem_hashes, shard_of
@@ -56,7 +57,7 @@ def checks(run: StoredRun, evidence: Sequence[Evidence]) -> tuple[Check, ...]:
         _check("problem set", _problem_set(info, results), "judge it again with the problems of this kgbench"),
         _check("policy", _policy(results), "judge it again with `--policy strict`"),
         _check("sandbox", _sandbox(results), "judge it again with `--require-sandbox isolated` (docs/sandbox.md)"),
-        *(_check(f"selftest {each.part}", _selftest(info, each), _selftest_step(each)) for each in evidence),
+        *(_check(f"selftest {each.part}", _selftest(info, results, each), _selftest_step(each)) for each in evidence),
     )
 
 
@@ -207,14 +208,15 @@ def _sandbox(results: Sequence[Result]) -> Iterator[str]:
         yield f"level {' and '.join(words)}: {_names([result.problem for result in open_])}"
 
 
-def _selftest(info: Mapping[str, Any], evidence: Evidence) -> Iterator[str]:
+def _selftest(info: Mapping[str, Any], results: Sequence[Result], evidence: Evidence) -> Iterator[str]:
     device = next(iter(sorted(device_names(info))), "")
-    for words in wrong_with(evidence, [str(info.get(key)) for key in ("started", "finished")], device):
-        yield f"{evidence.path}: {words}"
+    timed = dict.fromkeys(result.problem for result in results if timed_cases(result))
+    for words in wrong_with(evidence, [str(info.get(key)) for key in ("started", "finished")], device, timed):
+        yield f"{evidence.where}: {words}"
 
 
 def _selftest_step(evidence: Evidence) -> str:
-    return f"`kgbench selftest {evidence.part} --json > {evidence.path}` on that device within 12 h of the run"
+    return f"`kgbench selftest {evidence.part} --json > {evidence.paths[-1]}` on that device within 12 h of the run"
 
 
 def _names(problems: Iterable[str]) -> str:
