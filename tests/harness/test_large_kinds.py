@@ -241,6 +241,18 @@ def test_both_parts_of_a_complex_number_are_drawn() -> None:
         assert 900 < int((apart < 0).sum()) < 1100
 
 
+def test_triangles_are_well_conditioned_with_diagonals_of_any_phase() -> None:
+    generator = torch.Generator().manual_seed(5)
+    for dtype in (torch.float64, torch.complex128):
+        drawn = draw("dominant", (), (50, 64, 64), dtype, generator)
+        assert torch.linalg.cond(torch.tril(drawn)).max() < 10
+        assert torch.linalg.cond(torch.triu(drawn)).max() < 10
+        diagonal = drawn.diagonal(dim1=-2, dim2=-1)
+        assert 1 <= float(diagonal.abs().min()) <= float(diagonal.abs().max()) <= 2.0001
+        quadrants = {(bool(each.real > 0), bool(each.imag > 0)) for each in diagonal.flatten().to(torch.complex128)}
+        assert len(quadrants) == (4 if dtype.is_complex else 2)
+
+
 def test_few_and_outer_draw_what_they_say() -> None:
     generator = torch.Generator().manual_seed(1)
     few = draw("few", ((math.inf, math.nan), 0.1), (100, 100), torch.float32, generator)

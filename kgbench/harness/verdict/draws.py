@@ -132,12 +132,18 @@ def _special(shape: Any, dtype: torch.dtype, generator: torch.Generator, share: 
 
 
 def _dominant(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
-    """Square matrices whose triangular halves are well conditioned: diagonal ±[1, 2], the rest small."""
+    """Square matrices whose triangular halves are well conditioned: a diagonal of size 1 to 2, the rest small.
+
+    The diagonal has either sign, or any phase if it is complex.
+    """
     size = shape[-1]
     values = _normal(shape, dtype, generator) * (0.5 / max(size, 1) ** 0.5)
     diagonal = _uniform(shape[:-1], torch.float64, generator, 1.0, 2.0)
-    sign = _integers(shape[:-1], torch.float64, generator, 0, 1) * 2 - 1
-    values.diagonal(dim1=-2, dim2=-1).copy_((diagonal * sign).to(values.dtype))
+    if values.is_complex():
+        diagonal = torch.polar(diagonal, _uniform(shape[:-1], torch.float64, generator, 0.0, 2.0 * math.pi))
+    else:
+        diagonal *= _integers(shape[:-1], torch.float64, generator, 0, 1) * 2 - 1
+    values.diagonal(dim1=-2, dim2=-1).copy_(diagonal.to(values.dtype))
     return values
 
 
