@@ -9,7 +9,6 @@ import itertools
 import mmap
 import os
 import signal
-import socket
 import threading
 import time
 import warnings
@@ -21,10 +20,6 @@ import pytest
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.processes import Ran, Task, ran_own_code, tasks_of, used_own_time, woken
 from kgbench.harness.machine.timing_lock import Disturbed, SharedPage, TimingLock
-from kgbench.harness.sandbox import linux
-from kgbench.harness.wire.forks import EndCause, Forked, WorkerEnded, WorkerForked, WorkerLimits, WorkerSpec
-from kgbench.harness.wire.protocol import Channel, pair
-from kgbench.harness.workers.handle import WorkerHandle
 from tests.harness.living import wait_until
 
 Start = Callable[[Callable[[], object]], int]
@@ -384,57 +379,6 @@ def test_a_supervisors_first_worker_may_be_forked_in_anothers_turn(start: Start,
         os.kill(child, signal.SIGKILL)
     assert len(children) == 1 + earlier
     assert bool(others.was_restless()) == earlier
-
-
-def serves_late(server: Channel, forks: bool) -> None:
-    """Begin a fork server whose supervisor takes 0.3 s to fork its worker, or ends without one."""
-    if os.fork():
-        return
-    linux.die_with_parent()
-    _, (control, worker) = server.receive_with_fds(10)
-    pid = os.fork()
-    if pid:
-        server.send(Forked(pid).encode())
-        os.close(control), os.close(worker)
-        time.sleep(60)
-        os._exit(0)
-    linux.die_with_parent()
-    time.sleep(0.3)
-    if forks:
-        with_a_child()
-        Channel(socket.socket(fileno=control)).send(WorkerForked().encode())
-        time.sleep(60)
-    os._exit(0)
-
-
-@pytest.mark.parametrize("forked", [True, False])
-def test_a_referee_that_starts_a_worker_is_not_stopped_before_that_is_forked(start: Start, forked: bool) -> None:
-    page = SharedPage.create()
-    turns = TimingLock(page, 0)
-    ours, theirs = pair()
-    start(lambda: serves_late(Channel(theirs, accepts_fds=True), forked))
-    theirs.close()
-    seen: list[bool] = []
-    turns.starting = lambda: watched(page, seen)  # type: ignore[method-assign]
-    spec = WorkerSpec("candidate", "", "cpu", "", {}, [], [], WorkerLimits(1, 1, 1, 1))
-    server = Channel(ours)
-    handle = WorkerHandle(server, spec, turns)
-    assert seen == [forked], "whether it had a worker when its referee could be stopped again"
-    if forked:
-        assert handle.exit is None
-        for pid in (*processes.descendants(handle.supervisor_pid), handle.supervisor_pid):
-            os.kill(pid, signal.SIGKILL)
-    else:
-        assert handle.exit == WorkerEnded(EndCause.SUPERVISOR_GONE)
-    for channel in (server, handle.channel, handle.control):
-        channel.close()
-
-
-@contextlib.contextmanager
-def watched(page: SharedPage, seen: list[bool]) -> Iterator[None]:
-    """Notes at the end of a block whether the first supervisor has a worker."""
-    yield
-    seen.append(bool(processes.descendants(page.supervisors(0)[0])))
 
 
 def test_a_file_of_the_kernels_is_read_to_its_end(start: Start) -> None:

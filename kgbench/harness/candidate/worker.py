@@ -19,6 +19,7 @@ from typing import Any, Final, NoReturn
 import torch
 
 from kgbench.harness.candidate.calls import Call, as_tuple, claim, decode, dense
+from kgbench.harness.candidate.compiling import note_compiling
 from kgbench.harness.candidate.modules import made
 from kgbench.harness.candidate.observer import Observer, seal, watched
 from kgbench.harness.candidate.source import classes, describe_error, functions, load_source
@@ -116,6 +117,8 @@ class Stub:
             torch.zeros(1, device="cuda")
             self.page.device_address()
             GPU.wait()
+            with contextlib.suppress(ImportError):
+                note_compiling(self.page)
         return {"pid": os.getpid()}
 
     def load(self, request: LoadCandidate, fds: list[int]) -> Message:

@@ -31,7 +31,8 @@ class Deadlines:
 
     import_s: float = 60.0
     compile_s: float = 120.0
-    """Added to ``case_s`` for the first call of each overload and dtype, and for every call of a library."""
+    """Added to ``case_s`` for the first call with elements of each overload and dtype, and for every call of a library;
+    to any deadline as much of it as Triton's compiler takes meanwhile."""
     extension_s: float = 300.0
     """Minimum of ``import_s`` and ``compile_s`` for candidates that build a C++ extension; added to ``whole_s``."""
     case_s: float = 10.0

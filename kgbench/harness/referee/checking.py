@@ -27,7 +27,7 @@ from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
 from kgbench.problem.cases import Case, bind, choose_preset
-from kgbench.problem.model import Overload
+from kgbench.problem.model import Access, Overload
 
 ALONE_BYTES: Final = 1 << 30
 """Bytes that a large call takes and returns from which on it reserves room."""
@@ -167,7 +167,8 @@ class Checker:
                 # It leaves the worker's CUDA context unusable.
                 self.worker.handle.kill()
             return _at(verdict, case, again)
-        self.worker.side.warm.add(self._compile_class(case))
+        if _writes(call):
+            self.worker.side.warm.add(self._compile_class(case))
         if self.resources.device.type == "cuda" and GPU.cached_bytes() > CACHED_DEVICE_BYTES:
             # Others on this device need it, too.
             GPU.release_cached()
@@ -205,6 +206,12 @@ class Checker:
         values = f"again/{again}" if again else ""
         seeds = f"/attempt/{attempt}" if attempt else ""
         return self.evaluation.seeds.generator(f"{self.overload.name}/{case.id}/{values}{seeds}")
+
+
+def _writes(call: PlacedCall) -> bool:
+    """Whether a call has results with elements; one without launches nothing, so that nothing is compiled for it."""
+    written = any(spec.elements for spec in call.inputs.bound.specs if spec.access is not Access.READ)
+    return written or any(spec.elements for spec in call.specs)
 
 
 def may_be_device_fault(verdict: Verdict) -> bool:

@@ -68,6 +68,7 @@ class Starter:
         finally:
             # Both sides have mapped it.
             os.close(page.fd)
+        handle.allow_compiling(page, settings.deadlines.compile_s)
         return Worker(handle, WorkerSide(handle, settings.device_kind, 0), Clock(page))
 
     def start_candidate(self, evaluation: Evaluation, library: LibrarySide, report: Report) -> Worker:

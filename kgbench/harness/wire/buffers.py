@@ -13,6 +13,7 @@ import ctypes
 import fcntl
 import mmap
 import os
+import time
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -165,16 +166,28 @@ def decode_tensor(value: dict[str, Any]) -> torch.Tensor:
     return flat.view(getattr(torch, dtype)).reshape(shape)
 
 
+_WORD: Final = 0xFFFFFFFF
+"""The largest value of a word."""
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000 & _WORD
+
+
 class ControlPage:
     """A page of host memory shared with a worker, for the three moments of a timed window.
 
     The referee writes RELEASE when the inputs may be read; the worker's stream (or, unqueued, its CPU) writes
     DONE after the last call and SECURED after the outputs lie in the referee's buffer. Words are 64 bytes apart.
+    Two more say how long the worker has compiled: COMPILING is the time at which it began, COMPILED the time before
+    that, both in ms and the first of the monotonic clock.
     """
 
     RELEASE: Final = 0
     DONE: Final = 16
     SECURED: Final = 32
+    COMPILING: Final = 48
+    COMPILED: Final = 64
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -188,6 +201,20 @@ class ControlPage:
         os.ftruncate(fd, mmap.PAGESIZE)
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
         return cls(fd)
+
+    def compiling_begins(self) -> None:
+        self.words[self.COMPILING] = _now_ms() or 1
+
+    def compiling_ends(self) -> None:
+        self.words[self.COMPILED] = self.compiled_ms
+        self.words[self.COMPILING] = 0
+
+    @property
+    def compiled_ms(self) -> int:
+        """Time that the worker says it has compiled so far, in ms."""
+        since = self.words[self.COMPILING]
+        under_way = (_now_ms() - since) & _WORD if since else 0
+        return (self.words[self.COMPILED] + under_way) & _WORD
 
     def device_address(self) -> int:
         """Address of the page for the GPU; registers it with the driver once per process."""

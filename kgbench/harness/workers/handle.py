@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kgbench.core.details.absence import Fault
 from kgbench.core.details.failures import Breach, Crash, Deadline, HostMemory, Limit, Raised, RuleBroken
@@ -45,6 +45,9 @@ from kgbench.harness.wire.protocol import (
 )
 from kgbench.harness.wire.requests import Request
 from kgbench.harness.wire.typed import read_one_of
+
+if TYPE_CHECKING:
+    from kgbench.harness.wire.buffers import ControlPage
 
 CANDIDATE_STUB: Final = "kgbench.harness.candidate.worker:Stub"
 """Dotted path of what answers requests in a candidate's worker."""
@@ -137,6 +140,8 @@ class WorkerHandle:
         self.device_kind = DeviceKind(spec.device_kind)
         self.turns = turns
         self.supervisor_pid = reply.pid
+        self.page: ControlPage | None = None
+        self.compile_s = 0.0
         self.is_frozen = False
         self._stopped: dict[tuple[int, int], processes.Task] = {}
         """Its threads as they were when it was frozen."""
@@ -168,13 +173,14 @@ class WorkerHandle:
 
     def reply(self, number: int, timeout_s: float, where: Where) -> Message:
         """The reply to a posted request. Raises WorkerFailed."""
-        deadline = self.turns.now() + timeout_s
+        deadline, compiled_s = self.turns.now() + timeout_s, self._compiled_s()
         while True:
             try:
                 message = self.channel.pending()
                 if message is not None:
                     return self._accept(message, number, where)
-                remaining = deadline - self.turns.now()
+                compiling_s = min(max(0.0, self._compiled_s() - compiled_s), self.compile_s)
+                remaining = deadline + compiling_s - self.turns.now()
                 if remaining <= 0:
                     self.kill(EndCause.DEADLINE)
                     late = Deadline(Limit.ANSWER, timeout_s)
@@ -192,6 +198,17 @@ class WorkerHandle:
                 self.kill(EndCause.PROTOCOL)
                 wrote = RuleBroken(Breach.CHANNEL, str(error))
                 raise WorkerFailed(self, Outcome.REJECTED, wrote, where, self.log_tail) from None
+
+    def allow_compiling(self, page: ControlPage, compile_s: float) -> None:
+        """Have the time in which the worker compiles, as the page says, count against no reply's deadline.
+
+        Args:
+            compile_s: the most that this adds to a deadline, in seconds, whatever the page says.
+        """
+        self.page, self.compile_s = page, compile_s
+
+    def _compiled_s(self) -> float:
+        return self.page.compiled_ms / 1e3 if self.page is not None else 0.0
 
     def alive(self) -> bool:
         """Whether no end has been announced so far; does not wait."""
