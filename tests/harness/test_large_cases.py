@@ -411,7 +411,8 @@ def test_each_attempt_has_seeds_of_its_own_and_the_same_values(
     checker.evaluation = evaluation
     checker.resources.first_calls = None  # type: ignore[assignment]
     checker.worker.side = SimpleNamespace(warm=set(), unmap=lambda: None)
-    monkeypatch.setattr(checker.judge, "place", lambda case, generator: placed.append(generator))
+    call = SimpleNamespace(inputs=SimpleNamespace(bound=SimpleNamespace(specs=())), specs=())
+    monkeypatch.setattr(checker.judge, "place", lambda case, generator: placed.append(generator) or call)
     monkeypatch.setattr(checker, "_check_once", once.__get__(checker))
 
     def run(call: object, generator: Any, *more: object, **named: object) -> Verdict:

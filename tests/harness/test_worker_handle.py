@@ -13,17 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from kgbench.core.details.where import Purpose, Where
+from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.candidate.compiling import ALIASES, COMPILER, note_compiling
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.timing_lock import SharedPage, TimingLock
+from kgbench.harness.referee.checking import _writes
 from kgbench.harness.sandbox import linux
+from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.wire.buffers import ControlPage
 from kgbench.harness.wire.forks import EndCause, Forked, WorkerEnded, WorkerForked, WorkerLimits, WorkerSpec
 from kgbench.harness.wire.protocol import Channel, pair
 from kgbench.harness.workers.handle import WorkerFailed, WorkerHandle
+from kgbench.problem.cases.expand import phase_cases
+from kgbench.problem.registry import Registry, load_problem
 
 SPEC = WorkerSpec("candidate", "", "cpu", "", {}, [], [], WorkerLimits(1, 1, 1, 1))
 LATE_S = 0.3
@@ -156,6 +162,19 @@ def test_tritons_compiler_says_when_it_is_at_work(monkeypatch: pytest.MonkeyPatc
     assert page.words[page.COMPILING] == 0
     assert 90 <= page.compiled_ms <= 1000
     assert "from ..compiler import CompiledKernel, compile," in Path(jit_file()).read_text()
+
+
+@pytest.mark.parametrize("problem", ["aten/neg", "aten/add_", "cublas/cublasZtrsmBatched"])
+def test_a_call_without_results_is_no_first_call(problem: str) -> None:
+    overload = load_problem(Registry().paths[problem]).overloads[0]
+    judge = OverloadJudge(overload, torch.device("cpu"))
+    counts = {}
+    for case in phase_cases(overload, Phase.CHECK, overload.check, overload.dtypes):
+        call = judge.place(case, torch.Generator().manual_seed(0))
+        counts[case.id] = _writes(call)
+        if problem.endswith("Batched"):
+            assert counts[case.id] == bool(case.sizes["m"] and case.sizes["n"] and case.sizes["batch"]), case.id
+    assert set(counts.values()) == {True, False}
 
 
 def jit_file() -> str:
