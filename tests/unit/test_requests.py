@@ -72,9 +72,9 @@ REQUESTS = (
 SPEC = WorkerSpec("candidate", "a:B", "cpu", "", {}, ["/hidden"], [], WorkerLimits(1, 2, 3, 4))
 TRUSTED = (
     NotImported("cupy", "no libcuda"), ServerReady({"torch": "2.11"}, {}, ""), ForkReferee("s", "a:b", "", "/cache"),
-    ForkWorker(SPEC), EndSession("s"), Forked(7), Refused("two threads"), SessionEnded(), EndWorker(EndCause.DEADLINE), WorkerForked(),
-    WorkerEnded(EndCause.OUTPUT, "", -9, 1 << 30, "tail", 12.5), WorkerEnded(), StartReferee({}, {}), Judge({}),
-    RefereeReady({"versions": {}}), RefereeFailed("no memory"), Progress("check", "1/3"), Judged({}, {}),
+    ForkWorker(SPEC), EndSession("s"), Forked(7), Refused("two threads"), SessionEnded(), EndWorker(EndCause.DEADLINE),
+    WorkerForked(), WorkerEnded(EndCause.OUTPUT, "", -9, 1 << 30, "tail", 12.5), WorkerEnded(), StartReferee({}, {}),
+    Judge({}), RefereeReady({"versions": {}}), RefereeFailed("no memory"), Progress("check", "1/3"), Judged({}, {}),
     BrokenDevice("1 + 1 gave 3"), NoRoom("full"), Untimed("busy", "busy"), Broken("Traceback"),
 )  # fmt: skip
 
