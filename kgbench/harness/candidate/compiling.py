@@ -20,10 +20,10 @@ def note_compiling(page: ControlPage) -> None:
 
     A candidate may write what it likes there: it gains seconds, up to the limit that compiling has.
     """
-    module: Any = importlib.import_module(COMPILER)
-    compile_noted = _noted(module.compile, page)
-    for found in map(importlib.import_module, (COMPILER, *ALIASES)):
-        found.__dict__["compile"] = compile_noted
+    modules: list[Any] = [importlib.import_module(name) for name in (COMPILER, *ALIASES)]
+    compile_noted = _noted(modules[0].compile, page)
+    for module in modules:
+        module.compile = compile_noted
 
 
 def _noted(compile_kernel: Callable[..., Any], page: ControlPage) -> Callable[..., Any]:
