@@ -47,7 +47,7 @@ CACHES = ("copy_blocks", "copy_blocks_mla", "reshape_and_cache_flash", "swap_blo
 """Problems with a cache that has a block of 2^31 elements, or offsets."""
 COUNTS = [
     *(("convert_vertical_slash_indexes", number) for number in (1, 2, 3)),
-    ("moe_lora_align_block_size", 3),
+    ("moe_lora_align_block_size", 2),
     ("paged_attention_v2", 2),
     *(("selective_scan_fwd", number) for number in (2, 4)),
 ]
