@@ -42,7 +42,7 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
     "--after",
     type=_FOLDER,
     metavar="FOLDER",
-    help="The published run whose verdicts these kernels were written from; RESULTS.md then shows both as two rounds.",
+    help="The published run whose verdicts these kernels were written from, which may follow another itself.",
 )
 @click.option(
     "--to",

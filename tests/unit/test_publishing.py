@@ -355,6 +355,28 @@ def test_a_later_round_is_shown_with_the_better_kernel_of_both(later: Path, tmp_
     assert "| AKO4all with Opus 4.6 | 83 %, 0.97x |" in rendered(tmp_path / "results")["RESULTS.md"]
 
 
+def test_a_third_round_is_shown_behind_both_that_it_follows(later: Path, tmp_path: Path) -> None:
+    assert publish("--as", "again", "--after", f"results/{NAME}")[0] == 0
+    gpu_run(tmp_path / "runs", run_id="20260102T050607Z-ab12cd", ratios={"aten/add": 4.0}, model="last")
+    assert publish("--as", "third", "--after", "results/2026-01-02-h200-again")[0] == 0
+    (tmp_path / "README.md").write_text(f"<!-- results/{NAME} -->\n<!-- end of the table -->")
+    files = rendered(tmp_path / "results")
+    names = [line.split(" | ")[0].strip("| ") for line in files["RESULTS.md"].splitlines() if "| aten, 3 |" in line]
+    assert names == [NAME, f"{NAME}, then again", f"{NAME}, then again, then third"]
+    sections = [line.removeprefix("## ") for line in files["RESULTS.md"].splitlines() if line.startswith("## 2026")]
+    assert sections == [NAME, "2026-01-02-h200-again", "2026-01-02-h200-third"]
+    assert (
+        "| follows | 2026-01-02-h200-again; 1 kernel written again; below, the best one of each |"
+        in files["RESULTS.md"]
+    )
+    assert "mine, then mine, then last" in files["results/leaderboard.html"]
+    assert "speedup | correct after 3 rounds | fast_1 after 3 rounds | speedup after 3 rounds |" in files["README.md"]
+    assert "| aten | 3 | 66.7 % | 33.3 % | 1.16x | 100.0 % | 100.0 % | 2.62x |" in files["README.md"]
+    shutil.rmtree(tmp_path / f"results/{NAME}")
+    with pytest.raises(KgbenchError, match=f"follows {NAME}, which is gone"):
+        rendered(tmp_path / "results")
+
+
 def test_a_round_that_follows_no_such_run_is_not_published(later: Path, tmp_path: Path) -> None:
     other_device: dict[str, Any] = {"device": {"kind": "cuda", "name": "NVIDIA H100"}}
     other_problem: dict[str, Any] = {"problems": [{"id": "aten/sub", "sha256": "1"}]}

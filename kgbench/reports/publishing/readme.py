@@ -34,12 +34,14 @@ def with_tables(text: str, rounds: Mapping[str, Sequence[Report]]) -> str:
 
 
 def _table(reports: Sequence[Report]) -> Iterator[str]:
+    """The first round beside the last one."""
     columns = [score_column(score, score.head) for score in map(score_of, _SCORES)]
-    heads = [column.head if number == 0 else f"{column.head} after {number + 1} rounds"
-             for number in range(len(reports)) for column in columns]  # fmt: skip
+    ends = sorted({1, len(reports)})
+    heads = [column.head if number == 1 else f"{column.head} after {number} rounds"
+             for number in ends for column in columns]  # fmt: skip
     lines = (
         [rows[0].source, rows[0].problems, *(column.point(row) for row in rows for column in columns)]
-        for rows in zip(*map(_rows, reports), strict=True)
+        for rows in zip(*(_rows(reports[number - 1]) for number in ends), strict=True)
     )
     return table(["source", "problems", *heads], lines, "l" + "r" * (1 + len(heads)))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,19 +48,29 @@ _NOTHING: Final = """\
 class _Shown:
     """A published run with the report that RESULTS.md prints of it."""
 
-    publication: Publication
-    info: dict[str, Any]
+    rounds: tuple[Publication, ...]
+    """The run that began, those that followed it, and this one."""
+    infos: tuple[dict[str, Any], ...]
+    """What each of them says in its run.json."""
     report: Report
-    """Of both rounds, where the run is a later one."""
+    """Of all rounds so far."""
     packages: tuple[str, ...]
     """Those whose kernels were judged, which are libraries here; empty for a model's kernels."""
     beside: tuple[str, ...]
     """Packages that the kernels are compared with."""
 
     @property
+    def publication(self) -> Publication:
+        return self.rounds[-1]
+
+    @property
+    def info(self) -> dict[str, Any]:
+        return self.infos[-1]
+
+    @property
     def name(self) -> str:
-        after = self.publication.after
-        return f"{after}, then {self.publication.what}" if after else self.publication.path.name
+        first, *later = self.rounds
+        return ", then ".join([first.path.name, *(each.what for each in later)])
 
 
 def rendered(results: Path) -> dict[str, str]:
@@ -68,45 +79,49 @@ def rendered(results: Path) -> dict[str, str]:
 
     Raises StoreError where a published run is not as it was published, or cannot be read.
     """
-    # A run stands behind the one that it follows.
-    found = sorted(publications(results), key=lambda each: (each.after or each.path.name, bool(each.after)))
-    runs = {each.path.name: read_run(each.path) for each in found}
-    shown = [_shown(each, runs, results / "records") for each in found]
+    found = {each.path.name: each for each in publications(results)}
+    runs = {name: read_run(each.path) for name, each in found.items()}
+    # A run stands behind those that it follows.
+    chains = sorted((_rounds(each, found) for each in found.values()), key=lambda each: [one.path.name for one in each])
+    shown = [_shown(each, runs, results / "records") for each in chains]
     text = "\n".join([_HEAD, *(_whole(shown, results) if shown else [_NOTHING])])
     page = leaderboard_page(boards(_named(each) for each in shown if not each.packages))
     files = {RESULTS_TEXT: text, f"{results.name}/{LEADERBOARD}": page}
     if (readme := results.parent / README).is_file():
         rounds: dict[str, list[Report]] = {}
         for each in shown:
-            rounds.setdefault(each.publication.after or each.publication.path.name, []).append(each.report)
+            rounds.setdefault(each.rounds[0].path.name, []).append(each.report)
         files[README] = with_tables(readme.read_text(encoding="utf-8"), rounds)
     return files
 
 
-def _shown(publication: Publication, runs: Mapping[str, StoredRun], records: Path) -> _Shown:
-    run = whole = runs[publication.path.name]
-    if publication.after:
-        if publication.after not in runs:
-            words = f"{publication.path}: it follows {publication.after}, which is gone; restore that with git"
-            raise StoreError("KGB434", words)
-        whole = as_rounds(runs[publication.after], run)
+def _rounds(publication: Publication, found: Mapping[str, Publication]) -> tuple[Publication, ...]:
+    """A published run behind all that it follows. Raises StoreError where one of them is gone."""
+    rounds = [publication]
+    while after := rounds[0].after:
+        if after not in found:
+            raise StoreError("KGB434", f"{rounds[0].path}: it follows {after}, which is gone; restore that with git")
+        rounds.insert(0, found[after])
+    return tuple(rounds)
+
+
+def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], records: Path) -> _Shown:
+    run = runs[rounds[-1].path.name]
+    whole = reduce(as_rounds, (runs[each.path.name] for each in rounds))
     packages, others = packages_of(run), list(runs.values())
     compared = () if packages else beside(whole.info, others)
     names = dict.fromkeys(name for each in compared for name in packages_of(each))
     report = report_of(whole, records=records, libraries=compared)
-    return _Shown(publication, run.info, report, packages, tuple(names))
+    infos = tuple(runs[each.path.name].info for each in rounds)
+    return _Shown(rounds, infos, report, packages, tuple(names))
 
 
 def _named(shown: _Shown) -> Report:
     """The report of several rounds with what tells it from that of the first one on the leaderboard."""
     if not shown.publication.after:
         return shown.report
-    info = shown.report.info
-    said = {
-        "model": f"{info.get('model')}, then {shown.info.get('model')}",
-        "id": f"{info.get('id')}, then {shown.info.get('id')}",
-    }
-    return replace(shown.report, info={**info, **said})
+    said = {key: ", then ".join(str(info.get(key)) for info in shown.infos) for key in ("model", "id")}
+    return replace(shown.report, info={**shown.report.info, **said})
 
 
 def _whole(shown: Sequence[_Shown], results: Path) -> Iterator[str]:
@@ -148,7 +163,7 @@ def _section(shown: _Shown) -> str:
     ]
     if shown.publication.after:
         kernels = number_of(len(info.get("problems", ())), "kernel")
-        facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the better one of each"))
+        facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the best one of each"))
     if shown.beside:
         facts.append(("best library", f"the fastest of the library and {', '.join(shown.beside)}, by timed case"))
     lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|", *map(table_row, facts)]
