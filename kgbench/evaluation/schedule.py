@@ -11,6 +11,7 @@ from typing import Any
 
 from kgbench.core.device_facts import DURATIONS, device_key, keep, known
 from kgbench.core.kinds import DeviceKind
+from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.evaluation.usual_durations import USUAL_DURATIONS
 from kgbench.problem.model import Problem
@@ -28,12 +29,13 @@ def longest_first(problems: Sequence[Problem], seconds: Mapping[str, float]) -> 
 
 
 def known_durations(device: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds a candidate of each problem took on a device like this one; on a GPU that has judged nothing yet those
-    on another, which have the same order.
+    """Seconds a candidate of each problem took on a device like this one; on a GPU, of problems that it has not judged
+    yet those on another, which have the same order.
 
     ``device``: the session's facts, of which ``kind`` and ``name`` are used.
     """
-    return _kept(device) or (_usual() if device.get("kind") == DeviceKind.CUDA else {})
+    usual = _usual() if device.get("kind") == DeviceKind.CUDA else {}
+    return {**usual, **_kept(device)}
 
 
 def _kept(device: Mapping[str, Any]) -> dict[str, float]:
@@ -46,11 +48,16 @@ def _usual() -> dict[str, float]:
 
 
 def remember_durations(device: Mapping[str, Any], results: Iterable[Result]) -> None:
-    """Store candidates' durations, without waiting times; the longest of a problem's candidates counts."""
+    """Store candidates' durations, without waiting times; the longest of a problem's candidates counts.
+
+    One that failed may have been judged in a few calls alone: it says only that the problem takes as long at least.
+    """
+    before = known_durations(device)
     longest: dict[str, float] = {}
     for result in results:
         if "total" in result.seconds:
-            longest[result.problem] = max(longest.get(result.problem, 0.0), result.seconds["total"])
+            least = 0.0 if result.outcome is Outcome.PASSED else before.get(result.problem, 0.0)
+            longest[result.problem] = max(longest.get(result.problem, 0.0), result.seconds["total"], least)
     if longest:
         keep(DURATIONS, _key(device), {**_kept(device), **longest})
 

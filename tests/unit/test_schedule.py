@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
 from kgbench.core.types import Result
 from kgbench.evaluation.schedule import known_durations, longest_first, remember_durations
@@ -39,9 +40,25 @@ def test_unknown_ones_come_between_long_and_short_ones_in_the_order_of_the_run()
 def test_durations_are_kept_per_device_and_the_longest_candidate_counts() -> None:
     remember_durations(GPU, [took("aten/mm", 2.0), took("aten/mm", 7.0), took("aten/mm", 3.0), took("aten/add", 1.0)])
     remember_durations(GPU, [took("aten/add", 0.5), result("aten/sum")])
-    assert known_durations(GPU) == {"aten/mm": 7.0, "aten/add": 0.5}
+    known = known_durations(GPU)
+    assert (known["aten/mm"], known["aten/add"]) == (7.0, 0.5)
+    assert known["aten/sum"] == USUAL_DURATIONS["aten"]["sum"], "not judged here yet"
     assert known_durations({"kind": "cuda", "name": "another"})["aten/add"] == USUAL_DURATIONS["aten"]["add"]
     assert known_durations({"kind": "cpu", "name": "another"}) == {}
+
+
+@pytest.mark.parametrize("device", [GPU, {"kind": "cpu", "name": "another"}], ids=["gpu", "cpu"])
+def test_a_candidate_that_failed_early_does_not_make_its_problem_short(device: dict[str, str]) -> None:
+    remember_durations(device, [took("aten/mm", 30.0)])
+    failed = dataclasses.replace(took("aten/mm", 1.0), outcome=Outcome.WRONG_VALUE)
+    remember_durations(device, [failed])
+    assert known_durations(device)["aten/mm"] == 30.0
+    remember_durations(device, [dataclasses.replace(failed, seconds={"total": 40.0})])
+    assert known_durations(device)["aten/mm"] == 40.0
+    remember_durations(device, [took("aten/mm", 20.0), failed])
+    assert known_durations(device)["aten/mm"] == 40.0, "of two of one run the longer one counts"
+    remember_durations(device, [took("aten/mm", 20.0)])
+    assert known_durations(device)["aten/mm"] == 20.0
 
 
 def test_the_usual_durations_are_of_all_shipped_problems() -> None:
