@@ -13,7 +13,19 @@ from typing import Any, Final
 from kgbench.core.kinds import DeviceKind, Kind
 from kgbench.policy.rules import allowed, family, own_operators
 from kgbench.policy.tables import ALIASES, GROUPS, KIND_GROUPS, KIND_WORDS, WORK
-from kgbench.problem.cases import BoundArgument, Case, TensorSpec, bench_cases, bind, choose_preset, judged_dtypes
+from kgbench.problem.cases import (
+    ALWAYS,
+    MOST_ROWS,
+    BoundArgument,
+    Case,
+    Sizes,
+    TensorSpec,
+    bench_cases,
+    bind,
+    choose_preset,
+    judged_dtypes,
+    sizes_of,
+)
 from kgbench.problem.expressions import CONSTANTS, Expr
 from kgbench.problem.model import Access, Overload, PassedAs, Problem, TensorArgument
 from kgbench.prompts.gpus import Gpu
@@ -79,6 +91,8 @@ class OverloadWords:
     """The timed ones."""
     edges: tuple[str, ...] = ()
     """What is promised of special arguments."""
+    sizes: tuple[str, ...] = ()
+    """Up to which sizes it must be right."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +162,7 @@ def _overload(problem: Problem, overload: Overload, *, bench_shapes: bool, targe
         needs=overload.needs.words if overload.needs else "",
         calls=tuple(_calls(overload, target)) if bench_shapes else (),
         edges=tuple(edge.words for edge in overload.edges),
+        sizes=tuple(_sizes(overload, sizes_of(overload))),
     )
 
 
@@ -217,6 +232,35 @@ def _arithmetic(compute: Expr | None) -> str:
         return constant
     depends = " if " in compute.text or "compute_dtype(" in compute.text
     return _EITHER if depends else _OWN_DTYPE
+
+
+# --- sizes ---
+
+
+def _sizes(overload: Overload, sizes: Sizes) -> Iterator[str]:
+    """A line for each tensor or list, in which each number of dimensions has its largest shape; then whole numbers."""
+    tensors = {argument.name for argument in overload.arguments if isinstance(argument, TensorArgument)}
+    for name, shapes in sizes.shapes.items():
+        # Dimensions by number, and the like.
+        if tensors and name not in tensors and {size for shape in shapes.values() for size in shape} == {ALWAYS}:
+            continue
+        yield f"{name}: {' or '.join(_shape(shapes[dimensions]) for dimensions in sorted(shapes))}"
+    larger = {name: number for name, number in sizes.numbers.items() if number > ALWAYS}
+    if sizes.numbers:
+        rest = ["others" if larger else "whole numbers"] if len(larger) < len(sizes.numbers) else []
+        told = [f"{name} {_count(number)}" for name, number in larger.items()]
+        yield ", ".join(told + [f"{words} {ALWAYS}" for words in rest])
+
+
+def _shape(bounds: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(_count, bounds))}]"
+
+
+def _count(number: int) -> str:
+    """``70000``, ``3.4e7``, or where 32 bits end."""
+    if number == MOST_ROWS:
+        return "2**31 - 1"
+    return f"{number:.1e}".replace("e+0", "e").replace("e+", "e") if number >= 10**6 else str(number)
 
 
 # --- the timed calls ---

@@ -24,9 +24,11 @@ from kgbench.problem.cases.expand import (
 from kgbench.problem.cases.layout import last_place, may_overlap
 from kgbench.problem.cases.most import CALL_GB, MOST_ELEMENTS, reach, too_large
 from kgbench.problem.cases.other_values import OtherValues
+from kgbench.problem.cases.sizes import ALWAYS, MOST_ROWS, Sizes, sizes_of
 
 __all__ = (
-    "CALL_GB", "MOST_ELEMENTS", "BoundArgument", "BoundCase", "BoundDraw", "Case", "OtherValues", "TensorSpec",
-    "bench_cases", "bind", "case_bytes", "choose_preset", "expand_cases", "expand_for_all_devices", "judged_dtypes",
-    "last_place", "may_overlap", "parsed_call", "reach", "sampled_rows", "too_large",
+    "ALWAYS", "CALL_GB", "MOST_ELEMENTS", "MOST_ROWS", "BoundArgument", "BoundCase", "BoundDraw", "Case", "OtherValues",
+    "Sizes", "TensorSpec", "bench_cases", "bind", "case_bytes", "choose_preset", "expand_cases",
+    "expand_for_all_devices", "judged_dtypes", "last_place", "may_overlap", "parsed_call", "reach", "sampled_rows",
+    "sizes_of", "too_large",
 )  # fmt: skip
