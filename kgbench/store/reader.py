@@ -32,6 +32,10 @@ _WINDOWS: Final = re.compile(rb'"windows": \[[^\]]*\]')
 """Matches the raw samples of a timing in a line of results.jsonl."""
 
 
+UNFINISHED: Final = "KGB609"
+"""Number of the note on a run that has not finished."""
+
+
 @dataclass(frozen=True)
 class StoredRun:
     """A run read from its folder."""

@@ -166,9 +166,7 @@ def test_a_users_own_source_has_the_shared_rules(tmp_path: Path) -> None:
 # --- what is not there ---
 
 
-def test_nothing_secret_decides_what_a_prompt_says(
-    problems: list[Problem], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_secret_decides_what_a_prompt_says(problems: list[Problem], monkeypatch: pytest.MonkeyPatch) -> None:
     """With another reference, other cases, draws, ranges and tolerances the prompt is the same to the byte, but for the
     largest sizes of all cases, which `test_sizes.py` looks at.
     """

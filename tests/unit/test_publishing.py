@@ -163,7 +163,7 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "not covered": (
         "selftest null",
         of_selftest("null", problems=QUIET[:1]),
-        "1 problem of the run not reached: aten/softmax",
+        "1 problem whose library is beaten not reached: aten/softmax",
     ),
     "cut short": ("selftest exploits", of_selftest("exploits", status="interrupted"), "not finished: interrupted"),
     "one missing": ("selftest exploits", of_selftest("exploits", rows=GETS_THROUGH[1:]), "1 exploit not tried"),
@@ -200,7 +200,7 @@ def test_a_null_test_may_be_in_pieces_that_count_together(run: Path) -> None:
         }
         Path(name).write_text(json.dumps(cut))
     assert "a, b, noisy, noisy: noise alone calls 2 libraries" in publish(*pieces("a", "b", "noisy", "noisy"))[1]
-    assert "a: 2 problems of the run not reached: aten/softmax, aten/add" in publish(*pieces("a"))[1]
+    assert "a: 1 problem whose library is beaten not reached: aten/softmax" in publish(*pieces("a"))[1]
     assert publish(*pieces("a", "b"))[0] == 0
     published = json.loads((Path("results") / NAME / "selftest-null.json").read_text())
     assert [each["problems"] for each in published["pieces"]] == [QUIET[:1], QUIET[1:]]
@@ -353,6 +353,16 @@ def test_a_later_round_is_shown_with_the_better_kernel_of_both(later: Path, tmp_
     (tmp_path / "README.md").unlink()
     (tmp_path / "results/peers.toml").write_bytes((ROOT / "results/peers.toml").read_bytes())
     assert "| AKO4all with Opus 4.6 | 83 %, 0.97x |" in rendered(tmp_path / "results")["RESULTS.md"]
+
+
+def test_a_later_round_may_be_interrupted_and_says_of_what_it_has_no_verdict(later: Path, tmp_path: Path) -> None:
+    last_result_gone(later)
+    change(later / "run.json", status="interrupted")
+    gone = json.loads((later / "run.json").read_text())["problems"][-1]["id"]
+    assert "WRONG  whole: its status is interrupted" in publish("--as", "alone", "--dry-run")[1]
+    assert publish("--as", "again", "--after", f"results/{NAME}")[0] == 0
+    text = rendered(tmp_path / "results")["RESULTS.md"]
+    assert f"| interrupted before | {gone}: the kernel of the round before counts |" in text
 
 
 def test_a_third_round_is_shown_behind_both_that_it_follows(later: Path, tmp_path: Path) -> None:

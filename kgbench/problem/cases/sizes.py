@@ -1,4 +1,4 @@
-"""Up to which sizes a kernel must be right: the largest of all calls that a problem has, rounded up. Prompts promise it."""
+"""Up to which sizes a kernel must be right, as prompts promise: the largest of all calls of a problem, rounded up."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ def _bound(size: int, *, drawn: bool) -> int:
         return ALWAYS
     if size == MOST_ROWS:
         return size
-    unit = 10 ** (len(str(size)) - 2)
+    unit: int = 10 ** (len(str(size)) - 2)
     return -(-size // unit) * unit

@@ -15,10 +15,10 @@ from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.reports.publishing.selftests import Evidence, wrong_with
 from kgbench.scores.samples import newest
-from kgbench.scores.speedups import timed_cases
+from kgbench.scores.speedups import speedup
 from kgbench.store.by_device import models_in
 from kgbench.store.encoding import sha256
-from kgbench.store.reader import StoredRun, problem_hashes, shard_of
+from kgbench.store.reader import UNFINISHED, StoredRun, problem_hashes, shard_of
 from kgbench.store.repeat import candidate_file
 
 SANDBOXES: Final = ("isolated", "full")
@@ -43,12 +43,17 @@ class Check:
         return f"ok     {self.name}" if self.holds else f"WRONG  {self.name}: {self.wrong}; next: {self.step}"
 
 
-def checks(run: StoredRun, evidence: Sequence[Evidence]) -> tuple[Check, ...]:
-    """All checks, in a fixed order."""
+def checks(run: StoredRun, evidence: Sequence[Evidence], *, later_round: bool = False) -> tuple[Check, ...]:
+    """All checks, in a fixed order.
+
+    ``later_round``: the run follows a published one. Then it may have been interrupted: of each problem the best kernel
+    of all rounds counts, so that one that was not judged can only be missing.
+    """
     results = newest(run.results)
     info, path = run.info, run.path
+    whole = _sound(run, results) if later_round else (*_finished(run, results), *_sound(run, results))
     return (
-        _check("whole", _whole(run, results), f"`kgbench run --resume {path}`, or judge it again"),
+        _check("whole", whole, f"`kgbench run --resume {path}`, or judge it again"),
         _check("candidates stored", _candidates(run, results), "copy the run's folder whole, `candidates/` included"),
         _check("GPU", _gpu(info, results), "run it on an NVIDIA GPU; `--draft DIR` writes what a CPU shows"),
         _check("one device", _one_device(info, results), "judge it again on one kind of GPU, without `--resume`"),
@@ -85,20 +90,27 @@ def _check(name: str, wrong: Iterable[str], step: str) -> Check:
     return Check(name, "; ".join(wrong), step)
 
 
-def _whole(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
-    info = run.info
-    if shard := shard_of(info):
-        yield f"it is shard {shard} of a run, which `kgbench merge` puts together"
-    if info.get("status") != "finished":
-        yield f"its status is {info.get('status') or 'unknown'}"
-    yield from run.notes
-    samples = info.get("samples") or 1
+def not_judged(info: Mapping[str, Any], results: Iterable[Result]) -> list[str]:
+    """The problems that a run was asked for and has no result of, one for each sample."""
     there = {(result.problem, result.sample) for result in results}
-    asked = [(each["id"], sample) for each in info.get("problems", ()) for sample in range(samples)]
-    if not asked:
-        yield "it says no problem that it was asked for"
-    if missing := [problem for problem, sample in asked if (problem, sample) not in there]:
+    asked = [(each["id"], sample) for each in info.get("problems", ()) for sample in range(info.get("samples") or 1)]
+    return [problem for problem, sample in asked if (problem, sample) not in there]
+
+
+def _finished(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
+    if run.info.get("status") != "finished":
+        yield f"its status is {run.info.get('status') or 'unknown'}"
+    yield from (note for note in run.notes if note.startswith(UNFINISHED))
+    if missing := not_judged(run.info, results):
         yield f"without a result: {_names(missing)}"
+
+
+def _sound(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
+    if shard := shard_of(run.info):
+        yield f"it is shard {shard} of a run, which `kgbench merge` puts together"
+    if not run.info.get("problems"):
+        yield "it says no problem that it was asked for"
+    yield from (note for note in run.notes if not note.startswith(UNFINISHED))
     if ours := [result.problem for result in results if result.outcome.facts.blames is Blame.HARNESS]:
         yield f"kgbench itself failed: {_names(ours)}"
     if weak := [result.problem for result in results if result.without]:
@@ -210,8 +222,8 @@ def _sandbox(results: Sequence[Result]) -> Iterator[str]:
 
 def _selftest(info: Mapping[str, Any], results: Sequence[Result], evidence: Evidence) -> Iterator[str]:
     device = next(iter(sorted(device_names(info))), "")
-    timed = dict.fromkeys(result.problem for result in results if timed_cases(result))
-    for words in wrong_with(evidence, [str(info.get(key)) for key in ("started", "finished")], device, timed):
+    beaten = [result.problem for result in results if (found := speedup(result)) is not None and found.low > 1]
+    for words in wrong_with(evidence, [str(info.get(key)) for key in ("started", "finished")], device, beaten):
         yield f"{evidence.where}: {words}"
 
 

@@ -22,6 +22,7 @@ from kgbench.reports.leaderboard import boards
 from kgbench.reports.markdown import table, table_row
 from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
+from kgbench.reports.publishing.checks import not_judged
 from kgbench.reports.publishing.folder import Publication, publications
 from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers, weak_libraries
 from kgbench.reports.publishing.readme import README, with_tables
@@ -58,6 +59,10 @@ class _Shown:
     """Those whose kernels were judged, which are libraries here; empty for a model's kernels."""
     beside: tuple[str, ...]
     """Packages that the kernels are compared with."""
+    judged: int
+    """Kernels of this run that have a verdict."""
+    not_judged: tuple[str, ...]
+    """Problems of which it was interrupted before."""
 
     @property
     def publication(self) -> Publication:
@@ -113,7 +118,8 @@ def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], recor
     names = dict.fromkeys(name for each in compared for name in packages_of(each))
     report = report_of(whole, records=records, libraries=compared)
     infos = tuple(runs[each.path.name].info for each in rounds)
-    return _Shown(rounds, infos, report, packages, tuple(names))
+    judged = sum(bool(result.candidate_sha256) for result in run.results)
+    return _Shown(rounds, infos, report, packages, tuple(names), judged, tuple(not_judged(run.info, run.results)))
 
 
 def _named(shown: _Shown) -> Report:
@@ -162,8 +168,10 @@ def _section(shown: _Shown) -> str:
         ("seeds", ", ".join(f"`{each.get('seed')}`" for each in info.get("segments", ()))),
     ]
     if shown.publication.after:
-        kernels = number_of(len(info.get("problems", ())), "kernel")
+        kernels = number_of(shown.judged, "kernel")
         facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the best one of each"))
+    if shown.not_judged:
+        facts.append(("interrupted before", f"{', '.join(shown.not_judged)}: the kernel of the round before counts"))
     if shown.beside:
         facts.append(("best library", f"the fastest of the library and {', '.join(shown.beside)}, by timed case"))
     lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|", *map(table_row, facts)]

@@ -62,12 +62,12 @@ def read_evidence(part: str, *paths: Path) -> Evidence:
     return Evidence(part, paths, tuple(found))
 
 
-def wrong_with(evidence: Evidence, ran: Sequence[str], device: str, timed: Collection[str]) -> Iterator[str]:
+def wrong_with(evidence: Evidence, ran: Sequence[str], device: str, beaten: Collection[str]) -> Iterator[str]:
     """Why the self-test is not valid for a run on ``device``.
 
     Args:
         ran: when the run started and ended, as ISO texts.
-        timed: the problems of which it has timed a library.
+        beaten: the problems in which a kernel is faster than the library by its interval, as noise alone might be.
     """
     if not evidence.data:
         yield evidence.unread
@@ -81,7 +81,7 @@ def wrong_with(evidence: Evidence, ran: Sequence[str], device: str, timed: Colle
         if data.get("device") != device:
             yield f"it is of the device {data.get('device')}, the run of {device}"
     try:
-        yield from _null(evidence.data, timed) if evidence.part == NULL else _exploits(evidence.data)
+        yield from _null(evidence.data, beaten) if evidence.part == NULL else _exploits(evidence.data)
     except (KeyError, TypeError, AttributeError) as error:
         yield f"it is not what `kgbench selftest {evidence.part} --json` prints: {error}"
 
@@ -95,15 +95,16 @@ def _time(text: object) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
-def _null(pieces: Sequence[Mapping[str, Any]], timed: Collection[str]) -> Iterator[str]:
+def _null(pieces: Sequence[Mapping[str, Any]], beaten: Collection[str]) -> Iterator[str]:
     # A library that is in two pieces counts twice, so that none is repeated until noise happens to be kind.
     rows = [row for data in pieces for row in data["problems"]]
     runs = {row["run"] for row in rows}
     faster = [row["problem"] for row in rows if row["low"] > 1]
     reached = {row["problem"] for row in rows}.union(*(data.get("not_timed", ()) for data in pieces))
-    if missed := [problem for problem in timed if problem not in reached]:
+    if missed := [problem for problem in dict.fromkeys(beaten) if problem not in reached]:
         more = ", ..." if len(missed) > _NAMED else ""
-        yield f"{number_of(len(missed), 'problem')} of the run not reached: {', '.join(missed[:_NAMED])}{more}"
+        found = number_of(len(missed), "problem")
+        yield f"{found} whose library is beaten not reached: {', '.join(missed[:_NAMED])}{more}"
     if len(faster) > allowed_faster(len(runs)):
         yield f"noise alone calls {len(faster)} libraries faster: {', '.join(faster[:_NAMED])}"
 
