@@ -137,6 +137,15 @@ def _full_counter(facts: Facts) -> bool:
     return any(BEYOND_32_BITS - COUNTER_STEP <= size < BEYOND_32_BITS for s in facts.specs for size in s.shape)
 
 
+def _long_steps(facts: Facts) -> bool:
+    """A dimension in which a second step of 16 begins 2^31 elements, or parts of complex ones, behind the first."""
+    return any(
+        size > COUNTER_STEP and stride * COUNTER_STEP * (1 + s.dtype.startswith("complex")) >= BEYOND_32_BITS
+        for s in facts.specs
+        for size, stride in zip(s.shape, s.strides, strict=True)
+    )
+
+
 def _large_block(facts: Facts) -> bool:
     """A block of a cache with offsets of 2^31 elements in it."""
     return facts.problem.category == CACHES and any(
@@ -180,6 +189,7 @@ KINDS: Final = (
     CaseKind("grid each", f"each count beyond {ONE_DIMENSION:,}, a call for each", _each_count),
     CaseKind("rows 2³¹", "two rows or more of 2³¹ elements each", _wide_rows),
     CaseKind("2³¹ − 1", "a size of 2³¹ − 1, or up to 15 less", _full_counter),
+    CaseKind("step 2³¹", "over 16 elements along a dimension, of which 16 reach over 2³¹ elements", _long_steps),
     CaseKind("block 2³¹", "a cache's block of 2³¹ elements, or offsets", _large_block),
     CaseKind("side 2²⁴", "a list of sizes, or a number, with one beyond 2²⁴", _long_side),
     CaseKind(

@@ -175,6 +175,11 @@ REASONS: Final = (
            "element takes longer than a call may", _category("gemm", "gemv", "ger", "triangular", "symmetric")),
     Reason(("2³¹ − 1",), "two vectors of so many numbers do not fit, or each element stands for itself; the dot "
            "product has it", _category("level1")),
+    Reason(("step 2³¹",), "no product, of which a kernel goes through the terms in steps", _is_no(
+        "gemm", "gemv", "quantized-gemm", "quantized-moe-gemm", "symmetric", "triangular")),
+    Reason(("step 2³¹",), "all its matrices are padded alike, which together do not fit, or it has one vector",
+           _category("symmetric", "triangular")),
+    Reason(("step 2³¹",), "packed weights, whose rows are contiguous or fixed in form", _is_vllm),
     Reason(("block 2³¹",), "no cache of blocks", _is_no(CACHES)),
     Reason(("block 2³¹",), "the text bounds an entry, or all its tensors share no dimension that can be sampled", _vllm(
         "concat_and_cache_mla", "cp_gather_cache", "cp_gather_indexer_k_quant_cache", "gather_and_maybe_dequant_cache",
