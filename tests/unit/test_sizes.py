@@ -44,13 +44,13 @@ def test_no_call_is_larger_than_its_prompt_says(problems: list[Problem]) -> None
     ("size", "drawn", "bound"),
     [
         (0, False, ALWAYS),
-        (4096, False, ALWAYS),
-        (4097, False, 4100),
+        (256, False, ALWAYS),
+        (257, False, 260),
         (70_000, False, 70_000),
         (70_001, False, 71_000),
         (MOST_ROWS, False, MOST_ROWS),
         (MOST_ROWS + 1, False, 2_200_000_000),
-        (2048, True, ALWAYS),
+        (128, True, ALWAYS),
         (5000, True, 10_000),
     ],
 )
@@ -70,5 +70,5 @@ def test_small_calls_change_no_word(problems: list[Problem]) -> None:
 
 def test_a_prompt_says_how_large_a_product_is(problems: list[Problem]) -> None:
     text = prompt_for(one(problems, "cublas/cublasSgemm_v2"), PromptOptions()).turns[0].text
-    assert "- sizes, at most: m 2**31 - 1, n 2**31 - 1, lda 2**31 - 1, ldb 7.3e8, ldc 2**31 - 1, others 4096" in text
-    assert "mat2: [2**31 - 1, 4096, 2**31 - 1]" in prompt_for(one(problems, "aten/bmm"), PromptOptions()).turns[0].text
+    assert "- sizes, at most: m 2**31 - 1, n 2**31 - 1, k 4100, lda 2**31 - 1, ldb 7.3e8, ldc 2**31 - 1" in text
+    assert "mat2: [2**31 - 1, 2100, 2**31 - 1]" in prompt_for(one(problems, "aten/bmm"), PromptOptions()).turns[0].text

@@ -12,7 +12,7 @@ from kgbench.problem.cases.concrete import BoundArgument
 from kgbench.problem.cases.expand import expand_for_all_devices
 from kgbench.problem.model import Overload, PassedAs
 
-ALWAYS: Final = 4096
+ALWAYS: Final = 256
 """A bound that is never lower, so that it tells nothing of small calls."""
 MOST_ROWS: Final = 2**31 - 1
 """Is not rounded: what is counted in 32 bits ends here."""

@@ -72,8 +72,9 @@ def _bytes_if_bool(x):
 
 
 def _complex_sum(self, other, alpha):
-    total = self.resolve_conj().clone(memory_format=torch.contiguous_format)
-    more = other.to(self.dtype).expand(self.shape).resolve_conj().contiguous()
+    wide = torch.result_type(self, other)
+    total = self.to(wide).resolve_conj().clone(memory_format=torch.contiguous_format)
+    more = other.to(wide).expand(self.shape).resolve_conj().contiguous()
     alpha, n, block = complex(alpha), total.numel(), 1024 if self.is_cuda else 1 << 16
     _add_complex[(triton.cdiv(n, block),)](
         torch.view_as_real(total), torch.view_as_real(more), n, alpha.real, alpha.imag, REAL=not alpha.imag, BLOCK=block
