@@ -8,10 +8,11 @@ import pytest
 
 from kgbench.core.details.failures import Raised
 from kgbench.core.outcomes import Outcome
+from kgbench.core.paths import answer_dirs
 from kgbench.core.types import Result
 from kgbench.core.verdicts import Verdict
 from kgbench.harness.referee.checking import may_be_device_fault
-from kgbench.harness.session.session import Job, Session
+from kgbench.harness.session.session import Job, Session, Settings
 from kgbench.models import adapted
 from kgbench.problem.registry import Registry
 from kgbench.reports.package_calls import package_calls, package_lines
@@ -146,3 +147,21 @@ def test_a_run_names_the_version_and_a_short_file_shows_the_first_wrong_element(
         assert "the run was made on a GPU, and none is visible here" in elsewhere.stderr
     repaired = file.read_text().replace("self > 1, self,", "self > 1, torch.nn.functional.silu(self),")
     exec(compile(repaired, "repaired.py", "exec"), {})  # ends without an error
+
+
+def test_a_package_beside_which_kernels_are_timed_is_seen_by_its_own_kernels_only(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM's folder is hidden from candidates; ``--model vllm`` has to import it."""
+    (tmp_path / "site/vllm").mkdir(parents=True)
+    (tmp_path / "site/vllm/__init__.py").write_text("")
+    (tmp_path / "site/vllm/kernels.py").write_text("import torch\nsilu = torch.nn.functional.silu\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    source = text(package, "kernels.silu(self)").replace("import torch\n", "import torch\nfrom vllm import kernels\n", 1)
+    with Session(Settings(device="cpu", seed="tests", timing=False, hidden=answer_dirs())) as session:
+        seen, unseen = judged(session, source, "vllm 0"), judged(session, source)
+        hidden = "files" not in session.facts["sandbox_open"]
+    assert seen.outcome is Outcome.NOT_OFFERED, seen.reason
+    if not hidden:
+        pytest.skip("the sandbox here hides no folders")
+    assert unseen.outcome is Outcome.RUNTIME_ERROR and "vllm" in unseen.reason, unseen.reason

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kgbench.harness.machine.settings import RefereeSettings
+from kgbench.harness.sandbox import surroundings
 from kgbench.harness.sandbox.plan import Plan
 from kgbench.harness.workers.handle import default_limits
 
@@ -23,3 +24,8 @@ class Confinement:
     def of(cls, settings: RefereeSettings, plan: Plan) -> Confinement:
         """All protections of this machine, with what the session sets."""
         return cls(plan, settings.hidden, {**default_limits(), **settings.limits})
+
+    def showing(self, package: str) -> Confinement:
+        """The same, but the worker sees this installed package, whose kernel is judged there."""
+        shown = surroundings.folders_of(package)
+        return replace(self, plan=replace(self.plan, hidden=tuple(p for p in self.plan.hidden if p not in shown)))

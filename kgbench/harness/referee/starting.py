@@ -78,7 +78,10 @@ class Starter:
         with evaluation.phase("start"):
             if role == Role.CANDIDATE:
                 chosen = evaluation.defences
-                worker = self._start(role, chosen.stub, chosen.confine(self.settings, self.plan))
+                confinement = chosen.confine(self.settings, self.plan)
+                if package := evaluation.job.adapted:
+                    confinement = confinement.showing(package.split()[0])
+                worker = self._start(role, chosen.stub, confinement)
             else:
                 worker = self.start_trusted(role)
         if evaluation.attribution is not None:

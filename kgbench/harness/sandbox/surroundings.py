@@ -45,6 +45,11 @@ def hidden() -> tuple[str, ...]:
     return as_called(map(str, places))
 
 
+def folders_of(package: str) -> tuple[str, ...]:
+    """An installed package's folders, as ``hidden`` has them; empty where it is not installed."""
+    return as_called(map(str, _package(package)))
+
+
 def closed_to_others() -> str | None:
     """A folder that Python needs and another uid cannot read; None when there is none."""
     torch = [str(path) for path in _package("torch")]

@@ -33,6 +33,7 @@ def _grid(
     coordinate = pair % COORDINATES
     at = theta_ptr + image * image_step + coordinate.to(tl.int64) * row_step
     inside = pair < pairs
+    column_step = tl.cast(column_step, tl.int64)
     by_x = tl.load(at, mask=inside, other=0.0).to(WIDE)
     by_y = tl.load(at + column_step, mask=inside, other=0.0).to(WIDE)
     last = tl.load(at + COORDINATES * column_step, mask=inside, other=0.0).to(WIDE)
