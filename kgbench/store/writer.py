@@ -40,6 +40,10 @@ _BLOCK_BYTES: Final = 1 << 16
 """Bytes per read when results.jsonl is searched backwards for its last newline."""
 
 
+MADE_WITH: Final = ("kgbench", "device", "packages")
+"""Keys of run.json that describe the last segment; an earlier segment has its own."""
+
+
 class RunStore:
     """Writes one run folder; a lock keeps a second writer out."""
 
@@ -114,6 +118,8 @@ class RunStore:
             {**each, "status": "killed"} if each["status"] == "running" else each
             for each in self._info.get("segments", ())
         ]
+        if segments:
+            segments[-1] |= {key: self._info.get(key) for key in MADE_WITH}
         try:
             self._info = {**self._info, **changes, "status": "running", "finished": None, "segments": segments}
             self._add_segment(seed, started, command)

@@ -61,6 +61,7 @@ def test_killed_run_is_completed_by_one_of_two_that_try_at_once(tmp_path: Path) 
     assert {each.outcome for each in results} == {"passed"}
     segments = json.loads((path / "run.json").read_text(encoding="utf-8"))["segments"]
     assert [each["status"] for each in segments] == ["killed", "finished"]
+    assert segments[0]["device"]["kind"] == "cpu", "an earlier part keeps what it was made on"
     assert [
         (row["source"], row["not_evaluated"]) for row in json.loads(done.stdout)["scores"] if row["not_evaluated"]
     ] == []

@@ -56,7 +56,7 @@ def gpu_run(
         "problems": [{"id": name, "kind": "compute", "sha256": hashes[name], "own": False} for name in ratios],
         "problem_set_sha256": sha256_of(hashes.items()), "declared": {"aten": 110},
         "asked": {"folder": "/somewhere/private", "model": "dir:/somewhere/private/kernels", "policy": "strict"},
-        "device": {"kind": "cuda", "name": "NVIDIA H200", "driver": "580.82", "devices": [{"name": "NVIDIA H200"}]},
+        "device": CUDA,
     }  # fmt: skip
     store = RunStore.create(out, run_id, {**info, **changes}, seed="s")
     for name, ratio in ratios.items():
@@ -126,7 +126,23 @@ def other_file_of_a_problem(run: Path) -> None:
     each_result(problem_sha256="")(run)
 
 
+def continued(*forget: str, **changes: Any) -> Callable[[Path], None]:
+    """The run was resumed once, where ``changes`` were so; ``forget`` is not stored of its first part."""
+
+    def act(run: Path) -> None:
+        store = RunStore.reopen(run)
+        store.begin(changes, seed="t", started="2026-01-02T04:10:00+00:00", command=["kgbench"])
+        store.finish("finished", finished="2026-01-02T04:20:00+00:00", seed="t")
+        said = json.loads((run / "run.json").read_text())
+        for key in forget:
+            del said["segments"][0][key]
+        change(run / "run.json", segments=said["segments"])
+
+    return act
+
+
 H200, OTHER = {"name": "NVIDIA H200"}, {"name": "NVIDIA H100"}
+CUDA = {"kind": "cuda", **H200, "driver": "580.82", "devices": [H200]}
 GETS_THROUGH = [{"name": each.name, "state": "MISSED"} for each in read_exploits()]
 NOISY = [{"problem": name, "run": 0, "low": 1.1} for name in ("aten/mm", "aten/softmax")]
 QUIET = [{"problem": name, "run": 0, "low": 0.9} for name in ("aten/mm", "aten/softmax")]
@@ -142,6 +158,10 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "interpreted": ("GPU", each_result(interpreted=True), "in Triton's interpreter"),
     "two devices": ("one device", info(device={"kind": "cuda", **H200, "devices": [H200, OTHER]}), "H100 and NVIDIA"),
     "other device's": ("one device", each_result(device_name="NVIDIA H100"), "NVIDIA H100 and NVIDIA H200"),
+    "continued on another": ("one device", continued(device={"kind": "cuda", **OTHER}), "NVIDIA H100 and NVIDIA H200"),
+    "continued, driver": ("one device", continued(device={**CUDA, "driver": "1"}), "continued with another driver"),
+    "continued, torch": ("one device", continued(packages={"torch": "3"}), "continued with another packages"),
+    "continued, unknown": ("one device", continued("device"), "the device of an earlier part is not stored"),
     "not timed": ("timed", info(timed=False), "nothing was timed"),
     "a suite": ("timed", info(suite="opinfo"), "the suite opinfo"),
     "known seed": ("seeds", info(seed_is_secret=False), "given beforehand"),
@@ -187,6 +207,11 @@ def test_what_does_not_hold_is_named_with_its_next_step(run: Path, case: str) ->
     (check,) = (each for each in checks(read_run(run), evidence) if each.name == name)
     assert words in check.wrong
     assert check.line() == f"WRONG  {name}: {check.wrong}; next: {check.step}"
+
+
+def test_a_run_that_was_continued_on_the_same_device_is_whole(run: Path) -> None:
+    continued()(run)
+    assert publish("--dry-run")[0] == 0
 
 
 def test_a_null_test_may_be_in_pieces_that_count_together(run: Path) -> None:

@@ -56,7 +56,7 @@ def checks(run: StoredRun, evidence: Sequence[Evidence], *, later_round: bool = 
         _check("whole", whole, f"`kgbench run --resume {path}`, or judge it again"),
         _check("candidates stored", _candidates(run, results), "copy the run's folder whole, `candidates/` included"),
         _check("GPU", _gpu(info, results), "run it on an NVIDIA GPU; `--draft DIR` writes what a CPU shows"),
-        _check("one device", _one_device(info, results), "judge it again on one kind of GPU, without `--resume`"),
+        _check("one device", _one_device(info, results), "judge it again on one kind of GPU"),
         _check("timed", _timed(info), "judge it again without `--suite`"),
         _check("seeds", _seeds(info, results), "judge it again without `--seed`, and let it finish"),
         _check("problem set", _problem_set(info, results), "judge it again with the problems of this kgbench"),
@@ -145,17 +145,31 @@ def _one_device(info: Mapping[str, Any], results: Sequence[Result]) -> Iterator[
     names = device_names(info) | set(models_in(results))
     if len(names) != 1:
         yield f"it was made on {_and(names)}"
-    segments = info.get("segments", ())
-    if len(segments) > 1 and "parts" not in info:
-        times = number_of(len(segments) - 1, "time")
-        yield f"it was continued {times}, and the device of the earlier parts is not stored"
+    seeds = {result.seed for result in results}
+    earlier = [each for each in info.get("segments", ())[:-1] if each.get("seed_sha256") in seeds]
+    if "parts" in info or not earlier:
+        return
+    if any(not each.get("device") for each in earlier):
+        yield "it was continued, and the device of an earlier part is not stored"
+    elif changed := sorted({key for each in earlier for key in _differences(each, info)}):
+        yield f"it was continued with another {' and '.join(changed)}"
+
+
+def _differences(segment: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
+    """What is not the same in an earlier segment of a continued run and in its last."""
+    for key in ("kgbench", "packages"):
+        if segment.get(key) != info.get(key):
+            yield key
+    one, two = (each.get("device") or {} for each in (segment, info))
+    yield from (key for key in ("driver", "versions") if one.get(key) != two.get(key))
 
 
 def device_names(info: Mapping[str, Any]) -> set[str]:
-    """Every name of a device that run.json says, of merged parts too."""
+    """Every name of a device that run.json says, of merged parts and earlier segments too."""
     device = info.get("device") or {}
     of_parts = (each for part in info.get("parts", ()) for each in part.get("devices") or ())
-    listed = [*(device.get("devices") or ()), *of_parts]
+    of_segments = (each["device"] for each in info.get("segments", ()) if each.get("device"))
+    listed = [*(device.get("devices") or ()), *of_parts, *of_segments]
     names = {str(device.get("name") or ""), *(str(each.get("name") or "") for each in listed)}
     return names - {""}
 
