@@ -176,6 +176,7 @@ def run(
             changes = {name: info[name] for name in _OF_THE_LAST_SEGMENT}
             store.begin(changes, seed=plan.seed, started=info["started"], command=plan.command)
         status, error, begun, left = "failed", None, False, ""
+        spent: dict[str, float] = {}
         try:
             if plan.suite is not None and reopened is None:
                 store.save_suite(json_text(plan.suite.to_json()))
@@ -186,11 +187,12 @@ def run(
                 store.update({"device": dict(session.facts), **bounds})
                 with display(console, len(plan.missing), plan.questions) as shown:
                     since = time.monotonic()
-                    left = _evaluate_all(plan, session, store, shown)
+                    try:
+                        left = _evaluate_all(plan, session, store, shown)
+                    finally:
+                        spent = _spent(store, session, time.monotonic() - since)
                 no_more_signals()
-                spent = {"timed_s": session.timed_s, "wall_s": time.monotonic() - since}
-                spent = {name: round(store.info.get(name, 0.0) + value, 3) for name, value in spent.items()}
-                store.update({"device": dict(session.facts), **spent})  # devices may have joined meanwhile
+                store.update({"device": dict(session.facts)})  # devices may have joined meanwhile
             status = "incomplete" if left else "finished"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -201,8 +203,15 @@ def run(
                 store.discard()
                 raise error
             with contextlib.suppress(WriteError) if error else contextlib.nullcontext():
+                store.update(spent)
                 store.finish(status, finished=datetime.now(UTC).isoformat(timespec="seconds"), seed=plan.seed)
     return Ending(store.path, status == "interrupted", error, left)
+
+
+def _spent(store: RunStore, session: Judge, wall_s: float) -> dict[str, float]:
+    """Seconds of this segment and of those before, as run.json has them."""
+    spent = {"timed_s": session.timed_s, "wall_s": wall_s}
+    return {name: round(store.info.get(name, 0.0) + value, 3) for name, value in spent.items()}
 
 
 @contextlib.contextmanager

@@ -165,3 +165,10 @@ def test_a_package_beside_which_kernels_are_timed_is_seen_by_its_own_kernels_onl
     if not hidden:
         pytest.skip("the sandbox here hides no folders")
     assert unseen.outcome is Outcome.RUNTIME_ERROR and "vllm" in unseen.reason, unseen.reason
+
+
+def test_a_worker_compiles_in_itself(session: Session, package: Path) -> None:
+    """Inductor's processes find no GPU in a sandbox."""
+    found = judged(session, text(package, "int(f'threads {torch._inductor.config.compile_threads}')").replace(
+        "import torch\n", "import torch, torch._inductor.config\n", 1))  # fmt: skip
+    assert "threads 1" in found.reason

@@ -158,6 +158,7 @@ def test_kernels_are_judged_while_another_is_written_and_after_an_interrupt_only
             _, said = running.communicate(timeout=60)
         assert running.returncode == 130, said
         assert "kgbench run --resume" in said
+        assert wall_s(tmp_path) > 0, "the time of an interrupted part counts"
         hold[0] = False
         before = Counter(map(problem_of, server.requests))
         done = kgbench(tmp_path, "run", "--resume", "last", "--json")
@@ -165,6 +166,11 @@ def test_kernels_are_judged_while_another_is_written_and_after_an_interrupt_only
     assert done.returncode == 0, done.stderr[-3000:]
     assert dict(after) == {"aten/select": 1}
     assert set(outcomes(json.loads(done.stdout))) == set(FAST)
+
+
+def wall_s(folder: Path) -> float:
+    (file,) = (folder / "runs").glob("*/run.json")
+    return float(json.loads(file.read_text())["wall_s"])
 
 
 def replies(folder: Path) -> int:

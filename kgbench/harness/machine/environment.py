@@ -32,6 +32,8 @@ def environment(device_kind: DeviceKind) -> dict[str, str]:
     chosen["KINETO_LOG_LEVEL"] = "99"
     # A worker's user has no name, and PyTorch's compiler asks for one.
     chosen["USER"] = "kgbench"
+    # Inductor's own compiling processes find no GPU in a sandbox; a worker compiles in itself.
+    chosen["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     chosen |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", **visible.ORDER}
     # Else a process's past decides whether a result's memory is mapped, and its pages fetched, again in each call; what
     # a candidate sets for itself the library has, too (docs/design/0002-clock.md). Some of a GPU's operators work here.
