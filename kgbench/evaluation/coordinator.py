@@ -170,11 +170,7 @@ def run(
     run is marked as failed, then it is raised.
     """
     with ended_by_signals() as no_more_signals:
-        store = reopened or RunStore.create(plan.out, plan.run_id, run_facts(plan), seed=plan.seed)
-        if reopened is not None:
-            info = run_facts(plan)
-            changes = {name: info[name] for name in _OF_THE_LAST_SEGMENT}
-            store.begin(changes, seed=plan.seed, started=info["started"], command=plan.command)
+        store = _begun(plan, reopened)
         status, error, begun, left = "failed", None, False, ""
         spent: dict[str, float] = {}
         try:
@@ -206,6 +202,16 @@ def run(
                 store.update(spent)
                 store.finish(status, finished=datetime.now(UTC).isoformat(timespec="seconds"), seed=plan.seed)
     return Ending(store.path, status == "interrupted", error, left)
+
+
+def _begun(plan: Plan, reopened: RunStore | None) -> RunStore:
+    """The run's folder with a segment that has just begun. Raises StoreError, WriteError."""
+    info = run_facts(plan)
+    if reopened is None:
+        return RunStore.create(plan.out, plan.run_id, info, seed=plan.seed)
+    changes = {name: info[name] for name in _OF_THE_LAST_SEGMENT}
+    reopened.begin(changes, seed=plan.seed, started=info["started"], command=plan.command)
+    return reopened
 
 
 def _spent(store: RunStore, session: Judge, wall_s: float) -> dict[str, float]:

@@ -119,7 +119,7 @@ class RunStore:
             for each in self._info.get("segments", ())
         ]
         if segments:
-            segments[-1] |= {key: self._info.get(key) for key in MADE_WITH}
+            segments[-1] = segments[-1] | {key: self._info.get(key) for key in MADE_WITH}
         try:
             self._info = {**self._info, **changes, "status": "running", "finished": None, "segments": segments}
             self._add_segment(seed, started, command)

@@ -157,7 +157,9 @@ def test_a_package_beside_which_kernels_are_timed_is_seen_by_its_own_kernels_onl
     (tmp_path / "site/vllm/__init__.py").write_text("")
     (tmp_path / "site/vllm/kernels.py").write_text("import torch\nsilu = torch.nn.functional.silu\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
-    source = text(package, "kernels.silu(self)").replace("import torch\n", "import torch\nfrom vllm import kernels\n", 1)
+    source = text(package, "kernels.silu(self)").replace(
+        "import torch\n", "import torch\nfrom vllm import kernels\n", 1
+    )
     with Session(Settings(device="cpu", seed="tests", timing=False, hidden=answer_dirs())) as session:
         seen, unseen = judged(session, source, "vllm 0"), judged(session, source)
         hidden = "files" not in session.facts["sandbox_open"]
