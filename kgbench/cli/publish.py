@@ -71,7 +71,7 @@ def publish(
     code 1: --dry-run, and a check does not hold.
     """
     from kgbench.reports.publishing.checks import checks, follows
-    from kgbench.reports.publishing.folder import files_of, folder_name, size_check, write_folder
+    from kgbench.reports.publishing.folder import files_of, folder_name, size_check, with_followed, write_folder
     from kgbench.reports.publishing.selftests import EXPLOITS, FILES, NULL, read_evidence
     from kgbench.store.errors import StoreError
     from kgbench.store.find import find_run
@@ -87,7 +87,7 @@ def publish(
     evidence = [read_evidence(part, *(files or [stored.path / FILES[part]])) for part, files in given.items()]
     found = list(checks(stored, evidence, later_round=after is not None))
     if after is not None:
-        found.append(follows(stored, read_run(after)))
+        found.append(follows(stored, [read_run(each) for each in with_followed(after)]))
     what = what or str(stored.info.get("model") or "unknown")
     path = (draft or to) / folder_name(stored.info, what)
     files = files_of(stored, what, found, evidence, draft=draft is not None, after=after.name if after else "")

@@ -392,7 +392,8 @@ def test_a_later_round_may_be_interrupted_and_says_of_what_it_has_no_verdict(lat
 
 def test_a_third_round_is_shown_behind_both_that_it_follows(later: Path, tmp_path: Path) -> None:
     assert publish("--as", "again", "--after", f"results/{NAME}")[0] == 0
-    gpu_run(tmp_path / "runs", run_id="20260102T050607Z-ab12cd", ratios={"aten/add": 4.0}, model="last")
+    gpu_run(tmp_path / "runs", run_id="20260102T050607Z-ab12cd", ratios={"aten/add": 4.0, "aten/softmax": 0.5}, model="last")
+    assert "aten/softmax" not in (tmp_path / "results/2026-01-02-h200-again/run.json").read_text(), "it skips a round"
     assert publish("--as", "third", "--after", "results/2026-01-02-h200-again")[0] == 0
     (tmp_path / "README.md").write_text(f"<!-- results/{NAME} -->\n<!-- end of the table -->")
     files = rendered(tmp_path / "results")
@@ -401,7 +402,7 @@ def test_a_third_round_is_shown_behind_both_that_it_follows(later: Path, tmp_pat
     sections = [line.removeprefix("## ") for line in files["RESULTS.md"].splitlines() if line.startswith("## 2026")]
     assert sections == [NAME, "2026-01-02-h200-again", "2026-01-02-h200-third"]
     assert (
-        "| follows | 2026-01-02-h200-again; 1 kernel written again; below, the best one of each |"
+        "| follows | 2026-01-02-h200-again; 2 kernels written again; below, the best one of each |"
         in files["RESULTS.md"]
     )
     assert "mine, then mine, then last" in files["results/leaderboard.html"]
@@ -417,7 +418,7 @@ def test_a_round_that_follows_no_such_run_is_not_published(later: Path, tmp_path
     other_problem: dict[str, Any] = {"problems": [{"id": "aten/sub", "sha256": "1"}]}
     for change_of, words in (
         (other_device, "of NVIDIA H100, the earlier run of"),
-        (other_problem, "the earlier run has no aten/sub"),
+        (other_problem, "no earlier run has aten/sub"),
     ):
         before = (later / "run.json").read_text()
         change(later / "run.json", **change_of)

@@ -66,20 +66,20 @@ def checks(run: StoredRun, evidence: Sequence[Evidence], *, later_round: bool = 
     )
 
 
-def follows(run: StoredRun, earlier: StoredRun) -> Check:
-    """Whether a run's kernels can be a later round of those of a published one."""
+def follows(run: StoredRun, rounds: Sequence[StoredRun]) -> Check:
+    """Whether a run's kernels can be a later round than published ones, each of which follows the next."""
     step = "name with --after the run whose verdicts the kernels were written from"
-    return _check("after", _unlike(run.info, earlier.info), step)
+    return _check("after", _unlike(run.info, [each.info for each in rounds]), step)
 
 
-def _unlike(info: Mapping[str, Any], earlier: Mapping[str, Any]) -> Iterator[str]:
-    if device_names(info) != device_names(earlier):
-        yield f"it is of {_and(device_names(info))}, the earlier run of {_and(device_names(earlier))}"
-    files, before = map(problem_hashes, (info, earlier))
-    if strange := [problem for problem in files if problem not in before]:
-        yield f"the earlier run has no {_names(strange)}"
-    if changed := [problem for problem, sha in files.items() if before.get(problem, sha) != sha]:
-        yield f"the earlier run judged with another file: {_names(changed)}"
+def _unlike(info: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if device_names(info) != device_names(rounds[0]):
+        yield f"it is of {_and(device_names(info))}, the earlier run of {_and(device_names(rounds[0]))}"
+    files, before = problem_hashes(info), [problem_hashes(each) for each in rounds]
+    if strange := [problem for problem in files if not any(problem in each for each in before)]:
+        yield f"no earlier run has {_names(strange)}"
+    if changed := [problem for problem, sha in files.items() if any(each.get(problem, sha) != sha for each in before)]:
+        yield f"an earlier run judged with another file: {_names(changed)}"
 
 
 def _and(names: Iterable[str]) -> str:

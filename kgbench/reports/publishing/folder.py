@@ -181,6 +181,14 @@ def publications(results: Path) -> Iterator[Publication]:
             yield found
 
 
+def with_followed(path: Path) -> tuple[Path, ...]:
+    """The folder of a published run and those of all that it follows, the first round's last. Raises StoreError."""
+    found = [path]
+    while after := _read(found[-1] / PUBLICATION_FILE).after:
+        found.append(path.parent / after)
+    return tuple(found)
+
+
 def _read(file: Path) -> Publication:
     """Raises StoreError where a file is not as it was published."""
     again = "restore the folder with git, or publish the run again"
