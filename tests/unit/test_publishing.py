@@ -392,7 +392,9 @@ def test_a_later_round_may_be_interrupted_and_says_of_what_it_has_no_verdict(lat
 
 def test_a_third_round_is_shown_behind_both_that_it_follows(later: Path, tmp_path: Path) -> None:
     assert publish("--as", "again", "--after", f"results/{NAME}")[0] == 0
-    gpu_run(tmp_path / "runs", run_id="20260102T050607Z-ab12cd", ratios={"aten/add": 4.0, "aten/softmax": 0.5}, model="last")
+    gpu_run(
+        tmp_path / "runs", run_id="20260102T050607Z-ab12cd", ratios={"aten/add": 4.0, "aten/softmax": 0.5}, model="last"
+    )
     assert "aten/softmax" not in (tmp_path / "results/2026-01-02-h200-again/run.json").read_text(), "it skips a round"
     assert publish("--as", "third", "--after", "results/2026-01-02-h200-again")[0] == 0
     (tmp_path / "README.md").write_text(f"<!-- results/{NAME} -->\n<!-- end of the table -->")
