@@ -96,6 +96,25 @@ def test_the_last_elements_of_a_row_beside_a_vector_are_judged(problem_path: Pat
     assert judged(judge, call, {name: right}).outcome is Outcome.WRONG_VALUE
 
 
+RESULTS = ("acosh", "affine_grid_generator", "amin", "fmax", "renorm", "rot90", "select_backward", "square")
+"""Problems of different forms whose result may go to a tensor with offsets beyond 2^31."""
+
+
+@pytest.mark.parametrize("problem", RESULTS)
+def test_a_result_beyond_32_bits_is_judged_where_it_belongs(problem_path: Path, problem: str) -> None:
+    """As a kernel leaves it whose offset in the result is computed in 32 bits: the elements there are as before."""
+    (overload,) = (each for each in load_problem(problem_path / f"aten/{problem}.yaml").judged if each.large[-1:] and
+                   "'out'" in each.large[-1].call.text)  # fmt: skip
+    judge, call, outputs = placed(overload, small(overload, overload.large[-1]))
+    (spec,) = (each for each in call.inputs.bound.specs if each.access is Access.WRITE)
+    assert not spec.contiguous
+    assert judged(judge, call, outputs) is PASSED
+    ((name, right),) = outputs.items()
+    far = max(range(right.ndim), key=lambda at: right.shape[at] > 1 and spec.strides[at])
+    right.narrow(far, right.shape[far] - 1, 1).fill_(math.nan)
+    assert judged(judge, call, {name: right}).outcome is Outcome.WRONG_VALUE
+
+
 @pytest.mark.parametrize("problem", COLUMNS)
 def test_the_last_columns_are_judged(problem_path: Path, problem: str) -> None:
     """As a kernel leaves them that computes a block's first column, or the number of blocks, in 32 bits."""

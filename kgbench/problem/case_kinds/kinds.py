@@ -190,6 +190,11 @@ KINDS: Final = (
     CaseKind("rows 2³¹", "two rows or more of 2³¹ elements each", _wide_rows),
     CaseKind("2³¹ − 1", "a size of 2³¹ − 1, or up to 15 less", _full_counter),
     CaseKind("step 2³¹", "over 16 elements along a dimension, of which 16 reach over 2³¹ elements", _long_steps),
+    CaseKind(
+        "out 2³¹",
+        "an argument that takes the result, with offsets beyond 2³¹ elements",
+        lambda facts: any(s.access == Access.WRITE and reach(s) >= BEYOND_32_BITS for s in facts.specs),
+    ),
     CaseKind("block 2³¹", "a cache's block of 2³¹ elements, or offsets", _large_block),
     CaseKind("side 2²⁴", "a list of sizes, or a number, with one beyond 2²⁴", _long_side),
     CaseKind(

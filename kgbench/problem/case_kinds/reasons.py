@@ -56,6 +56,11 @@ def _optional(facts: Facts) -> Iterable[str]:
     return (name for name in facts.values if name.endswith("| None"))
 
 
+def _takes_results(facts: Facts) -> bool:
+    """Whether a call gives a tensor with gaps for the result."""
+    return any(spec.access == Access.WRITE and not spec.contiguous for spec in facts.specs)
+
+
 def _most_read(facts: Facts) -> int:
     """Tensors that one call reads, at most."""
     return max(sum(spec.access != Access.WRITE for spec in bound.specs) for _, bound in facts.calls)
@@ -180,6 +185,8 @@ REASONS: Final = (
     Reason(("step 2³¹",), "all its matrices are padded alike, which together do not fit, or it has one vector",
            _category("symmetric", "triangular")),
     Reason(("step 2³¹",), "packed weights, whose rows are contiguous or fixed in form", _is_vllm),
+    Reason(("out 2³¹",), "no argument takes the result of any strides: it is a new tensor, or the text fixes its form",
+           lambda facts: facts.problem.source != "aten" or not _takes_results(facts)),
     Reason(("block 2³¹",), "no cache of blocks", _is_no(CACHES)),
     Reason(("block 2³¹",), "the text bounds an entry, or all its tensors share no dimension that can be sampled", _vllm(
         "concat_and_cache_mla", "cp_gather_cache", "cp_gather_indexer_k_quant_cache", "gather_and_maybe_dequant_cache",
