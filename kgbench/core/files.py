@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replaces a file whole: a reader sees the old text or the new one."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replaces a file whole: a reader sees the old content or the new one."""
     temporary = path.with_name(f".{path.name}.new")
     try:
         with temporary.open("wb") as file:
-            file.write(text.encode())
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

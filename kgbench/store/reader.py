@@ -168,7 +168,8 @@ def read_results(
     except OSError as error:
         raise StoreError("KGB407", f"{path}: cannot read: {reason(error)}") from error
     except (EOFError, zlib.error) as error:
-        raise StoreError("KGB407", f"{path}.gz: cannot read: {error}; restore it from a copy") from error
+        packed = path if path.suffix == ".gz" else path.with_name(f"{path.name}.gz")
+        raise StoreError("KGB407", f"{packed}: cannot read: {error}; restore it from a copy") from error
     if damaged and not results:
         raise damaged[0]
     if damaged:
@@ -187,7 +188,7 @@ def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
     packed = path.with_name(PACKED_RESULTS_FILE)
     if path.name == RESULTS_FILE and not path.exists() and packed.is_file():
         return gzip.open(packed, "rb")
-    return path.open("rb")
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
 def _no_results(path: Path, state: str) -> str:

@@ -1,7 +1,8 @@
 """Winners of a run, measured again with new seeds. Imports no torch.
 
 A winner is a correct result that is faster than the library. ``kgbench verify`` appends to ``verification.jsonl`` in
-the run's folder. The run's own results and scores do not change. ``kgbench report`` shows both.
+the run's folder; in a published run's, earlier ones are in ``verification.jsonl.gz``. The run's own results and scores
+do not change. ``kgbench report`` shows both.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kgbench.store.encoding import json_text
 from kgbench.store.reader import read_results
 
 FILE: Final = "verification.jsonl"
+PACKED_FILE: Final = f"{FILE}.gz"
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,9 @@ def read(run: Path, file: str = FILE) -> tuple[tuple[Result, ...], tuple[str, ..
 
     Raises StoreError when the file cannot be read.
     """
-    if not (run / file).exists():
-        return (), ()
-    return read_results(run / file, again="verify" if file == FILE else "reproduce")
+    there = [path for path in (run / f"{file}.gz", run / file) if path.exists()]
+    parts = [read_results(path, again="verify" if file == FILE else "reproduce") for path in there]
+    return tuple(each for part, _ in parts for each in part), tuple(note for _, notes in parts for note in notes)
 
 
 def verified(results: Iterable[Result], again: Iterable[Result]) -> list[Verified]:

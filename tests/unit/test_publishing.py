@@ -23,10 +23,11 @@ from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.registry import Registry, load_problem
 from kgbench.reports.publishing.checks import checks
 from kgbench.reports.publishing.folder import publications
-from kgbench.reports.publishing.results import rendered
+from kgbench.reports.publishing.results import rendered, write
 from kgbench.reports.publishing.selftests import FILES, read_evidence
 from kgbench.scores.light import LEAST_VERSION
 from kgbench.selftest.exploits.runner import read_exploits
+from kgbench.store import verification
 from kgbench.store.encoding import sha256
 from kgbench.store.reader import read_run
 from kgbench.store.writer import RunStore
@@ -267,6 +268,27 @@ def test_published_is_a_run_that_can_be_read_and_judged_again(run: Path, monkeyp
     assert "judged again: 3 of 3 candidates" in done.output
     assert CliRunner().invoke(main, ["verify", str(folder), "--device", "cpu"]).exit_code == 0
     assert [job.source for job in jobs] == [TEXT] * 5
+
+
+def test_what_is_verified_after_publishing_is_packed_behind_what_was_before(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish()
+    folder = Path("results", NAME)
+    monkeypatch.setattr(session_module, "Session", FakeSession)
+    monkeypatch.setattr("kgbench.cli.verify.check_machine", lambda: None)
+    again(monkeypatch, softmax=1.5, mm=2.0, add=0.9)
+    held = (folder / "run.json").read_bytes()  # it has a hash, and is changed here since there is no GPU
+    counted = []
+    for _ in range(2):
+        change(folder / "run.json", device={"kind": "cpu", "name": "fake"})
+        assert CliRunner().invoke(main, ["verify", str(folder), "--device", "cpu"]).exit_code == 0
+        (folder / "run.json").write_bytes(held)
+        counted.append(len(verification.read(folder)[0]))
+        write(tmp_path)
+        assert not (folder / verification.FILE).exists()
+        assert len(verification.read(folder)[0]) == counted[-1]
+    assert counted == [2, 4]
 
 
 def test_nothing_of_the_machine_is_published(run: Path) -> None:

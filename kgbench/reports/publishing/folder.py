@@ -1,7 +1,7 @@
 """A published run's folder: its files as bytes, written at once, and read back only as it was published.
 
 ``results/<date>-<device>-<what>/`` holds run.json, results.jsonl.gz, ``candidates/``, page.html, the self-test, and
-publication.json, which has each file's hash, but for verification.jsonl, to which ``kgbench verify`` appends. The same
+publication.json, which has each file's hash, but for verification.jsonl.gz, to which ``kgbench verify`` appends. The same
 run gives the same bytes.
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.figures import size
+from kgbench.core.files import write_atomically
 from kgbench.reports.page.document import write_page
 from kgbench.reports.page.source import page_source
 from kgbench.reports.publishing.checks import Check, device_names
@@ -86,7 +87,8 @@ def files_of(
     }  # fmt: skip
     files[PUBLICATION_FILE] = (json_text(said, indent=1) + "\n").encode()
     if (run.path / verification.FILE).is_file():
-        files[verification.FILE] = private.without((run.path / verification.FILE).read_text(encoding="utf-8"))
+        again = private.without((run.path / verification.FILE).read_text(encoding="utf-8"))
+        files[verification.PACKED_FILE] = _packed(again)
     return files
 
 
@@ -136,6 +138,20 @@ class _Private:
         for word, short in self._words:
             text = re.sub(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", short, text)
         return _INSTALLED.sub("", text).encode()
+
+
+def pack_verifications(run: Path) -> bool:
+    """Move what ``kgbench verify`` appended to a published run into its packed file; False where nothing was. Raises
+    OSError.
+    """
+    new, packed = run / verification.FILE, run / verification.PACKED_FILE
+    if not new.is_file():
+        return False
+    # Of two packed parts, one behind the other, gzip reads both.
+    before = packed.read_bytes() if packed.is_file() else b""
+    write_atomically(packed, before + _packed(new.read_bytes()))
+    new.unlink()
+    return True
 
 
 def write_folder(files: Files, path: Path) -> bool:

@@ -23,12 +23,13 @@ from kgbench.reports.markdown import table, table_row
 from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
 from kgbench.reports.publishing.checks import not_judged
-from kgbench.reports.publishing.folder import Publication, publications
+from kgbench.reports.publishing.folder import Publication, pack_verifications, publications
 from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers, weak_libraries
 from kgbench.reports.publishing.readme import README, with_tables
 from kgbench.scores.light import LEAST_VERSION, contradicted
 from kgbench.store.errors import StoreError
 from kgbench.store.reader import StoredRun, read_run
+from kgbench.store.verification import PACKED_FILE
 
 RESULTS_TEXT: Final = "RESULTS.md"
 LEADERBOARD: Final = "leaderboard.html"
@@ -217,7 +218,10 @@ def _curve(report: Report) -> Iterable[str]:
 
 
 def write(checkout: Path) -> None:
-    """Write all of them into a checkout. Raises StoreError, OSError."""
+    """Write all of them into a checkout, and pack what was verified since. Raises StoreError, OSError."""
+    for each in publications(checkout / "results"):
+        if pack_verifications(each.path):
+            print((each.path / PACKED_FILE).relative_to(checkout))
     for name, text in rendered(checkout / "results").items():
         (checkout / name).parent.mkdir(exist_ok=True)
         (checkout / name).write_text(text, encoding="utf-8", newline="")

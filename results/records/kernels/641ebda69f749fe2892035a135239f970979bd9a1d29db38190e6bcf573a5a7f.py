@@ -1,0 +1,240 @@
+"""cublasCsymm_v2: C = alpha A B + beta C or alpha B A + beta C with a symmetric A.
+
+A complex column-major matrix of r rows is a real one of 2 r rows, real and imaginary part in turn. One real product of such
+tiles, (2 BN, BK) times (BK, 2 BM), holds the four sums of products of parts of a whole (BN, BM) complex tile; they are put
+together at the end, and conjugation is a sign there. An operand whose memory runs along k is read as (columns, 2 BK) and
+re-ordered on chip. The tiles hold C transposed, so that their last axis runs along memory. FAST says that all tiles are full
+and all strides multiples of 16 elements: then nothing is masked. Where C has too few
+tiles, k is cut into pieces whose sums go to scratch memory and are added up by a second kernel, always in the same order.
+Before that, the whole symmetric matrix is written to scratch memory from the triangle that is given.
+"""
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _tile(t, tm, tn):
+    """Tile number t as (row of tiles, column of tiles), in bands of 8 columns, so that neighbours share L2."""
+    width = 8 * tm
+    first = (t // width) * 8
+    size = tl.minimum(tn - first, 8)
+    r = t % width
+    return r // size, first + r % size
+
+
+@triton.jit(do_not_specialize=["m", "n", "k", "kc", "tm", "tn", "lda", "ldb", "ldc", "ca", "cb",
+                             "alr", "ali", "ber", "bei", "use_c"])
+def _gemm(A, B, C, W, m, n, k, kc, tm, tn, lda, ldb, ldc, ca, cb, alr, ali, ber, bei, use_c,
+          TA: tl.constexpr, TB: tl.constexpr, SPLIT: tl.constexpr, FAST: tl.constexpr,
+          BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    # 2 m and 2 n may pass 2**31 - 1
+    m = m.to(tl.int64)
+    n = n.to(tl.int64)
+    k = k.to(tl.int64)
+    pid = tl.program_id(0)
+    im, jn = _tile(pid, tm, tn)
+    s = tl.program_id(1).to(tl.int64)
+    k0 = s * kc  # kc is a multiple of BK
+    if FAST:
+        k0 = tl.multiple_of(k0, 16)
+    kl = tl.minimum(k - k0, kc)
+    i0 = im.to(tl.int64) * BM
+    j0 = jn.to(tl.int64) * BN
+    la = lda.to(tl.int64)
+    lb = ldb.to(tl.int64)
+    lc = ldc.to(tl.int64)
+    if FAST:
+        la = tl.multiple_of(la, 16)
+        lb = tl.multiple_of(lb, 16)
+        lc = tl.multiple_of(lc, 16)
+    la = la * 2
+    lb = lb * 2
+    lc = lc * 2
+    a = A
+    b = B
+    c = C
+    # y becomes op(A) transposed, (BK, 2 BM): column 2 i + part
+    if TA:
+        ry = i0 + tl.arange(0, BM)
+        yp = a + ry[:, None] * la + (k0 * 2 + tl.arange(0, 2 * BK))[None, :]
+        ystep = 2 * BK
+    else:
+        ry = i0 * 2 + tl.arange(0, 2 * BM)
+        yp = a + (k0 + tl.arange(0, BK))[:, None] * la + ry[None, :]
+        ystep = la * BK
+    # x becomes op(B) transposed, (2 BN, BK): row 2 j + part
+    if TB:
+        rx = j0 * 2 + tl.arange(0, 2 * BN)
+        xp = b + rx[:, None] + (k0 + tl.arange(0, BK))[None, :] * lb
+        xstep = lb * BK
+    else:
+        rx = j0 + tl.arange(0, BN)
+        xp = b + rx[:, None] * lb + (k0 * 2 + tl.arange(0, 2 * BK))[None, :]
+        xstep = 2 * BK
+    acc = tl.zeros((2 * BN, 2 * BM), dtype=tl.float32)
+    for l in range(0, kl, BK):
+        if FAST:
+            x = tl.load(xp)
+            y = tl.load(yp)
+        else:
+            left = tl.arange(0, BK) < kl - l
+            left2 = tl.arange(0, 2 * BK) < (kl - l) * 2
+            if TA:
+                y = tl.load(yp, mask=(ry < m)[:, None] & left2[None, :], other=0.0)
+            else:
+                y = tl.load(yp, mask=left[:, None] & (ry < m * 2)[None, :], other=0.0)
+            if TB:
+                x = tl.load(xp, mask=(rx < n * 2)[:, None] & left[None, :], other=0.0)
+            else:
+                x = tl.load(xp, mask=(rx < n)[:, None] & left2[None, :], other=0.0)
+        if TA:
+            y = tl.reshape(tl.permute(tl.reshape(y, (BM, BK, 2)), (1, 0, 2)), (BK, 2 * BM))
+        if not TB:
+            x = tl.reshape(tl.permute(tl.reshape(x, (BN, BK, 2)), (0, 2, 1)), (2 * BN, BK))
+        acc = tl.dot(x, y, acc, input_precision="ieee", out_dtype=tl.float32)
+        xp += xstep
+        yp += ystep
+    # (j, part of b, i, part of a) -> (j, i, part of b, part of a) -> four tiles
+    parts = tl.permute(tl.reshape(acc, (BN, 2, BM, 2)), (0, 2, 1, 3))
+    with_re, with_im = tl.split(parts)
+    rr, ri = tl.split(with_re)
+    ir, ii = tl.split(with_im)
+    re = rr - ii * (ca * cb)
+    im_ = ir * ca + ri * cb
+    r2 = i0 * 2 + tl.arange(0, 2 * BM)
+    rn = j0 + tl.arange(0, BN)
+    mask = (rn < n)[:, None] & (r2 < m * 2)[None, :]
+    if SPLIT:
+        wp = W + (s * n + rn)[:, None] * (m * 2) + r2[None, :]
+        tl.store(wp, tl.reshape(tl.join(re, im_), (BN, 2 * BM)), mask=mask)
+    else:
+        cp = c + rn[:, None] * lc + r2[None, :]
+        if FAST:
+            old = tl.load(cp, mask=use_c != 0, other=0.0)
+            tl.store(cp, _combine(re, im_, old, alr, ali, ber, bei, BN, BM))
+        else:
+            old = tl.load(cp, mask=mask & (use_c != 0), other=0.0)
+            tl.store(cp, _combine(re, im_, old, alr, ali, ber, bei, BN, BM), mask=mask)
+
+
+@triton.jit
+def _combine(re, im, old, alr, ali, ber, bei, BN: tl.constexpr, BM: tl.constexpr):
+    """alpha (re, im) + beta old as a tile of interleaved parts; old is one already."""
+    ar = alr
+    ai = ali
+    br = ber
+    bi = bei
+    cr, ci = tl.split(tl.reshape(old, (BN, BM, 2)))
+    outr = (re * ar - im * ai) + (cr * br - ci * bi)
+    outi = (re * ai + im * ar) + (cr * bi + ci * br)
+    return tl.reshape(tl.join(outr, outi), (BN, 2 * BM))
+
+
+@triton.jit(do_not_specialize=["m", "n", "count", "ldc", "alr", "ali", "ber", "bei", "use_c"])
+def _reduce(W, C, m, n, count, ldc, alr, ali, ber, bei, use_c, BS: tl.constexpr, BE: tl.constexpr):
+    mn = m.to(tl.int64) * n
+    e = tl.program_id(0).to(tl.int64) * BE + tl.arange(0, BE)
+    e2 = tl.program_id(0).to(tl.int64) * (2 * BE) + tl.arange(0, 2 * BE)
+    i = e % m
+    j = e // m
+    acc = tl.zeros((BS, 2 * BE), dtype=tl.float32)
+    for s in range(0, count, BS):
+        ss = s + tl.arange(0, BS).to(tl.int64)
+        wp = W + (ss * mn * 2)[:, None] + e2[None, :]
+        acc += tl.load(wp, mask=(ss < count)[:, None] & (e2 < mn * 2)[None, :], other=0.0)
+    re, im = tl.split(tl.reshape(tl.sum(acc, axis=0), (BE, 2)))
+    keep = e < mn
+    cp = C + (i + j * ldc) * 2
+    cr = tl.load(cp, mask=keep & (use_c != 0), other=0.0)
+    ci = tl.load(cp + 1, mask=keep & (use_c != 0), other=0.0)
+    tl.store(cp, (re * alr - im * ali) + (cr * ber - ci * bei), mask=keep)
+    tl.store(cp + 1, (re * ali + im * alr) + (cr * bei + ci * ber), mask=keep)
+
+
+@triton.jit(do_not_specialize=["n", "lda", "ldf"])
+def _fill(A, F, n, lda, ldf, LOWER: tl.constexpr, BT: tl.constexpr):
+    """The whole symmetric matrix from one triangle, as 64-bit elements."""
+    t = tl.cdiv(n, BT)
+    ti = tl.program_id(0) % t
+    tj = tl.program_id(0) // t
+    if LOWER:
+        outside = ti < tj
+    else:
+        outside = ti > tj
+    if outside:
+        return
+    i = ti.to(tl.int64) * BT + tl.arange(0, BT)
+    j = tj.to(tl.int64) * BT + tl.arange(0, BT)
+    mask = (j < n)[:, None] & (i < n)[None, :]
+    if LOWER:
+        mask = mask & (i[None, :] >= j[:, None])
+    else:
+        mask = mask & (i[None, :] <= j[:, None])
+    v = tl.load(A + j[:, None] * lda + i[None, :], mask=mask, other=0)
+    tl.store(F + j[:, None] * ldf + i[None, :], v, mask=mask)
+    back = (i < n)[:, None] & (j < n)[None, :]
+    if LOWER:
+        back = back & (i[:, None] >= j[None, :])
+    else:
+        back = back & (i[:, None] <= j[None, :])
+    tl.store(F + i[:, None] * ldf + j[None, :], tl.trans(v), mask=back)
+
+
+def _gemm_host(transa, transb, m, n, k, alpha, Ar, lda, Br, ldb, beta, Cr, ldc):
+    bm, bn, warps, pieces = _tiles(m, n, k, 1)
+    bk = 16
+    kc = k
+    if pieces > 1:
+        kc = triton.cdiv(triton.cdiv(k, pieces), bk) * bk
+        pieces = triton.cdiv(k, kc)
+    fast = (m % bm == 0 and n % bn == 0 and k % bk == 0 and all(v % 16 == 0 for v in (lda, ldb, ldc)))
+    W = torch.empty(pieces * m * n * 2, dtype=torch.float32, device=Cr.device) if pieces > 1 else Cr
+    scalars = (alpha.real, alpha.imag, beta.real, beta.imag, int(beta != 0))
+    tm, tn = triton.cdiv(m, bm), triton.cdiv(n, bn)
+    grid = (tm * tn, pieces)
+    _gemm[grid](Ar, Br, Cr, W, m, n, k, kc, tm, tn, lda, ldb, ldc, 1.0, 1.0, *scalars,
+                TA=transa != "N", TB=transb != "N", SPLIT=pieces > 1, FAST=fast, BM=bm, BN=bn, BK=bk,
+                num_warps=warps, num_stages=3)
+    if pieces > 1:
+        BS = min(64, triton.next_power_of_2(pieces))
+        BE = max(16, 1024 // BS)
+        _reduce[(triton.cdiv(m * n, BE),)](W, Cr, m, n, pieces, ldc, *scalars, BS=BS, BE=BE, num_warps=4)
+
+
+def _tiles(m, n, k, batch):
+    """Tile of C, number of warps and number of pieces of k: large tiles, but enough blocks for the GPU."""
+    bm = min(64, max(16, triton.next_power_of_2(m)))
+    bn = min(64, max(16, triton.next_power_of_2(n)))
+    tiles = triton.cdiv(m, bm) * triton.cdiv(n, bn) * batch
+    pieces = 1
+    if tiles < 132 and k >= 2048:
+        pieces = max(1, min(triton.cdiv(k, 512), (132 if bm * bn > 2048 else 396) // tiles))
+    else:
+        while triton.cdiv(m, bm) * triton.cdiv(n, bn) * batch < 132 and max(bm, bn) > 32:
+            if bm >= bn:
+                bm //= 2
+            else:
+                bn //= 2
+    area = 4 * bm * bn
+    return bm, bn, 1 if area <= 1024 else 2 if area <= 2048 else 4 if area <= 4096 else 8, pieces
+
+
+def cublasCsymm_v2(side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc):
+    if m <= 0 or n <= 0:
+        return
+    alpha, beta = complex(alpha), complex(beta)
+    order = m if side == "L" else n
+    k = 0 if alpha == 0 else order
+    Br, Cr = torch.view_as_real(B), torch.view_as_real(C)
+    ldf = triton.cdiv(order, 16) * 16
+    F = torch.empty((ldf * order, 2), dtype=torch.float32, device=A.device)
+    if k > 0:
+        t = triton.cdiv(order, 64)
+        _fill[(t * t,)](torch.view_as_real(A).view(torch.int64), F.view(torch.int64), order, lda, ldf,
+                        LOWER=uplo == "L", BT=64, num_warps=8)
+    if side == "L":
+        _gemm_host("N", "N", m, n, k, alpha, F, ldf, Br, ldb, beta, Cr, ldc)
+    else:  # F is symmetric: its transpose reads along memory
+        _gemm_host("N", "T", m, n, k, alpha, Br, ldb, F, ldf, beta, Cr, ldc)
+

@@ -1,0 +1,112 @@
+"""cublasSgemmStridedBatched: C = alpha op(A) op(B) + beta C for every matrix of a batch at fixed strides.
+
+The tiles hold C transposed (rows of a tile are columns of C), so that their last axis runs along memory. FAST says that
+all tiles are full and all strides multiples of 16 elements: then nothing is masked.
+"""
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _tile(t, tm, tn):
+    """Tile number t as (row of tiles, column of tiles), in bands of 8 columns, so that neighbours share L2."""
+    width = 8 * tm
+    first = (t // width) * 8
+    size = tl.minimum(tn - first, 8)
+    r = t % width
+    return r // size, first + r % size
+
+
+@triton.jit(do_not_specialize=["m", "n", "k", "lda", "ldb", "ldc", "sa", "sb", "sc", "alpha", "beta", "use_c"])
+def _gemm(A, B, C, m, n, k, lda, ldb, ldc, sa, sb, sc, alpha, beta, use_c,
+          TA: tl.constexpr, TB: tl.constexpr, FAST: tl.constexpr,
+          BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    tm = (m - 1) // BM + 1
+    tn = (n - 1) // BN + 1
+    pid = tl.program_id(0)
+    im, jn = _tile(pid % (tm * tn), tm, tn)
+    q = (pid // (tm * tn)).to(tl.int64)
+    i0 = im.to(tl.int64) * BM
+    j0 = jn.to(tl.int64) * BN
+    la = lda.to(tl.int64)
+    lb = ldb.to(tl.int64)
+    lc = ldc.to(tl.int64)
+    if FAST:
+        la = tl.multiple_of(la, 16)
+        lb = tl.multiple_of(lb, 16)
+        lc = tl.multiple_of(lc, 16)
+    oa = sa.to(tl.int64)
+    ob = sb.to(tl.int64)
+    oc = sc.to(tl.int64)
+    if FAST:
+        oa = tl.multiple_of(oa, 16)
+        ob = tl.multiple_of(ob, 16)
+        oc = tl.multiple_of(oc, 16)
+    a = A + q * oa
+    b = B + q * ob
+    c = C + q * oc
+    rm = i0 + tl.arange(0, BM)
+    rn = j0 + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    # y: op(A) transposed, (BK, BM); x: op(B) transposed, (BN, BK)
+    if TA:
+        yp = a + rk[:, None] + rm[None, :] * la
+        ystep = BK
+    else:
+        yp = a + rk[:, None] * la + rm[None, :]
+        ystep = la * BK
+    if TB:
+        xp = b + rn[:, None] + rk[None, :] * lb
+        xstep = lb * BK
+    else:
+        xp = b + rn[:, None] * lb + rk[None, :]
+        xstep = BK
+    acc = tl.zeros((BN, BM), dtype=tl.float32)
+    for l in range(0, k, BK):
+        if FAST:
+            x = tl.load(xp)
+            y = tl.load(yp)
+        else:
+            left = tl.arange(0, BK) < k - l
+            x = tl.load(xp, mask=(rn < n)[:, None] & left[None, :], other=0.0)
+            y = tl.load(yp, mask=left[:, None] & (rm < m)[None, :], other=0.0)
+        acc = tl.dot(x, y, acc, input_precision="ieee", out_dtype=tl.float32)
+        xp += xstep
+        yp += ystep
+    cp = c + rn[:, None] * lc + rm[None, :]
+    if FAST:
+        old = tl.load(cp, mask=use_c != 0, other=0.0).to(tl.float32)
+        tl.store(cp, (acc * alpha + old * beta).to(C.dtype.element_ty))
+    else:
+        mask = (rn < n)[:, None] & (rm < m)[None, :]
+        old = tl.load(cp, mask=mask & (use_c != 0), other=0.0).to(tl.float32)
+        tl.store(cp, (acc * alpha + old * beta).to(C.dtype.element_ty), mask=mask)
+
+
+def _tiles(m, n, batch):
+    """Tile of C and number of warps: large tiles, but enough of them for the GPU."""
+    bm = min(128, max(16, triton.next_power_of_2(m)))
+    bn = min(128, max(16, triton.next_power_of_2(n)))
+    while triton.cdiv(m, bm) * triton.cdiv(n, bn) * batch < 200 and max(bm, bn) > 64:
+        if bm >= bn:
+            bm //= 2
+        else:
+            bn //= 2
+    area = bm * bn
+    return bm, bn, 1 if area <= 512 else 2 if area <= 1024 else 4 if area <= 8192 else 8
+
+
+def cublasSgemmStridedBatched(transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount):
+    if m <= 0 or n <= 0 or batchCount <= 0:
+        return
+    if alpha == 0:
+        k = 0  # neither A nor B is read then
+    bm, bn, warps = _tiles(m, n, batchCount)
+    bk, stages = 16, 3
+    full = m % bm == 0 and n % bn == 0 and k % bk == 0
+    fast = full and all(v % 16 == 0 for v in (lda, ldb, ldc, strideA, strideB, strideC))
+    grid = (triton.cdiv(m, bm) * triton.cdiv(n, bn) * batchCount,)
+    _gemm[grid](A, B, C, m, n, k, lda, ldb, ldc, strideA, strideB, strideC, float(alpha), float(beta), int(beta != 0),
+                TA=transa != "N", TB=transb != "N", FAST=fast, BM=bm, BN=bn, BK=bk,
+                num_warps=warps, num_stages=stages)
