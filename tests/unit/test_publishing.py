@@ -402,6 +402,37 @@ def test_a_later_round_is_shown_with_the_better_kernel_of_both(later: Path, tmp_
     assert "| AKO4all with Opus 4.6 | 83 %, 0.97x |" in rendered(tmp_path / "results")["RESULTS.md"]
 
 
+def judged_with_another_file(problem: str) -> None:
+    """As if the published run had been judged before the problem's file was changed."""
+    folder = Path("results", NAME)
+    info = json.loads((folder / "run.json").read_text())
+    for each in info["problems"]:
+        each["sha256"] = "0" * 64 if each["id"] == problem else each["sha256"]
+    (folder / "run.json").write_text(json.dumps(info))
+    published = json.loads((folder / "publication.json").read_text())
+    published["files"]["run.json"] = sha256((folder / "run.json").read_text())
+    (folder / "publication.json").write_text(json.dumps(published))
+
+
+def test_of_a_problem_whose_file_has_changed_only_the_later_kernel_counts(later: Path, tmp_path: Path) -> None:
+    judged_with_another_file("aten/add")
+    assert publish("--as", "again", "--after", f"results/{NAME}")[0] == 0
+    text = rendered(tmp_path / "results")["RESULTS.md"]
+    assert "| problem files changed | aten/add: only the kernel of this round counts |" in text
+    both = [line.split(" | ") for line in text.splitlines() if "| aten, 3 |" in line][-1]
+    assert both[4].startswith("1.53x"), "the geometric mean of 1.5, 3.0 and 0.8, although 0.9 was better"
+
+
+def test_without_a_verdict_of_a_changed_file_a_round_does_not_follow(later: Path, tmp_path: Path) -> None:
+    last_result_gone(later)
+    change(later / "run.json", status="interrupted")
+    gone = json.loads((later / "run.json").read_text())["problems"][-1]["id"]
+    judged_with_another_file(gone)
+    code, output = publish("--as", "again", "--after", f"results/{NAME}", "--dry-run")
+    assert f"this one has no verdict: {gone}" in output
+    assert code != 0
+
+
 def test_a_later_round_may_be_interrupted_and_says_of_what_it_has_no_verdict(later: Path, tmp_path: Path) -> None:
     last_result_gone(later)
     change(later / "run.json", status="interrupted")

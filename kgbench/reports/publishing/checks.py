@@ -69,17 +69,26 @@ def checks(run: StoredRun, evidence: Sequence[Evidence], *, later_round: bool = 
 def follows(run: StoredRun, rounds: Sequence[StoredRun]) -> Check:
     """Whether a run's kernels can be a later round than published ones, each of which follows the next."""
     step = "name with --after the run whose verdicts the kernels were written from"
-    return _check("after", _unlike(run.info, [each.info for each in rounds]), step)
+    return _check("after", _unlike(run, [each.info for each in rounds]), step)
 
 
-def _unlike(info: Mapping[str, Any], rounds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def renewed(info: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
+    """The problems of a run that an earlier one judged with another file. Both arguments are run.json."""
+    before = problem_hashes(earlier)
+    return [problem for problem, sha in problem_hashes(info).items() if before.get(problem, sha) != sha]
+
+
+def _unlike(run: StoredRun, rounds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    info = run.info
     if device_names(info) != device_names(rounds[0]):
         yield f"it is of {_and(device_names(info))}, the earlier run of {_and(device_names(rounds[0]))}"
-    files, before = problem_hashes(info), [problem_hashes(each) for each in rounds]
-    if strange := [problem for problem in files if not any(problem in each for each in before)]:
+    before = set().union(*map(problem_hashes, rounds))
+    if strange := [problem for problem in problem_hashes(info) if problem not in before]:
         yield f"no earlier run has {_names(strange)}"
-    if changed := [problem for problem, sha in files.items() if any(each.get(problem, sha) != sha for each in before)]:
-        yield f"an earlier run judged with another file: {_names(changed)}"
+    # Left out, such a problem would keep a verdict of the file before, in which a call may be missing.
+    changed = {problem for each in rounds for problem in renewed(info, each)}
+    if left := sorted(changed.intersection(not_judged(info, run.results))):
+        yield f"an earlier run judged with another file, and this one has no verdict: {_names(left)}"
 
 
 def _and(names: Iterable[str]) -> str:

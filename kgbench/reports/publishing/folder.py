@@ -1,7 +1,7 @@
 """A published run's folder: its files as bytes, written at once, and read back only as it was published.
 
 ``results/<date>-<device>-<what>/`` holds run.json, results.jsonl.gz, ``candidates/``, page.html, the self-test, and
-publication.json, which has each file's hash, but for verification.jsonl.gz, to which ``kgbench verify`` appends. The same
+publication.json, which has each file's hash, but for verification.jsonl.gz, to which ``kgbench verify`` adds. The same
 run gives the same bytes.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ from kgbench.core.types import Result, first_failure
 from kgbench.reports.columns import TIMES, score_column
 from kgbench.reports.markdown import table
 from kgbench.reports.model import Report
+from kgbench.reports.publishing.checks import renewed
 from kgbench.reports.slow_libraries import SLOW, slow_libraries
 from kgbench.scores.table import score_of
 from kgbench.store.reader import StoredRun
@@ -36,14 +37,30 @@ _WHERE: Final = {
 
 
 def as_rounds(earlier: StoredRun, later: StoredRun) -> StoredRun:
-    """Two runs as one of two rounds: the later one's kernels follow those of the same problems in the earlier one."""
+    """Two runs as one of two rounds: the later one's kernels follow those of the same problems in the earlier one.
+
+    Of a problem whose file has changed in between, only the later one's kernel counts.
+    """
     moved = 1 + max((result.round for result in earlier.results), default=0)
     models = {result.problem: result.model for result in earlier.results}
+    changed = set(renewed(later.info, earlier.info))
     more = [
         replace(result, round=result.round + moved, model=models.get(result.problem, result.model))
         for result in later.results
     ]
-    return replace(earlier, results=(*earlier.results, *more))
+    still = [result for result in earlier.results if result.problem not in changed]
+    return replace(earlier, results=(*still, *more), info=_with_changed(earlier.info, later.info, changed))
+
+
+def _with_changed(info: Mapping[str, Any], later: Mapping[str, Any], changed: Collection[str]) -> dict[str, Any]:
+    """run.json of the earlier run with what the later one says of the problems whose files have changed."""
+    new = {each["id"]: each for each in later.get("problems", ()) if each["id"] in changed}
+    least = {problem: cases for problem, cases in (later.get("least_us") or {}).items() if problem in changed}
+    return {
+        **info,
+        "problems": [new.get(each["id"], each) for each in info.get("problems", ())],
+        "least_us": {**(info.get("least_us") or {}), **least},
+    }
 
 
 def overview(reports: Iterable[tuple[str, Report]], first: str = "kernels") -> Iterator[str]:

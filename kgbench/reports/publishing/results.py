@@ -22,7 +22,7 @@ from kgbench.reports.leaderboard import boards
 from kgbench.reports.markdown import table, table_row
 from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
-from kgbench.reports.publishing.checks import not_judged
+from kgbench.reports.publishing.checks import not_judged, renewed
 from kgbench.reports.publishing.folder import Publication, pack_verifications, publications
 from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers, weak_libraries
 from kgbench.reports.publishing.readme import README, with_tables
@@ -64,6 +64,8 @@ class _Shown:
     """Kernels of this run that have a verdict."""
     not_judged: tuple[str, ...]
     """Problems of which it was interrupted before."""
+    renewed: tuple[str, ...]
+    """Problems whose files have changed since the round before."""
 
     @property
     def publication(self) -> Publication:
@@ -113,14 +115,18 @@ def _rounds(publication: Publication, found: Mapping[str, Publication]) -> tuple
 
 def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], records: Path) -> _Shown:
     run = runs[rounds[-1].path.name]
-    whole = reduce(as_rounds, (runs[each.path.name] for each in rounds))
+    *earlier, last = (runs[each.path.name] for each in rounds)
+    before = reduce(as_rounds, earlier) if earlier else None
+    whole = as_rounds(before, last) if before else last
+    changed = renewed(last.info, before.info) if before else ()
     packages, others = packages_of(run), list(runs.values())
     compared = () if packages else beside(whole.info, others)
     names = dict.fromkeys(name for each in compared for name in packages_of(each))
     report = report_of(whole, records=records, libraries=compared)
     infos = tuple(runs[each.path.name].info for each in rounds)
     judged = sum(bool(result.candidate_sha256) for result in run.results)
-    return _Shown(rounds, infos, report, packages, tuple(names), judged, tuple(not_judged(run.info, run.results)))
+    left_out = tuple(not_judged(run.info, run.results))
+    return _Shown(rounds, infos, report, packages, tuple(names), judged, left_out, tuple(changed))
 
 
 def _named(shown: _Shown) -> Report:
@@ -171,6 +177,8 @@ def _section(shown: _Shown) -> str:
     if shown.publication.after:
         kernels = number_of(shown.judged, "kernel")
         facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the best one of each"))
+    if shown.renewed:
+        facts.append(("problem files changed", f"{', '.join(shown.renewed)}: only the kernel of this round counts"))
     if shown.not_judged:
         facts.append(("interrupted before", f"{', '.join(shown.not_judged)}: the kernel of the round before counts"))
     if shown.beside:
