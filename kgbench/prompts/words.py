@@ -6,6 +6,7 @@ the others it is told which dtypes they come in, no more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -244,7 +245,9 @@ def _sizes(overload: Overload, sizes: Sizes) -> Iterator[str]:
         # Dimensions by number, and the like.
         if tensors and name not in tensors and {size for shape in shapes.values() for size in shape} == {ALWAYS}:
             continue
-        yield f"{name}: {' or '.join(_shape(shapes[dimensions]) for dimensions in sorted(shapes))}"
+        most = sizes.elements.get(name, {}) if name in tensors else {}
+        told = (_shape(shapes[dimensions], most.get(dimensions)) for dimensions in sorted(shapes))
+        yield f"{name}: {' or '.join(told)}"
     larger = {name: number for name, number in sizes.numbers.items() if number > ALWAYS}
     if sizes.numbers:
         rest = ["others" if larger else "whole numbers"] if len(larger) < len(sizes.numbers) else []
@@ -252,8 +255,10 @@ def _sizes(overload: Overload, sizes: Sizes) -> Iterator[str]:
         yield ", ".join(told + [f"{words} {ALWAYS}" for words in rest])
 
 
-def _shape(bounds: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(_count, bounds))}]"
+def _shape(bounds: tuple[int, ...], most: int | None) -> str:
+    """``[70000, 8200] with 1.4e8 elements``: the most elements, where all dimensions at their bounds have more."""
+    words = f"[{', '.join(map(_count, bounds))}]"
+    return f"{words} with {_count(most)} elements" if most and most < math.prod(bounds) else words
 
 
 def _count(number: int) -> str:

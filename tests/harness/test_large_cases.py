@@ -229,8 +229,8 @@ def numbers_of(template: CaseTemplate) -> list[int]:
 def made_small(template: CaseTemplate) -> CaseTemplate:
     """The same call with few rows: its large numbers become small ones in the same order."""
     text = "" if template.call is None else template.call.text
-    many = sorted({each for each in numbers_of(template) if each > MANY})
-    small = {each: FEW + place for place, each in enumerate(many)}
+    many = sorted({abs(each) for each in numbers_of(template) if abs(each) > MANY})
+    small = {sign * each: sign * (FEW + place) for place, each in enumerate(many) for sign in (1, -1)}
     known = template.variables.items()
     variables = {name: small.get(value, value) if type(value) is int else value for name, value in known}
     text = re.sub(r"\d+", lambda found: str(small.get(int(found[0]), found[0])), text)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.paths import problems_dir
 from kgbench.problem.case_kinds.facts import Facts
 from kgbench.problem.case_kinds.kinds import KINDS
 from kgbench.problem.case_kinds.reasons import REASONS
@@ -90,6 +91,26 @@ def test_a_kind_is_where_its_case_is(tmp_path: Path, kind: str) -> None:
     usual = has(tmp_path, "{m: 4, n: 4}", "normal()")
     assert kind not in usual
     assert kind in has(tmp_path, *CASES[kind])
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "calls"),
+    [
+        ("aten/copy_", "number 2³¹", "T([2, 1], i8)"),
+        ("cublas/cublasCgemv_v2", "inc < −2²⁹", "incx: -550000001"),
+    ],
+)
+def test_without_its_calls_a_problem_has_no_case_of_the_kind(
+    tmp_path: Path, problem: str, kind: str, calls: str
+) -> None:
+    source, name = problem.split("/")
+    path = problems_dir() / source / f"{name}.yaml"
+    bare = tmp_path / source / path.name
+    bare.parent.mkdir()
+    bare.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if calls not in line))
+    recognised = next(each for each in KINDS if each.name == kind)
+    assert recognised.has(Facts.of(load_problem(path)))
+    assert not recognised.has(Facts.of(load_problem(bare)))
 
 
 def test_reasons_name_kinds_that_there_are() -> None:

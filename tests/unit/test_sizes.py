@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,9 @@ def test_no_call_is_larger_than_its_prompt_says(problems: list[Problem]) -> None
                         for shape in _shapes(argument):
                             most = bounds.shapes[argument.name][len(shape)]
                             assert all(abs(size) <= bound for size, bound in zip(shape, most, strict=True)), words
+                        for spec in argument.specs:
+                            if len(spec.shape) in (counts := bounds.elements.get(argument.name, {})):
+                                assert math.prod(spec.shape) <= counts[len(spec.shape)], words
                         if type(argument.value) is int:
                             assert abs(argument.value) <= bounds.numbers[argument.name], words
 
@@ -66,6 +70,11 @@ def test_small_calls_change_no_word(problems: list[Problem]) -> None:
 
     other = replace(softmax, overloads=tuple(map(without_random, softmax.overloads)))
     assert prompt_for(other, PromptOptions()) == prompt_for(softmax, PromptOptions())
+
+
+def test_a_prompt_says_where_not_all_dimensions_are_long_at_once(problems: list[Problem]) -> None:
+    text = prompt_for(one(problems, "aten/clone"), PromptOptions()).turns[0].text
+    assert f"[{', '.join(['256'] * 9)}] with 1.0e6 elements" in text
 
 
 def test_a_prompt_says_how_large_a_product_is(problems: list[Problem]) -> None:

@@ -31,14 +31,14 @@ def torch_dtype(dtype: Any) -> torch.dtype | None:
 def valid_indices(tensors: dict[str, Any], variables: dict[str, Any], generator: torch.Generator) -> None:
     """Finish the index tensors of index and index_put_: integers from -size to size - 1, masks that fit each other.
 
-    Where values are put without being added, no element is named twice. ``values: lone``: the first of several masks
-    names one element, which counts for each that the others name.
+    Where values are put without being added, no element is named twice. ``values: lone``: the first mask names one
+    element, which counts for each that the others name.
     """
     shape, indices = tuple(tensors["self"].shape), tensors["indices"]
     masks = [each for each in indices if each is not None and each.dtype == torch.bool]
     numbers = [(each, size) for each, size in _covered(shape, indices) if each.dtype != torch.bool]
     length = _length(shape, indices, tensors.get("values"))
-    if masks and (length is not None or len(masks) > 1):
+    if masks and (length is not None or len(masks) > 1 or variables["values"] == "lone"):
         for number, mask in enumerate(masks):
             count = min(each.numel() for each in masks) // 2 if length is None else length
             if variables["values"] == "lone" and number == 0:

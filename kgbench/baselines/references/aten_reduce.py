@@ -275,9 +275,11 @@ def pairwise_distance(
 
     Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th. Where
     all terms are alike, as of x from itself, each is rounded the same way. Terms below float32's normal numbers may be
-    lost.
+    lost. A term is what two roundings leave, that of x1 - x2 and that of the sum with eps, which may cancel.
     """
-    difference = widened(x1) - widened(x2) + eps
+    eps = eps if torch.float64 in (x1.dtype, x2.dtype) else float(torch.tensor(eps, dtype=torch.float32))
+    apart = widened(x1) - widened(x2)
+    difference = apart + eps
     count, sizes = difference.shape[-1], difference.abs()
     if not count or not 0 < p < math.inf:
         value = torch.linalg.vector_norm(difference, p, -1, keepdim=keepdim)
@@ -287,7 +289,8 @@ def pairwise_distance(
     alike = sizes.amax(-1, keepdim) <= 1.001 * sizes.amin(-1, keepdim)
     chain = torch.where(alike, max(count, chained(count)), chained(count)) / p
     lost = (count * 2.0**-126) ** (1 / p)
-    scale = finite(value * (1 + chain / 24) + lost * 2.0**24 / 24)
+    rounded = torch.linalg.vector_norm(apart.abs() + abs(eps), p, -1, keepdim=keepdim)
+    scale = finite(value * (1 + chain / 24) + lost * 2.0**24 / 24 + rounded / 24)
     return Expected(value, scale, Expected(torch.where(total > LARGEST, math.inf, value), scale))
 
 

@@ -10,12 +10,15 @@ from typing import Final
 from kgbench.core.kinds import Phase
 from kgbench.problem.case_kinds.facts import FLAGS, Drawn, Facts
 from kgbench.problem.cases import last_place, reach
+from kgbench.problem.cases.concrete import TensorSpec
 from kgbench.problem.model import Access
 
 ONE_DIMENSION: Final = 65_535
 """Blocks that a grid takes in its second and third dimension."""
 BEYOND_32_BITS: Final = 1 << 31
 """Offset in elements that 32 bits with a sign do not hold."""
+FAR: Final = 1 << 29
+"""Step in elements of which two reach beyond 2^30."""
 CACHES: Final = "kv-cache"
 """Category of the problems whose tensors are caches, cut into blocks."""
 COUNTER_STEP: Final = 16
@@ -146,6 +149,27 @@ def _long_steps(facts: Facts) -> bool:
     )
 
 
+def _number_of_rows(facts: Facts) -> bool:
+    """A tensor with one element for each of the long rows of another tensor of the same call."""
+    return any(
+        _is_wide(long) and len(s.shape) == len(long.shape) and s.shape[-2] > 1 and 0 in (s.shape[-1] - 1, s.strides[-1])
+        for _, bound in facts.calls
+        for long in bound.specs
+        for s in bound.specs
+        if s is not long
+    )
+
+
+def _is_wide(spec: TensorSpec) -> bool:
+    return len(spec.shape) > 1 and spec.shape[-1] >= BEYOND_32_BITS
+
+
+def _from_the_end(facts: Facts) -> bool:
+    """Each increment is so negative that its vector begins beyond 2^30 elements, of complex ones 2^31 parts."""
+    increments = [values for name, values in facts.values.items() if name.startswith("inc")]
+    return bool(increments) and all(min(values) <= -FAR for values in increments)
+
+
 def _large_block(facts: Facts) -> bool:
     """A block of a cache with offsets of 2^31 elements in it."""
     return facts.problem.category == CACHES and any(
@@ -188,6 +212,8 @@ KINDS: Final = (
     CaseKind("2³¹", "offsets beyond 2³¹ elements", lambda f: any(reach(s) >= BEYOND_32_BITS for s in f.specs)),
     CaseKind("grid each", f"each count beyond {ONE_DIMENSION:,}, a call for each", _each_count),
     CaseKind("rows 2³¹", "two rows or more of 2³¹ elements each", _wide_rows),
+    CaseKind("number 2³¹", "a tensor with one element for each row of 2³¹ elements", _number_of_rows),
+    CaseKind("inc < −2²⁹", "each increment so negative that its vector begins beyond 2³⁰ elements", _from_the_end),
     CaseKind("2³¹ − 1", "a size of 2³¹ − 1, or up to 15 less", _full_counter),
     CaseKind("step 2³¹", "over 16 elements along a dimension, of which 16 reach over 2³¹ elements", _long_steps),
     CaseKind(

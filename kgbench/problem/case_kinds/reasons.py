@@ -15,6 +15,8 @@ VALUES: Final = ("nan", "denormal", "large", "small", "close")
 """Kinds about what stands in a floating-point tensor."""
 LAYOUT: Final = ("gaps", "expanded", "offset", "2³¹")
 """Kinds about how a tensor lies in memory."""
+ELEMENTWISE: Final = ("elementwise", "elementwise-backward", "loss", "fill", "data-movement")
+"""Categories in which an element follows from those at the same place."""
 SIZES: Final = ("grid", "2³¹")
 """Kinds of which a family has one call."""
 
@@ -180,6 +182,9 @@ REASONS: Final = (
            "element takes longer than a call may", _category("gemm", "gemv", "ger", "triangular", "symmetric")),
     Reason(("2³¹ − 1",), "two vectors of so many numbers do not fit, or each element stands for itself; the dot "
            "product has it", _category("level1")),
+    Reason(("inc < −2²⁹",), "no increments", lambda facts: not any(name.startswith("inc") for name in facts.values)),
+    Reason(("inc < −2²⁹",), "with a negative increment nothing is done", _only(
+        "cublas/cublasDasum_v2", "cublas/cublasSscal_v2")),
     Reason(("step 2³¹",), "no product, of which a kernel goes through the terms in steps", _is_no(
         "gemm", "gemv", "quantized-gemm", "quantized-moe-gemm", "symmetric", "triangular")),
     Reason(("step 2³¹",), "all its matrices are padded alike, which together do not fit, or it has one vector",
@@ -203,8 +208,11 @@ REASONS: Final = (
     Reason(("apart",), "a sum or a product of parts: the error counts by the size of its largest term", _sums_complex),
     Reason(("apart",), "ill-conditioned near the poles of the logistic function, PyTorch itself is off there", _aten(
         "silu")),
-    Reason(("rows 2³¹",), "no elementwise work", _is_no(
-        "elementwise", "elementwise-backward", "loss", "fill", "data-movement")),
+    Reason(("rows 2³¹",), "no elementwise work", _is_no(*ELEMENTWISE)),
+    Reason(("number 2³¹",), "no elementwise work of two tensors",
+           lambda facts: facts.problem.category not in ELEMENTWISE or _most_read(facts) < 2),
+    Reason(("number 2³¹",), "its second tensor has one number, or one for each channel, or elements change their rows",
+           _aten("cat", "fill_", "prelu", "reflection_pad1d_backward", "stack")),
     Reason(("rows 2³¹",), "elements change their rows: a call of 2³¹ elements or offsets is there", _aten(
         "affine_grid_generator", "cat", "im2col", "reflection_pad1d_backward", "rot90", "stack",
         "upsample_nearest2d_backward")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,6 +15,8 @@ from kgbench.problem.model import Overload, PassedAs
 
 ALWAYS: Final = 256
 """A bound that is never lower, so that it tells nothing of small calls."""
+ALWAYS_ELEMENTS: Final = 10**6
+"""The same of a tensor's elements."""
 MOST_ROWS: Final = 2**31 - 1
 """Is not rounded: what is counted in 32 bits ends here."""
 _SEEDS: Final = ("a", "b", "c")
@@ -26,6 +29,8 @@ class Sizes:
 
     shapes: dict[str, dict[int, tuple[int, ...]]] = field(default_factory=dict)
     """Of tensors, and of lists of whole numbers, by number of dimensions: the largest size of each one."""
+    elements: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Of tensors, by number of dimensions: the most elements. No call may be as long in all dimensions at once."""
     numbers: dict[str, int] = field(default_factory=dict)
     """Of whole numbers: the largest in size."""
 
@@ -37,6 +42,10 @@ class Sizes:
             bounds = tuple(_bound(abs(size), drawn=drawn) for size in shape)
             known = self.shapes.setdefault(argument.name, {})
             known[len(shape)] = tuple(map(max, bounds, known.get(len(shape), bounds)))
+        for shape in (spec.shape for spec in argument.specs if spec.passed != PassedAs.STORAGE):
+            counts = self.elements.setdefault(argument.name, {})
+            count = max(ALWAYS_ELEMENTS, _bound(math.prod(shape), drawn=drawn))
+            counts[len(shape)] = max(count, counts.get(len(shape), 0))
 
 
 def sizes_of(overload: Overload) -> Sizes:
