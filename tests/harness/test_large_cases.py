@@ -215,6 +215,22 @@ def test_parts_of_an_argument_are_drawn_and_compared_as_the_whole(
 
 FEW: Final = 311
 """What stands for the least of the sizes, strides and paddings above ``MANY`` in a call made small."""
+
+
+def test_an_h200_holds_every_large_call(problem_path: Path) -> None:
+    """A call that no device holds is skipped everywhere, and says nothing of a kernel."""
+    skipped = []
+    for path in sorted(problem_path.glob("*/[!_]*.yaml")):
+        for overload in load_problem(path).judged:
+            judge = OverloadJudge(overload, CPU)
+            skipped += [
+                f"{path.stem} {overload.name} {case.id}: {found}"
+                for case in phase_cases(overload, Phase.LARGE, overload.large, overload.dtypes)
+                if (found := lacks_memory(judge, bind(overload, case), H200_GB))
+            ]
+    assert not skipped
+
+
 MANY: Final = 4096
 """Largest number that a call made small keeps."""
 

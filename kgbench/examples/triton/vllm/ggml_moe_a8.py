@@ -1,7 +1,8 @@
 """ggml_moe_a8: tokens times the quantized matrices of their experts, decoded from GGML's block formats.
 
 Tokens come sorted by expert and padded; a program has a tile of them and of rows, and multiplies by each expert that
-the tile has tokens of, in most cases one or two. It goes through the depth by steps of 256, a block or eight of them.
+the tile has tokens of, in most cases one or two. It goes through the depth by steps of 256, a block or eight of them. Weights may lie beyond
+the range of float16, so that float16 is multiplied as bfloat16.
 """
 
 import torch
@@ -105,7 +106,7 @@ def _add_products(total, ptr, x_at, inside, TYPE: tl.constexpr, ALIGNED: tl.cons
         if x.dtype.is_fp32():
             total = tl.dot(weight, tl.trans(x), total, input_precision="tf32")
         else:
-            total = tl.dot(weight.to(x.dtype), tl.trans(x), total)
+            total = tl.dot(weight.to(tl.bfloat16), tl.trans(x.to(tl.bfloat16)), total)
     return total
 
 
