@@ -1,8 +1,8 @@
 """ggml_moe_a8: tokens times the quantized matrices of their experts, decoded from GGML's block formats.
 
 Tokens come sorted by expert and padded; a program has a tile of them and of rows, and multiplies by each expert that
-the tile has tokens of, in most cases one or two. It goes through the depth by steps of 256, a block or eight of them. Weights may lie beyond
-the range of float16, so that float16 is multiplied as bfloat16.
+the tile has tokens of, in most cases one or two. It goes through the depth by steps of 256, a block or eight of them.
+Weights may lie beyond the range of float16, so that float16 is multiplied as bfloat16.
 """
 
 import torch
