@@ -275,9 +275,8 @@ def pairwise_distance(
 
     Beside the limit's 24 units of roundoff the sum may be off by ``chained``, of which the root leaves a p-th. Where
     all terms are alike, as of x from itself, each is rounded the same way. Terms below float32's normal numbers may be
-    lost. A term is what two roundings leave, that of x1 - x2 and that of the sum with eps, which may cancel.
+    lost. A term is what the roundings of x1 - x2, of eps and of their sum leave, which may cancel.
     """
-    eps = eps if torch.float64 in (x1.dtype, x2.dtype) else float(torch.tensor(eps, dtype=torch.float32))
     apart = widened(x1) - widened(x2)
     difference = apart + eps
     count, sizes = difference.shape[-1], difference.abs()
