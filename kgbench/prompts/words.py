@@ -246,8 +246,8 @@ def _sizes(overload: Overload, sizes: Sizes) -> Iterator[str]:
         if tensors and name not in tensors and {size for shape in shapes.values() for size in shape} == {ALWAYS}:
             continue
         most = sizes.elements.get(name, {}) if name in tensors else {}
-        told = (_shape(shapes[dimensions], most.get(dimensions)) for dimensions in sorted(shapes))
-        yield f"{name}: {' or '.join(told)}"
+        each = (_shape(shapes[dimensions], most.get(dimensions)) for dimensions in sorted(shapes))
+        yield f"{name}: {' or '.join(each)}"
     larger = {name: number for name, number in sizes.numbers.items() if number > ALWAYS}
     if sizes.numbers:
         rest = ["others" if larger else "whole numbers"] if len(larger) < len(sizes.numbers) else []

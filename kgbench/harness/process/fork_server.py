@@ -25,6 +25,7 @@ from typing import Final, NoReturn
 from kgbench.core.files import remove_tree
 from kgbench.harness.candidate.interpreter.patch import patch
 from kgbench.harness.machine import processes, visible
+from kgbench.harness.process import triton_driver
 from kgbench.harness.process.supervisor import folder_prefix, run_supervisor
 from kgbench.harness.sandbox import cgroup, linux
 from kgbench.harness.sandbox.probe import probe
@@ -62,9 +63,11 @@ class ForkServer:
     The coordinator may have several sessions. Each has a token, by which what was forked for it is ended.
     """
 
-    def __init__(self, coordinator: Channel, cgroup_folder: str) -> None:
+    def __init__(self, coordinator: Channel, cgroup_folder: str, driver: triton_driver.Files) -> None:
+        """``driver``: Triton's driver module, for each worker's cache."""
         self.coordinator = coordinator
         self.cgroup_folder = cgroup_folder
+        self.driver = driver
         self.token = secrets.token_hex(4)
         """Part of the names of its workers' folders, by which they are told from those of other fork servers."""
         self.channels: dict[Channel, str] = {coordinator: ""}
@@ -111,7 +114,7 @@ class ForkServer:
             if isinstance(asked, ForkReferee):
                 _become_referee(asked, fds)
             control, worker = Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1])
-            run_supervisor(control, worker, asked.spec, self.token)
+            run_supervisor(control, worker, asked.spec, self.token, self.driver)
         if isinstance(asked, ForkReferee):
             self.channels[Channel(socket.socket(fileno=fds.pop(0)), accepts_fds=True)] = session
         for fd in fds:
@@ -199,10 +202,10 @@ def _become_referee(asked: ForkReferee, fds: list[int]) -> NoReturn:
         os._exit(0)
 
 
-def _prepare_to_compile() -> None:
-    """Once for all workers what each would do before its first kernel: imports, and a hash over Triton's own files."""
+def _prepare_to_compile() -> triton_driver.Files:
+    """Once for all workers what each would do before its first kernel: imports, a hash of Triton's files, a driver."""
     if patch() or "triton" not in sys.modules:
-        return
+        return {}
     for name in FOR_COMPILING:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
@@ -211,7 +214,8 @@ def _prepare_to_compile() -> None:
         # Triton keeps the answer; where it is missing or has moved, each worker finds it out by itself.
         if callable(function):
             function()
-            return
+            break
+    return triton_driver.built()
 
 
 def unfit_to_fork() -> str:
@@ -241,10 +245,10 @@ def main(fd: int) -> None:
         if "." not in name:
             versions[name] = str(getattr(module, "__version__", ""))
     importlib.import_module("kgbench.harness.candidate.worker")
-    _prepare_to_compile()
+    driver = _prepare_to_compile()
     chosen = probe()
     channel.send(ServerReady(versions, chosen.to_json(), unfit_to_fork()).encode())
-    ForkServer(channel, chosen.cgroup).serve()
+    ForkServer(channel, chosen.cgroup, driver).serve()
 
 
 if __name__ == "__main__":

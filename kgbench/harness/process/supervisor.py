@@ -24,6 +24,7 @@ from kgbench.core import user_modules
 from kgbench.core.files import remove_tree
 from kgbench.harness.candidate import worker
 from kgbench.harness.machine import processes, visible
+from kgbench.harness.process import triton_driver
 from kgbench.harness.sandbox import mounts, surroundings
 from kgbench.harness.sandbox.cgroup import Group
 from kgbench.harness.sandbox.enter import FIRST_UID, THREADS_PER_PROCESS, enter_supervisor, enter_worker
@@ -42,6 +43,8 @@ LOOKS_PER_WALK: Final = 10
 """Looks of which one walks through maps, where the tree holds more than its limit with what its processes inherited."""
 TAIL_BYTES: Final = 64 << 10
 """Bytes kept of the end of a worker's output."""
+TRITON_CACHE: Final = "TRITON_CACHE_DIR"
+"""Triton's variable for its cache folder, which in a worker's own folder has this name in small letters."""
 KILL_DEADLINE_S: Final = 10.0
 """Seconds within which a killed tree must be gone."""
 
@@ -49,9 +52,10 @@ KILL_DEADLINE_S: Final = 10.0
 class Supervisor:
     """Owns one worker process and everything that descends from it."""
 
-    def __init__(self, control: Channel, spec: WorkerSpec, server: str) -> None:
-        """``server``: the fork server's token."""
+    def __init__(self, control: Channel, spec: WorkerSpec, server: str, driver: triton_driver.Files) -> None:
+        """``server``: the fork server's token. ``driver``: Triton's driver module, for the worker's cache."""
         self.control = control
+        self.driver = driver
         self.limits = spec.limits
         self.spec = spec
         self.folder = Path(tempfile.mkdtemp(prefix=folder_prefix(server, os.getpid()))).resolve()
@@ -84,7 +88,7 @@ class Supervisor:
         if self.worker_pid == 0:
             if entrance is not None:
                 os.write(entrance, b"0")
-            _become_worker(worker_socket, log_end, self.folder, self.spec, chosen, uid)
+            _become_worker(worker_socket, log_end, self.folder, self.spec, chosen, uid, self.driver)
         if entrance is not None:
             os.close(entrance)
         os.close(log_end)
@@ -221,6 +225,7 @@ def _become_worker(
     spec: WorkerSpec,
     chosen: Plan,
     uid: int | None,
+    driver: triton_driver.Files,
 ) -> NoReturn:
     """The worker's first steps, in the order that leaves nothing open to the candidate."""
     try:
@@ -238,6 +243,7 @@ def _become_worker(
         stub = _stub(spec.stub)
         chosen = replace(chosen, modules=(*chosen.modules, *surroundings.as_called(spec.modules)))
         enter_worker(chosen, str(folder), tuple(spec.hidden), uid, spec.limits.processes)
+        triton_driver.give(driver, folder / TRITON_CACHE.lower())
         end = Channel(socket.socket(fileno=keep), accepts_fds=True)
         worker.run(stub(end, spec.device_kind, folder))
     except BaseException as error:
@@ -250,7 +256,7 @@ def _set_environment(folder: Path, spec: WorkerSpec) -> None:
     for name in ("HOME", "TMPDIR"):
         os.environ[name] = str(folder)
     caches = (
-        "TRITON_CACHE_DIR",
+        TRITON_CACHE,
         "TORCH_EXTENSIONS_DIR",
         "CUDA_CACHE_PATH",
         "CUPY_CACHE_DIR",
@@ -265,9 +271,11 @@ def _set_environment(folder: Path, spec: WorkerSpec) -> None:
         os.environ.update(visible.only(spec.device_uuid))
 
 
-def run_supervisor(control: Channel, worker_socket: socket.socket, spec: WorkerSpec, server: str) -> NoReturn:
-    """The whole life of a supervisor, in a fresh fork of the fork server, whose token is ``server``."""
-    supervisor = Supervisor(control, spec, server)
+def run_supervisor(
+    control: Channel, worker_socket: socket.socket, spec: WorkerSpec, server: str, driver: triton_driver.Files
+) -> NoReturn:
+    """The whole life of a supervisor, in a fresh fork of the fork server; ``server`` and ``driver`` as there."""
+    supervisor = Supervisor(control, spec, server, driver)
     try:
         supervisor.start(worker_socket)
         control.send(WorkerForked().encode())
