@@ -197,6 +197,38 @@ def arguments() -> Any:
 
 
 @triton.jit
+def sizes(out, n, m, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, i * n + m, mask=(i < BLOCK * n) & (n != 0) & (i >= n - m))
+
+
+@triton.jit
+def typed_size(out, n):
+    tl.store(out, n.to(tl.int64))
+
+
+@triton.jit(do_not_specialize=["n"])
+def kept_size(out, n):
+    tl.store(out, n.to(tl.int64))
+
+
+@finding
+def sizes_of_one() -> Any:
+    out = torch.zeros(4, dtype=torch.int64)
+    sizes[(1,)](out, 1, 1, BLOCK=4)
+    found: list[Any] = out.tolist()
+    kept_size[(1,)](out, 1)
+    found.append(out[0].item())
+    typed_size[(1,)](out, 2)
+    found.append(out[0].item())
+    try:
+        typed_size[(1,)](out, 1)
+    except Exception as error:
+        found.append("no attribute 'to'" in str(error))
+    return found
+
+
+@triton.jit
 def loops(out, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     for k in range(n):

@@ -61,6 +61,8 @@ WANTED: dict[str, Any] = {
     "nan_alone_has_an_index": [0.0, 0.0],
     "atomics": [0.0, 256.0],
     "arguments": [0.1, -2.0, 2.0**40 + 1, 3 * 0.10000000149011612],
+    # The compiler makes a constant of an argument of 1, unless the decorator says do_not_specialize.
+    "sizes_of_one": [1, 2, 3, 4, 1, 2, True],
     "loop_variables": [0, -7, 2 * (2**31 - 1), 3 * (2**31 - 1), 0, 4, 0, 1],
     "products": {"tf32": 1.0, "ieee": 1 + 2.0**-12, "torch.bfloat16": 3.0, "torch.float16": 3.0},
     "largest_grid": "grid has 65536 programs along axis 1; a GPU launches at most 65535",

@@ -25,6 +25,10 @@ class TypedScalar(NamedTuple):
     name: str
 
 
+class Constant(int):
+    """An argument of 1, which the compiler takes for a constant."""
+
+
 class Launches:
     """Replacements in ``triton.runtime.interpreter``, which is ``module``."""
 
@@ -34,7 +38,11 @@ class Launches:
         self.convert = module._implicit_cvt
         self.prepare = module.GridExecutor._init_args_hst
         self.restore = module.GridExecutor._restore_args_dev
+        self.run = module.InterpretedFunction.run
+        self.constant = type("constant", (module.tl.tensor,), {"to": property(_lacks_to)})
         self.languages: dict[Any, list[Any]] = {}
+        self.kept: dict[Any, frozenset[Any]] = {}
+        """By rewritten kernel, the parameters that are tensors whatever they are given: their names or numbers."""
         self.set_grid = module.InterpreterBuilder.set_grid_dim
 
     def install(self) -> None:
@@ -47,6 +55,7 @@ class Launches:
         executor._init_args_hst = lambda each, args, kwargs: self._init_args(each, args, kwargs)
         executor._restore_args_dev = lambda each, *args: self._restore_args(each, *args)
         module.InterpreterBuilder.set_grid_dim = lambda builder, *sizes: self._set_grid_dim(builder, *sizes)
+        module.InterpretedFunction.run = lambda function, *args, **kwargs: self._run(function, args, kwargs)
         module.InterpretedFunction.__call__ = lambda function, *args, **kwargs: self._call(function, args, kwargs)
         # Each 32-bit sum and product would be computed twice, for an assertion that is made with ``debug`` alone.
         options = module.interpreter_builder.options
@@ -56,6 +65,8 @@ class Launches:
 
     def _implicit_cvt(self, arg: Any) -> Any:
         """An integer, float or truth value as a tensor of the type that the compiler gives it."""
+        if isinstance(arg, Constant):
+            return self._constant(arg)
         if isinstance(arg, TypedScalar):
             return self._scalar(arg.value, self.tl.str_to_ty(arg.name, None))
         if isinstance(arg, float):
@@ -75,11 +86,18 @@ class Launches:
                 handle = self.module.TensorHandle(np.array([value]).astype(self.module._get_np_dtype(dtype)), dtype)
         return self.tl.tensor(handle, dtype)
 
+    def _constant(self, value: int) -> Any:
+        """A tensor without ``to``, as compiled constants are; a Python number would be made a tensor in each operation."""
+        made = self._scalar(value, self.tl.int32)
+        made.__class__ = self.constant
+        return made
+
     def _init_args(self, executor: Any, args: Any, kwargs: Any) -> Any:
         """Tensors of the host's are used where they lie; the original copies them onto themselves by PyTorch."""
-        annotated = self._annotated(executor)
-        args = [self._typed(arg, annotated.get(name)) for name, arg in zip(executor.arg_names, args, strict=False)]
-        kwargs = {name: self._typed(arg, annotated.get(name)) for name, arg in kwargs.items()}
+        annotated, constants = self._annotated(executor), self._may_be_constants(executor)
+        named = zip(executor.arg_names, args, strict=False)
+        args = [self._typed(arg, annotated.get(name), name in constants) for name, arg in named]
+        kwargs = {name: self._typed(arg, annotated.get(name), name in constants) for name, arg in kwargs.items()}
         if all(map(_on_host, (*args, *kwargs.values()))):
             return args, kwargs
         return self.prepare(executor, args, kwargs)
@@ -88,8 +106,15 @@ class Launches:
         if not all(map(_on_host, (*args, *kwargs.values()))):
             self.restore(executor, args, args_host, kwargs, kwargs_host)
 
-    def _typed(self, arg: Any, name: str | None) -> Any:
-        return TypedScalar(arg, name) if name and isinstance(arg, (bool, int, float)) else arg
+    def _typed(self, arg: Any, annotation: str | None, may_be_constant: bool) -> Any:
+        if annotation and isinstance(arg, (bool, int, float)):
+            return TypedScalar(arg, annotation)
+        return Constant(arg) if may_be_constant and type(arg) is int and arg == 1 else arg
+
+    def _may_be_constants(self, executor: Any) -> set[str]:
+        """The parameters of which the compiler takes an integer of 1 for a constant."""
+        kept = self.kept.get(executor.fn, frozenset())
+        return {name for at, name in enumerate(executor.arg_names) if name not in kept and at not in kept}
 
     def _annotated(self, executor: Any) -> dict[str, str]:
         """Types by which parameters of numbers are annotated, such as ``fp64`` and ``i64``."""
@@ -104,6 +129,11 @@ class Launches:
         return found
 
     # --- functions, grids and loops ---
+
+    def _run(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A launch, for which it is noted what the kernel's decorator says."""
+        self.kept[function.rewrite()] = frozenset(function.kwargs.get("do_not_specialize") or ())
+        return self.run(function, *args, **kwargs)
 
     def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
         """A kernel's call of another function. The original replaces all of ``triton.language`` each time."""
@@ -140,6 +170,10 @@ class Launches:
         held = self.module._get_np_dtype(dtype)
         for number in range(*(int(each.handle.data.item()) for each in tensors)):
             yield self.tl.tensor(self.module.TensorHandle(np.array([number], held), dtype), dtype)
+
+
+def _lacks_to(constant: Any) -> Any:
+    raise AttributeError("'int' object has no attribute 'to'")
 
 
 def _on_host(arg: Any) -> bool:
