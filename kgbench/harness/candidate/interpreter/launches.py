@@ -87,7 +87,7 @@ class Launches:
         return self.tl.tensor(handle, dtype)
 
     def _constant(self, value: int) -> Any:
-        """A tensor without ``to``, as compiled constants are; a Python number would be made a tensor in each operation."""
+        """A tensor without ``to``. A Python number would be made a tensor in each operation."""
         made = self._scalar(value, self.tl.int32)
         made.__class__ = self.constant
         return made
