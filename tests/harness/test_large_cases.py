@@ -213,10 +213,6 @@ def test_parts_of_an_argument_are_drawn_and_compared_as_the_whole(
     assert found == [InputChanged("self", 7013 + 5, 2, chunk.spec.extent, writes_part=False)] * 2
 
 
-FEW: Final = 311
-"""What stands for the least of the sizes, strides and paddings above ``MANY`` in a call made small."""
-
-
 def test_an_h200_holds_every_large_call(problem_path: Path) -> None:
     """A call that no device holds is skipped everywhere, and says nothing of a kernel."""
     skipped = []
@@ -231,6 +227,8 @@ def test_an_h200_holds_every_large_call(problem_path: Path) -> None:
     assert not skipped
 
 
+FEW: Final = 311
+"""What stands for the least of the sizes, strides and paddings above ``MANY`` in a call made small."""
 MANY: Final = 4096
 """Largest number that a call made small keeps."""
 

@@ -42,7 +42,7 @@ class Sizes:
             bounds = tuple(_bound(abs(size), drawn=drawn) for size in shape)
             known = self.shapes.setdefault(argument.name, {})
             known[len(shape)] = tuple(map(max, bounds, known.get(len(shape), bounds)))
-        for shape in (spec.shape for spec in argument.specs if spec.passed != PassedAs.STORAGE):
+        for shape in _tensors(argument):
             counts = self.elements.setdefault(argument.name, {})
             count = max(ALWAYS_ELEMENTS, _bound(math.prod(shape), drawn=drawn))
             counts[len(shape)] = max(count, counts.get(len(shape), 0))
@@ -60,10 +60,14 @@ def sizes_of(overload: Overload) -> Sizes:
 
 
 def _shapes(argument: BoundArgument) -> Iterable[tuple[int, ...]]:
-    """Storage is passed without a shape: the numbers beside it say how large it is."""
-    yield from (spec.shape for spec in argument.specs if spec.passed != PassedAs.STORAGE)
+    yield from _tensors(argument)
     if isinstance(argument.value, tuple) and argument.value and all(type(each) is int for each in argument.value):
         yield argument.value
+
+
+def _tensors(argument: BoundArgument) -> Iterable[tuple[int, ...]]:
+    """Storage is passed without a shape: the numbers beside it say how large it is."""
+    return (spec.shape for spec in argument.specs if spec.passed != PassedAs.STORAGE)
 
 
 def _bound(size: int, *, drawn: bool) -> int:

@@ -114,16 +114,15 @@ def _rounds(publication: Publication, found: Mapping[str, Publication]) -> tuple
 
 
 def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], records: Path) -> _Shown:
-    run = runs[rounds[-1].path.name]
-    *earlier, last = (runs[each.path.name] for each in rounds)
+    *earlier, run = (runs[each.path.name] for each in rounds)
     before = reduce(as_rounds, earlier) if earlier else None
-    whole = as_rounds(before, last) if before else last
-    changed = renewed(last.info, before.info) if before else ()
+    whole = as_rounds(before, run) if before else run
+    changed = renewed(run.info, before.info) if before else ()
     packages, others = packages_of(run), list(runs.values())
     compared = () if packages else beside(whole.info, others)
     names = dict.fromkeys(name for each in compared for name in packages_of(each))
     report = report_of(whole, records=records, libraries=compared)
-    infos = tuple(runs[each.path.name].info for each in rounds)
+    infos = tuple(each.info for each in (*earlier, run))
     judged = sum(bool(result.candidate_sha256) for result in run.results)
     left_out = tuple(not_judged(run.info, run.results))
     return _Shown(rounds, infos, report, packages, tuple(names), judged, left_out, tuple(changed))

@@ -41,8 +41,8 @@ class Launches:
         self.run = module.InterpretedFunction.run
         self.constant = type("constant", (module.tl.tensor,), {"to": property(_lacks_to)})
         self.languages: dict[Any, list[Any]] = {}
-        self.kept: dict[Any, frozenset[Any]] = {}
-        """By rewritten kernel, the parameters that are tensors whatever they are given: their names or numbers."""
+        self.kept: dict[Any, set[str]] = {}
+        """By rewritten kernel, the parameters that are tensors whatever they are given."""
         self.set_grid = module.InterpreterBuilder.set_grid_dim
 
     def install(self) -> None:
@@ -94,10 +94,10 @@ class Launches:
 
     def _init_args(self, executor: Any, args: Any, kwargs: Any) -> Any:
         """Tensors of the host's are used where they lie; the original copies them onto themselves by PyTorch."""
-        annotated, constants = self._annotated(executor), self._may_be_constants(executor)
+        annotated, kept = self._annotated(executor), self.kept.get(executor.fn, ())
         named = zip(executor.arg_names, args, strict=False)
-        args = [self._typed(arg, annotated.get(name), name in constants) for name, arg in named]
-        kwargs = {name: self._typed(arg, annotated.get(name), name in constants) for name, arg in kwargs.items()}
+        args = [self._typed(arg, annotated.get(name), name in kept) for name, arg in named]
+        kwargs = {name: self._typed(arg, annotated.get(name), name in kept) for name, arg in kwargs.items()}
         if all(map(_on_host, (*args, *kwargs.values()))):
             return args, kwargs
         return self.prepare(executor, args, kwargs)
@@ -106,15 +106,10 @@ class Launches:
         if not all(map(_on_host, (*args, *kwargs.values()))):
             self.restore(executor, args, args_host, kwargs, kwargs_host)
 
-    def _typed(self, arg: Any, annotation: str | None, may_be_constant: bool) -> Any:
+    def _typed(self, arg: Any, annotation: str | None, is_kept: bool) -> Any:
         if annotation and isinstance(arg, (bool, int, float)):
             return TypedScalar(arg, annotation)
-        return Constant(arg) if may_be_constant and type(arg) is int and arg == 1 else arg
-
-    def _may_be_constants(self, executor: Any) -> set[str]:
-        """The parameters of which the compiler takes an integer of 1 for a constant."""
-        kept = self.kept.get(executor.fn, frozenset())
-        return {name for at, name in enumerate(executor.arg_names) if name not in kept and at not in kept}
+        return Constant(arg) if type(arg) is int and arg == 1 and not is_kept else arg
 
     def _annotated(self, executor: Any) -> dict[str, str]:
         """Types by which parameters of numbers are annotated, such as ``fp64`` and ``i64``."""
@@ -131,8 +126,11 @@ class Launches:
     # --- functions, grids and loops ---
 
     def _run(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """A launch, for which it is noted what the kernel's decorator says."""
-        self.kept[function.rewrite()] = frozenset(function.kwargs.get("do_not_specialize") or ())
+        """A launch. At the first one it is noted which parameters the kernel's decorator names, or numbers."""
+        kernel = function.rewrite()
+        if kernel not in self.kept:
+            said = function.kwargs.get("do_not_specialize") or ()
+            self.kept[kernel] = {each if isinstance(each, str) else function.arg_names[each] for each in said}
         return self.run(function, *args, **kwargs)
 
     def _call(self, function: Any, args: Any, kwargs: Any) -> Any:
