@@ -16,6 +16,7 @@ from benchmarks.limit_shares import MODES, Single, is_judged, measure  # noqa: E
 from benchmarks.meeting import meet  # noqa: E402
 from benchmarks.summing import ORDERS, in_sequence, product  # noqa: E402
 from kgbench.baselines.references.aten import chained  # noqa: E402
+from kgbench.baselines.references.aten_index import index_put  # noqa: E402
 from kgbench.baselines.references.cublas import product_sum  # noqa: E402
 from kgbench.baselines.references.cublas_vectors import dot  # noqa: E402
 from kgbench.core.kinds import Phase  # noqa: E402
@@ -81,6 +82,19 @@ def test_a_sum_in_order_stays_within_what_is_said_of_it(count: int) -> None:
     off = ((in_sequence(terms.mT) - right) / right).abs().max() * 2.0**24
     # Five standard deviations of eight are not reached in 200 rows, and two are.
     assert 0.25 < float(off) / chained(count) < 0.65
+
+
+@pytest.mark.parametrize("count", [40, 64, 1000, 4100])
+def test_one_number_added_many_times_is_rounded_the_same_way_each_time(count: int) -> None:
+    value, start = torch.randn(2, 2000, generator=torch.Generator().manual_seed(count))
+    place = torch.arange(2000)
+    places, terms = place.repeat(count), value.repeat(count)
+    right = index_put(start.double(), [places], terms.double(), accumulate=True)
+    limits = Limits("rounding", ulps=2)
+    found = in_sequence(torch.cat((start[None], value.expand(count, -1))))
+    assert share_used(found, right, limits) < 1
+    if count < 4000:
+        assert math.isinf(share_used(found - value, right, limits))
 
 
 def test_single_precision_is_what_references_compute_in() -> None:

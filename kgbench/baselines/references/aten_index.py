@@ -163,10 +163,22 @@ def _added(flat: torch.Tensor, places: torch.Tensor, terms: torch.Tensor, shape:
     value = flat.index_add(0, places, terms).reshape(shape)
     if is_exact(flat):
         return Expected(value)
-    count = torch.zeros(flat.shape, dtype=torch.float64, device=flat.device)
-    count = count.index_add(0, places, torch.ones_like(places, dtype=torch.float64))
     size = flat.abs().index_add(0, places, terms.abs())
-    return Expected(value, finite(size * count.sqrt().clamp_min(1)).reshape(shape))
+    return Expected(value, finite(size * _growth(flat, 0, places, terms)).reshape(shape))
+
+
+def _growth(self: torch.Tensor, dim: int, index: torch.Tensor, terms: torch.Tensor) -> torch.Tensor:
+    """By what the roundoff of one addition grows where several terms are added to an element, in any order.
+
+    The root of their number, since roundings are independent. Not so where all are alike: each is rounded the way the
+    one before was, and a sum in order is off by up to 0.85 units for each, as 4,000 values of normal() show.
+    """
+    sizes = terms.abs().double()
+    none = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
+    count = none.scatter_add(dim, index, torch.ones_like(sizes))
+    largest = none.scatter_reduce(dim, index, sizes, "amax")
+    least = (none + torch.inf).scatter_reduce(dim, index, sizes, "amin")
+    return torch.where(largest <= 1.001 * least, torch.maximum(count.sqrt(), count / 4), count.sqrt()).clamp_min(1)
 
 
 def scatter(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor) -> torch.Tensor:
@@ -182,11 +194,12 @@ def scatter_reduce(self: torch.Tensor, dim: int, index: torch.Tensor, src: torch
     value = self.scatter_add(dim, index, terms) if reduce == "add" else self.scatter_reduce(dim, index, terms, "prod")
     if is_exact(self):
         return Expected(value)
-    size = self.abs().scatter_add(dim, index, terms.abs()) if reduce == "add" else value.abs()
+    if reduce == "add":
+        size = self.abs().scatter_add(dim, index, terms.abs())
+        return Expected(value, finite(size * _growth(self, dim, index, terms)))
     ones = torch.ones(index.shape, dtype=torch.float64, device=self.device)
     count = torch.zeros(self.shape, dtype=torch.float64, device=self.device).scatter_add(dim, index, ones)
-    growth = count.sqrt() if reduce == "add" else count
-    return Expected(value, finite(size * growth.clamp_min(1)))
+    return Expected(value, finite(value.abs() * count.clamp_min(1)))
 
 
 def _part(src: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
