@@ -294,7 +294,10 @@ def pairwise_distance(
 
 
 def renorm(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> Expected:
-    """Slices scaled down to a largest norm. Of one whose sum of |x|^p leaves float32 the norm may be infinite, or 0."""
+    """Slices scaled down to a largest norm. Of one whose sum of |x|^p leaves float32 the norm may be infinite, or 0.
+
+    A root as exp(log(sum) / p) is off by the roundoff of its exponent, which is the norm's logarithm.
+    """
     value = torch.renorm(self, p, dim, maxnorm)
     if not 0 < p < math.inf or not self.numel():
         return Expected(value)
@@ -302,7 +305,9 @@ def renorm(self: torch.Tensor, p: float, dim: int, maxnorm: float) -> Expected:
     norms = torch.linalg.vector_norm(self, p, others, keepdim=True)
     also = torch.where(norms < LEAST ** (1 / p), self, value)
     beyond = (norms > LARGEST ** (1 / p)) & torch.isfinite(norms)
-    return Expected(value, also=Expected(torch.where(beyond, torch.zeros_like(self), also)))
+    exponent = 0.0 if p in (1, 2) else norms.log().abs()
+    scale = finite(value.abs() * (1 + exponent / 8))
+    return Expected(value, scale, Expected(torch.where(beyond, torch.zeros_like(self), also), scale))
 
 
 def bmm(self: torch.Tensor, mat2: torch.Tensor) -> Expected:

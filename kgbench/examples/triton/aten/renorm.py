@@ -24,22 +24,22 @@ def _place(row, sizes, strides, DIMS: tl.constexpr):
 
 
 @triton.jit
+def _size(real, imaginary):
+    """The absolute value of a complex number, whose square may leave the dtype."""
+    one, other = tl.abs(real), tl.abs(imaginary)
+    larger = tl.where(one > other, one, other)
+    ratio = tl.where(one > other, other, one) / tl.where(larger == 0, 1.0, larger)
+    # NaN of either part stays, and of two infinities no quotient is formed.
+    return tl.where(larger == float("inf"), one + other, larger * tl.sqrt(1.0 + ratio * ratio))
+
+
+@triton.jit
 def _term(real, imaginary, power, KIND: tl.constexpr, PAIR: tl.constexpr):
     """What an element adds to the norm of its slice, or (for "largest") its absolute value."""
-    if PAIR:
-        square = real * real + imaginary * imaginary
-        if KIND == "squares":
-            return square
-        elif KIND == "power":
-            return tl.exp(0.5 * power * tl.log(square))
-        else:
-            return tl.sqrt(square)
-    elif KIND == "squares":
-        return real * real
-    elif KIND == "power":
-        return tl.exp(power * tl.log(tl.abs(real)))
-    else:
-        return tl.abs(real)
+    if KIND == "squares":
+        return real * real + imaginary * imaginary if PAIR else real * real
+    size = _size(real, imaginary) if PAIR else tl.abs(real)
+    return tl.exp(power * tl.log(size)) if KIND == "power" else size
 
 
 @triton.jit

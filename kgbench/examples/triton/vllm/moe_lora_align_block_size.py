@@ -1,8 +1,8 @@
 """moe_lora_align_block_size: each adapter's (token, expert) pairs, sorted by expert and padded to blocks.
 
 Few pairs: one program for each adapter and expert counts all pairs and writes its part. Many: chunks of pairs are
-counted, the counts become places, and then each chunk puts its pairs into their places. Over 1024 experts: no program
-has a counter for each, so pairs are counted and placed by atomic additions.
+counted, the counts become places, and then each chunk puts its pairs into their places. Over 512 experts: comparing each
+pair with each expert would take longest, so pairs are counted and placed by atomic additions.
 """
 
 import torch
@@ -234,7 +234,7 @@ def moe_lora_align_block_size(
     mapped, loras = maybe_expert_map is not None, lora_ids.numel()
     experts = triton.next_power_of_2(max(num_experts, 16))
     held = triton.next_power_of_2(max(loras, 2))
-    if num_experts > 1024:
+    if num_experts > 512:
         count = torch.empty((max_loras, num_experts), dtype=torch.int32, device=topk_ids.device)
         tiles = triton.cdiv(max(num_experts, max_num_tokens_padded, max_num_m_blocks), 1024)
         _clear[(max_loras * tiles,)](

@@ -7,8 +7,8 @@ import triton.language as tl
 @triton.jit
 def _nearest(x):
     """The nearest integer, of a tie the even one: float32 has no fractions above 2²³."""
-    shift = 12582912.0  # 1.5 * 2²³
-    return (tl.minimum(tl.maximum(x, -1e6), 1e6) + shift) - shift
+    shift = tl.where(x < 0, -8388608.0, 8388608.0)  # 2²³ with x's sign
+    return tl.where(tl.abs(x) < 8388608.0, (x + shift) - shift, x)
 
 
 @triton.jit
