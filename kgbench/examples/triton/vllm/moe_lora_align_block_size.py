@@ -1,8 +1,8 @@
 """moe_lora_align_block_size: each adapter's (token, expert) pairs, sorted by expert and padded to blocks.
 
 Few pairs: one program for each adapter and expert counts all pairs and writes its part. Many: chunks of pairs are
-counted, the counts become places, and then each chunk puts its pairs into their places. Over 512 experts: comparing each
-pair with each expert would take longest, so pairs are counted and placed by atomic additions.
+counted, the counts become places, and then each chunk puts its pairs into their places. Over 512 experts: comparing
+each pair with each expert would take longest, so pairs are counted and placed by atomic additions.
 """
 
 import torch
