@@ -373,7 +373,8 @@ def test_a_later_round_is_shown_with_the_better_kernel_of_both(later: Path, tmp_
     text = rendered(tmp_path / "results")["RESULTS.md"]
     first, both = (line.split(" | ") for line in text.splitlines() if "| aten, 3 |" in line)
     assert first[0].strip("| ") == NAME
-    assert both[0].strip("| ") == f"{NAME}, then again"
+    assert both[0].strip("| ") == f"{NAME}, after 2 rounds"
+    assert "| 1, mine | 3 | 66.7 % | 33.3 % | 1.16x |" in text
     assert first[2].startswith("66.7 % ")
     assert both[2].startswith("100.0 % ")
     assert "weak" not in text
@@ -453,9 +454,14 @@ def test_a_third_round_is_shown_behind_both_that_it_follows(later: Path, tmp_pat
     (tmp_path / "README.md").write_text(f"<!-- results/{NAME} -->\n<!-- end of the table -->")
     files = rendered(tmp_path / "results")
     names = [line.split(" | ")[0].strip("| ") for line in files["RESULTS.md"].splitlines() if "| aten, 3 |" in line]
-    assert names == [NAME, f"{NAME}, then again", f"{NAME}, then again, then third"]
+    assert names == [NAME, f"{NAME}, after 3 rounds"]
+    rounds = [line for line in files["RESULTS.md"].splitlines() if line[:4] in ("| 1,", "| 2,", "| 3,")]
+    assert [line.split(" | ")[1] for line in rounds] == ["3", "2", "2"], "kernels judged in each"
+    assert rounds[-1].endswith("| 2.62x |")
+    folded = files["RESULTS.md"].split("<details><summary>2026-01-02-h200-again</summary>")[1]
+    assert "## 2026-01-02-h200-again" in folded.split("</details>")[0], "a round between the ends is folded"
     sections = [line.removeprefix("## ") for line in files["RESULTS.md"].splitlines() if line.startswith("## 2026")]
-    assert sections == [NAME, "2026-01-02-h200-again", "2026-01-02-h200-third"]
+    assert sections == [f"{NAME}, round by round", NAME, "2026-01-02-h200-again", "2026-01-02-h200-third"]
     assert (
         "| follows | 2026-01-02-h200-again; 2 kernels written again; below, the best one of each |"
         in files["RESULTS.md"]

@@ -27,6 +27,8 @@ _SCORES: Final = (
     "sol_50", "sol_50 (library)", "sol_80", "sol_80 (library)",
 )  # fmt: skip
 """Names of the scores of the first screen."""
+_OF_ROUNDS: Final = ("correct", "fast_1", "speedup")
+"""Names of the scores of each round."""
 _WHERE: Final = {
     Phase.CHECK: "a fixed call",
     Phase.OPINFO: "a call of PyTorch's own tests",
@@ -74,6 +76,21 @@ def overview(reports: Iterable[tuple[str, Report]], first: str = "kernels") -> I
     heads = [first, "problems of kind compute", *(column.head for column in columns)]
     lines = ([name, f"{row.source}, {row.problems}", *(column.cell(row) for column in columns)] for name, row in rows)
     return table(heads, lines, "ll" + "r" * len(columns))
+
+
+def round_by_round(rounds: Iterable[tuple[str, int, Report]]) -> Iterator[str]:
+    """A table with a row per round, the best kernel so far of each problem of kind compute.
+
+    ``rounds``: the name of each, the kernels that were judged in it, and the report of all rounds so far.
+    """
+    columns = [score_column(score, score.head) for score in map(score_of, _OF_ROUNDS)]
+    heads: list[str] = []
+    lines = []
+    for number, (name, judged, report) in enumerate(rounds, 1):
+        rows = [row for row in (*report.overall[:1], *report.rows) if row.kinds == "compute"]
+        heads = [f"{column.head}, {row.source}" for column in columns for row in rows]
+        lines.append([f"{number}, {name}", judged, *(column.point(row) for column in columns for row in rows)])
+    return table(["round", "kernels judged", *heads], lines, "lr" + "r" * len(heads))
 
 
 def peers(results: Path) -> Iterator[str]:

@@ -24,7 +24,7 @@ from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
 from kgbench.reports.publishing.checks import not_judged, renewed
 from kgbench.reports.publishing.folder import Publication, pack_verifications, publications
-from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers, weak_libraries
+from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers, round_by_round, weak_libraries
 from kgbench.reports.publishing.readme import README, with_tables
 from kgbench.scores.light import LEAST_VERSION, contradicted
 from kgbench.store.errors import StoreError
@@ -66,6 +66,8 @@ class _Shown:
     """Problems of which it was interrupted before."""
     renewed: tuple[str, ...]
     """Problems whose files have changed since the round before."""
+    between: bool
+    """Whether it is a round between the first and the last."""
 
     @property
     def publication(self) -> Publication:
@@ -77,8 +79,9 @@ class _Shown:
 
     @property
     def name(self) -> str:
+        """The run's; that of several rounds is the first one's, with their number."""
         first, *later = self.rounds
-        return ", then ".join([first.path.name, *(each.what for each in later)])
+        return f"{first.path.name}, after {len(self.rounds)} rounds" if later else first.path.name
 
 
 def rendered(results: Path) -> dict[str, str]:
@@ -91,7 +94,8 @@ def rendered(results: Path) -> dict[str, str]:
     runs = {name: read_run(each.path) for name, each in found.items()}
     # A run stands behind those that it follows.
     chains = sorted((_rounds(each, found) for each in found.values()), key=lambda each: [one.path.name for one in each])
-    shown = [_shown(each, runs, results / "records") for each in chains]
+    followed = {each.after for each in found.values()}
+    shown = [_shown(each, runs, results / "records", each[-1].path.name in followed) for each in chains]
     text = "\n".join([_HEAD, *(_whole(shown, results) if shown else [_NOTHING])])
     page = leaderboard_page(boards(_named(each) for each in shown if not each.packages))
     files = {RESULTS_TEXT: text, f"{results.name}/{LEADERBOARD}": page}
@@ -113,7 +117,7 @@ def _rounds(publication: Publication, found: Mapping[str, Publication]) -> tuple
     return tuple(rounds)
 
 
-def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], records: Path) -> _Shown:
+def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], records: Path, is_followed: bool) -> _Shown:
     *earlier, run = (runs[each.path.name] for each in rounds)
     before = reduce(as_rounds, earlier) if earlier else None
     whole = as_rounds(before, run) if before else run
@@ -125,7 +129,8 @@ def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], recor
     infos = tuple(each.info for each in (*earlier, run))
     judged = sum(bool(result.candidate_sha256) for result in run.results)
     left_out = tuple(not_judged(run.info, run.results))
-    return _Shown(rounds, infos, report, packages, tuple(names), judged, left_out, tuple(changed))
+    between = is_followed and len(rounds) > 1
+    return _Shown(rounds, infos, report, packages, tuple(names), judged, left_out, tuple(changed), between)
 
 
 def _named(shown: _Shown) -> Report:
@@ -139,9 +144,11 @@ def _named(shown: _Shown) -> Report:
 def _whole(shown: Sequence[_Shown], results: Path) -> Iterator[str]:
     kernels, libraries = ([each for each in shown if bool(each.packages) is whether] for whether in (False, True))
     if kernels:
+        ends = [each for each in kernels if not each.between]
         yield "## All runs\n"
-        yield "\n".join(overview((each.name, each.report) for each in kernels))
+        yield "\n".join(overview((each.name, each.report) for each in ends))
         yield f"\n{_columns_words(kernels)}\n"
+        yield from map(_round_by_round, _series(kernels))
     if libraries:
         yield "## Installed packages\n"
         yield "Judged like kernels, but for the policy, which is `report`; never ranked among them. docs/packages.md.\n"
@@ -150,6 +157,19 @@ def _whole(shown: Sequence[_Shown], results: Path) -> Iterator[str]:
     if others := "\n".join(peers(results)):
         yield f"## What others have published about the same operators\n\n{others}\n"
     yield from map(_section, shown)
+
+
+def _series(kernels: Iterable[_Shown]) -> Iterator[list[_Shown]]:
+    """Runs of several rounds, first to last."""
+    found: dict[str, list[_Shown]] = {}
+    for each in kernels:
+        found.setdefault(each.rounds[0].path.name, []).append(each)
+    return (rounds for rounds in found.values() if len(rounds) > 1)
+
+
+def _round_by_round(rounds: Sequence[_Shown]) -> str:
+    lines = round_by_round((each.publication.what, each.judged, each.report) for each in rounds)
+    return "\n".join([f"## {rounds[0].name}, round by round", "", *lines, ""])
 
 
 def _columns_words(shown: Sequence[_Shown]) -> str:
@@ -174,8 +194,8 @@ def _section(shown: _Shown) -> str:
         ("seeds", ", ".join(f"`{each.get('seed')}`" for each in info.get("segments", ()))),
     ]
     if shown.publication.after:
-        kernels = number_of(shown.judged, "kernel")
-        facts.append(("follows", f"{shown.publication.after}; {kernels} written again; below, the best one of each"))
+        again = f"{number_of(shown.judged, 'kernel')} written again"
+        facts.append(("follows", f"{shown.publication.after}; {again}; below, the best one of each"))
     if shown.renewed:
         facts.append(("problem files changed", f"{', '.join(shown.renewed)}: only the kernel of this round counts"))
     if shown.not_judged:
@@ -184,7 +204,10 @@ def _section(shown: _Shown) -> str:
         facts.append(("best library", f"the fastest of the library and {', '.join(shown.beside)}, by timed case"))
     lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|", *map(table_row, facts)]
     more = (_curve(report), _bounds(report), failures(report.results), weak_libraries(report.results))
-    return "\n".join([*lines, "", stream.getvalue(), *(each for part in more for each in (*part, ""))])
+    text = "\n".join([*lines, "", stream.getvalue(), *(each for part in more for each in (*part, ""))])
+    if not shown.between:
+        return text
+    return f"<details><summary>{shown.publication.path.name}</summary>\n\n{text}\n</details>\n"
 
 
 def _bounds(report: Report) -> Iterator[str]:
