@@ -17,6 +17,7 @@ from benchmarks.meeting import meet  # noqa: E402
 from benchmarks.summing import ORDERS, in_sequence, product  # noqa: E402
 from kgbench.baselines.references.aten import chained  # noqa: E402
 from kgbench.baselines.references.aten_index import index_put  # noqa: E402
+from kgbench.baselines.references.aten_reduce import matmul  # noqa: E402
 from kgbench.baselines.references.cublas import product_sum  # noqa: E402
 from kgbench.baselines.references.cublas_vectors import dot  # noqa: E402
 from kgbench.core.kinds import Phase  # noqa: E402
@@ -95,6 +96,16 @@ def test_one_number_added_many_times_is_rounded_the_same_way_each_time(count: in
     assert share_used(found, right, limits) < 1
     if count < 4000:
         assert math.isinf(share_used(found - value, right, limits))
+
+
+@pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
+def test_products_of_far_numbers_have_a_limit(size: float) -> None:
+    left, right = size * torch.randn(2, 20, 20, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    left[0, 0] = math.inf
+    wanted, limits = matmul(left, right), Limits("accumulate", length=20)
+    in_order = sum(left[:, each, None] * right[None, each] for each in reversed(range(20)))
+    assert share_used(in_order, wanted, limits) < 0.5
+    assert math.isinf(share_used(in_order * (1 + 1e-13), wanted, limits))
 
 
 def test_single_precision_is_what_references_compute_in() -> None:

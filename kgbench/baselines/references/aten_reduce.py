@@ -327,13 +327,24 @@ def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
         return expected
     assert expected.magnitude is not None
     value = expected.value + bias
-    return Expected(value, finite((expected.magnitude.square() + bias.abs().square()).sqrt()))
+    return Expected(value, finite(torch.hypot(expected.magnitude, bias.abs())))
 
 
 def product(left: torch.Tensor, right: torch.Tensor) -> Expected:
-    """torch.matmul; the error scale is the root of the sum of the squares of all products."""
-    squares = torch.matmul(left.abs().square(), right.abs().square())
-    return Expected(torch.matmul(left, right), finite(squares.sqrt()))
+    """torch.matmul; the error scale is the root of the sum of the squares of all products.
+
+    Each side is divided by its largest number first: squares of float64 numbers of 1e100 are infinite.
+    """
+    sizes = [side.abs() for side in (left, right)]
+    most = [_largest(size) for size in sizes]
+    squares = torch.matmul(*((size / largest).square() for size, largest in zip(sizes, most, strict=True)))
+    return Expected(torch.matmul(left, right), finite(squares.sqrt() * most[0] * most[1]))
+
+
+def _largest(sizes: torch.Tensor) -> torch.Tensor:
+    """The largest finite number, 1 where there is none but zeros; no infinity, which would make others zero."""
+    largest = torch.where(torch.isfinite(sizes), sizes, 0.0).amax() if sizes.numel() else sizes.new_zeros(())
+    return torch.where(largest == 0, 1.0, largest)
 
 
 def _softmax(self: torch.Tensor, dim: int, half_to_float: bool) -> Expected:

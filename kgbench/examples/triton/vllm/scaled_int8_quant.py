@@ -6,9 +6,9 @@ import triton.language as tl
 
 @triton.jit
 def _nearest(x):
-    """The nearest integer, of a tie the even one: float32 has no fractions above 2²³."""
-    shift = tl.where(x < 0, -8388608.0, 8388608.0)  # 2²³ with x's sign
-    return tl.where(tl.abs(x) < 8388608.0, (x + shift) - shift, x)
+    """The nearest integer, of a tie the even one, but beyond 2²², where float32 has no other fraction than a half."""
+    shift = 12582912.0  # 1.5 * 2²³
+    return tl.where(tl.abs(x) < 4194304.0, (x + shift) - shift, tl.floor(x + 0.5))
 
 
 @triton.jit
