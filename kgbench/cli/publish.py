@@ -45,6 +45,14 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
     help="The published run whose verdicts these kernels were written from, which may follow another itself.",
 )
 @click.option(
+    "--leave-out",
+    "left_out",
+    multiple=True,
+    metavar="PROBLEM",
+    help="With --after: publish its result and do not count it, so that the kernel of a round before counts, as where "
+    "no null test has reached its library. Repeatable.",
+)
+@click.option(
     "--to",
     type=_FOLDER,
     metavar="DIR",
@@ -61,8 +69,8 @@ _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
 @click.option("--dry-run", is_flag=True, help="Print all checks and write nothing.")
 @out_option
 def publish(
-    run: str, what: str | None, null: tuple[Path, ...], exploits: Path | None, after: Path | None, to: Path,
-    draft: Path | None, dry_run: bool, out: Path,
+    run: str, what: str | None, null: tuple[Path, ...], exploits: Path | None, after: Path | None,
+    left_out: tuple[str, ...], to: Path, draft: Path | None, dry_run: bool, out: Path,
 ) -> None:  # fmt: skip
     """Write a run to results/ as evidence that anyone can judge again (docs/published.md).
 
@@ -71,7 +79,14 @@ def publish(
     code 1: --dry-run, and a check does not hold.
     """
     from kgbench.reports.publishing.checks import checks, follows
-    from kgbench.reports.publishing.folder import files_of, folder_name, size_check, with_followed, write_folder
+    from kgbench.reports.publishing.folder import (
+        counted,
+        files_of,
+        folder_name,
+        size_check,
+        with_followed,
+        write_folder,
+    )
     from kgbench.reports.publishing.selftests import EXPLOITS, FILES, NULL, read_evidence
     from kgbench.store.errors import StoreError
     from kgbench.store.find import find_run
@@ -80,17 +95,23 @@ def publish(
 
     if draft is not None and draft.resolve().is_relative_to(to.resolve()):
         raise UsageError("KGB433", f"--draft {draft}: {to} holds published runs; give a folder elsewhere")
+    if left_out and after is None:
+        raise UsageError("KGB438", "--leave-out is for a later round, whose earlier kernels count then; add --after")
     stored = read_run(find_run(run, out))
+    if strange := sorted(set(left_out).difference(result.problem for result in stored.results)):
+        raise UsageError("KGB438", f"--leave-out {strange[0]}: the run has no result of it")
     if (stored.path / PACKED_RESULTS_FILE).exists():
         raise StoreError("KGB430", f"{stored.path}: it is published already; `kgbench reproduce` judges it again")
     given = {NULL: null, EXPLOITS: (exploits,) if exploits else ()}
     evidence = [read_evidence(part, *(files or [stored.path / FILES[part]])) for part, files in given.items()]
-    found = list(checks(stored, evidence, later_round=after is not None))
+    counts = counted(stored, left_out)
+    found = list(checks(counts, evidence, later_round=after is not None))
     if after is not None:
-        found.append(follows(stored, [read_run(each) for each in with_followed(after)]))
+        found.append(follows(counts, [read_run(each) for each in with_followed(after)]))
     what = what or str(stored.info.get("model") or "unknown")
     path = (draft or to) / folder_name(stored.info, what)
-    files = files_of(stored, what, found, evidence, draft=draft is not None, after=after.name if after else "")
+    follows_name = after.name if after else ""
+    files = files_of(stored, what, found, evidence, draft=draft is not None, after=follows_name, left_out=left_out)
     found.append(size_check(files, draft or to, path))
     _say(found, draft=draft, dry_run=dry_run)
     if dry_run:

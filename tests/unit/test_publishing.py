@@ -424,6 +424,24 @@ def test_of_a_problem_whose_file_has_changed_only_the_later_kernel_counts(later:
     assert both[4].startswith("1.53x"), "the geometric mean of 1.5, 3.0 and 0.8, although 0.9 was better"
 
 
+def test_what_a_later_round_leaves_out_is_published_and_not_counted(later: Path, tmp_path: Path) -> None:
+    assert "KGB438" in publish("--as", "alone", "--leave-out", "aten/mm", "--dry-run")[1]
+    assert "KGB438" in publish("--after", f"results/{NAME}", "--leave-out", "aten/other")[1]
+    assert publish("--as", "again", "--after", f"results/{NAME}", "--leave-out", "aten/mm")[0] == 0
+    again = tmp_path / "results/2026-01-02-h200-again"
+    assert b"aten/mm" in gzip.decompress((again / "results.jsonl.gz").read_bytes())
+    text = rendered(tmp_path / "results")["RESULTS.md"]
+    assert "| left out | aten/mm: the kernel of the round before counts |" in text
+    assert "interrupted before" not in text
+    assert "| 2, again | 1 | 66.7 % |" in text, "the first round's kernel of aten/mm is wrong"
+
+
+def test_a_page_may_be_taken_out_again(later: Path, tmp_path: Path) -> None:
+    whole = rendered(tmp_path / "results")
+    (tmp_path / "results" / NAME / "page.html").unlink()
+    assert rendered(tmp_path / "results") == whole
+
+
 def test_without_a_verdict_of_a_changed_file_a_round_does_not_follow(later: Path, tmp_path: Path) -> None:
     last_result_gone(later)
     change(later / "run.json", status="interrupted")

@@ -14,8 +14,8 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ from kgbench.store.reader import StoredRun, read_run
 from kgbench.store.repeat import candidate_file, repeat_command
 
 PUBLICATION_FILE: Final = "publication.json"
+PAGE_FILE: Final = "page.html"
+"""The one file that may be taken out again: ``kgbench report`` makes it from the others."""
 FORMAT: Final = 1
 """Version of publication.json."""
 MOST_BYTES: Final = 20_000_000
@@ -54,6 +56,17 @@ class Publication:
     draft: bool
     after: str
     """Name of the published folder whose kernels this run's follow, a round later; empty where it follows none."""
+    left_out: tuple[str, ...] = ()
+    """Problems of a later round whose results are published and not counted."""
+
+    def counted(self, run: StoredRun) -> StoredRun:
+        """The run as it counts."""
+        return counted(run, self.left_out)
+
+
+def counted(run: StoredRun, left_out: Collection[str]) -> StoredRun:
+    """The run without the results of these problems."""
+    return replace(run, results=tuple(result for result in run.results if result.problem not in left_out))
 
 
 def folder_name(info: Mapping[str, Any], what: str) -> str:
@@ -63,10 +76,11 @@ def folder_name(info: Mapping[str, Any], what: str) -> str:
 
 
 def files_of(
-    run: StoredRun, what: str, found: Sequence[Check], evidence: Sequence[Evidence], *, draft: bool, after: str = ""
-) -> Files:
-    """Everything that is published, by path below the folder; ``after`` as in Publication. Raises StoreError,
-    UsageError.
+    run: StoredRun, what: str, found: Sequence[Check], evidence: Sequence[Evidence], *, draft: bool, after: str = "",
+    left_out: Sequence[str] = (),
+) -> Files:  # fmt: skip
+    """Everything that is published, by path below the folder; ``after``, ``left_out`` as in Publication. Raises
+    StoreError, UsageError.
     """
     private = _Private(run.info)
     files: dict[str, bytes] = {
@@ -82,6 +96,7 @@ def files_of(
     files |= _page(files, folder_name(run.info, what))
     said = {
         "format": FORMAT, "what": what, "draft": draft, **({"after": after} if after else {}),
+        **({"left_out": sorted(left_out)} if left_out else {}),
         "checks": {check.name: private.without(check.wrong).decode() or "holds" for check in found},
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
     }  # fmt: skip
@@ -99,7 +114,7 @@ def _page(files: Files, name: str) -> Files:
         _write(files, folder)
         run = read_run(folder, with_windows=True)
         source = page_source(run, lambda result: repeat_command(run, result).replace(str(folder), f"results/{name}"))
-        write_page(source, pages / "page.html")
+        write_page(source, pages / PAGE_FILE)
         paths = [path for path in sorted(pages.rglob("*")) if path.is_file()]
         return {path.relative_to(pages).as_posix(): path.read_bytes() for path in paths}
 
@@ -211,15 +226,17 @@ def _read(file: Path) -> Publication:
     try:
         said = json.loads(file.read_text(encoding="utf-8"))
         hashes, draft, what = dict(said["files"]), bool(said["draft"]), str(said["what"])
-        after = str(said.get("after", ""))
+        after, left_out = str(said.get("after", "")), tuple(map(str, said.get("left_out", ())))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError("KGB434", f"{file}: cannot read: {error}; {again}") from error
     if RUN_FILE not in hashes:
         raise StoreError("KGB434", f"{file}: it names no {RUN_FILE}; {again}")
     for name, sha256 in hashes.items():
         path = file.parent / name
+        if name == PAGE_FILE and not path.exists():
+            continue
         if not path.is_file():
             raise StoreError("KGB434", f"{path}: it is gone; {again}")
         if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
             raise StoreError("KGB434", f"{path}: it is not as it was published; {again}")
-    return Publication(file.parent, what, draft, after)
+    return Publication(file.parent, what, draft, after, left_out)

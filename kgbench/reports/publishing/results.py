@@ -91,7 +91,7 @@ def rendered(results: Path) -> dict[str, str]:
     Raises StoreError where a published run is not as it was published, or cannot be read.
     """
     found = {each.path.name: each for each in publications(results)}
-    runs = {name: read_run(each.path) for name, each in found.items()}
+    runs = {name: each.counted(read_run(each.path)) for name, each in found.items()}
     # A run stands behind those that it follows.
     chains = sorted((_rounds(each, found) for each in found.values()), key=lambda each: [one.path.name for one in each])
     followed = {each.after for each in found.values()}
@@ -128,7 +128,7 @@ def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], recor
     report = report_of(whole, records=records, libraries=compared)
     infos = tuple(each.info for each in (*earlier, run))
     judged = sum(bool(result.candidate_sha256) for result in run.results)
-    left_out = tuple(not_judged(run.info, run.results))
+    left_out = tuple(each for each in not_judged(run.info, run.results) if each not in rounds[-1].left_out)
     between = is_followed and len(rounds) > 1
     return _Shown(rounds, infos, report, packages, tuple(names), judged, left_out, tuple(changed), between)
 
@@ -200,6 +200,8 @@ def _section(shown: _Shown) -> str:
         facts.append(("problem files changed", f"{', '.join(shown.renewed)}: only the kernel of this round counts"))
     if shown.not_judged:
         facts.append(("interrupted before", f"{', '.join(shown.not_judged)}: the kernel of the round before counts"))
+    if left_out := shown.publication.left_out:
+        facts.append(("left out", f"{', '.join(left_out)}: the kernel of the round before counts"))
     if shown.beside:
         facts.append(("best library", f"the fastest of the library and {', '.join(shown.beside)}, by timed case"))
     lines = [f"## {shown.publication.path.name}", "", "| | |", "|---|---|", *map(table_row, facts)]

@@ -1,0 +1,175 @@
+"""rsub.Tensor and rsub.Scalar: other - alpha * self with broadcasting and type promotion; integers wrap.
+
+Strides of all tensors are taken as they are, with dimensions merged where that leaves them so.
+"""
+
+import math
+
+import torch
+import triton
+import triton.language as tl
+
+_TYPES = {
+    torch.float64: (tl.float64, tl.float64),
+    torch.float32: (tl.float32, tl.float32),
+    torch.float16: (tl.float16, tl.float32),
+    torch.bfloat16: (tl.bfloat16, tl.float32),
+    torch.int64: (tl.int64, tl.int64),
+    torch.int32: (tl.int32, tl.int32),
+    torch.int16: (tl.int16, tl.int32),
+    torch.int8: (tl.int8, tl.int32),
+    torch.uint8: (tl.uint8, tl.int32),
+}
+"""The operands' common dtype, and that in which it is computed with."""
+
+
+@triton.jit
+def _converted(x, COMMON: tl.constexpr, WIDE: tl.constexpr):
+    if x.dtype == COMMON:
+        return x.to(WIDE)
+    if tl.float32 == WIDE:
+        # By way of float32, from which every dtype can be reached.
+        x = x.to(tl.float32)
+    return x.to(COMMON).to(WIDE)
+
+
+@triton.jit
+def _place(row, column, sizes, strides, DIMS: tl.constexpr):
+    """Where elements lie: columns count through the last dimension, rows through the others."""
+    at = column * strides[DIMS - 1]
+    for back in tl.static_range(2, DIMS + 1):
+        at += row % sizes[DIMS - back] * strides[DIMS - back]
+        row = row // sizes[DIMS - back]
+    return at
+
+
+@triton.jit
+def _tile(
+    a_ptr, b_ptr, out_ptr, alpha, rows, n, sizes, a_strides, b_strides, out_strides,
+    DIMS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, NUMBER: tl.constexpr, COMMON: tl.constexpr,
+    WIDE: tl.constexpr,
+):  # fmt: skip
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    blocks = (n - 1) // COLUMNS + 1
+    row = (tl.program_id(0) // blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = (tl.program_id(0) % blocks).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    inside = (row < rows) & (column < n)
+    a = tl.load(a_ptr + _place(row, column, sizes, a_strides, DIMS), mask=inside, other=0)
+    a = _converted(a, COMMON, WIDE)
+    if NUMBER:
+        # Not a pointer then, but the number.
+        b = tl.full(a.shape, b_ptr, WIDE)
+    else:
+        b = tl.load(b_ptr + _place(row, column, sizes, b_strides, DIMS), mask=inside, other=1)
+        b = _converted(b, COMMON, WIDE)
+    if tl.float64 == WIDE:
+        alpha = tl.load(alpha)
+    y = b - a * alpha
+    tl.store(out_ptr + _place(row, column, sizes, out_strides, DIMS), y.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _rsub_complex(a_ptr, b_ptr, out_ptr, n, alpha_ptr, BLOCK: tl.constexpr, ALPHA_PAIR: tl.constexpr):
+    """Real and imaginary parts in turn, without gaps; ``alpha`` is one such pair."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < n
+    a = tl.load(a_ptr + 2 * i, mask=inside)
+    a_imaginary = tl.load(a_ptr + 2 * i + 1, mask=inside)
+    b = tl.load(b_ptr + 2 * i, mask=inside)
+    b_imaginary = tl.load(b_ptr + 2 * i + 1, mask=inside)
+    alpha = tl.load(alpha_ptr)
+    real, imaginary = a * alpha, a_imaginary * alpha
+    if ALPHA_PAIR:
+        turned = tl.load(alpha_ptr + 1)
+        real, imaginary = real - a_imaginary * turned, imaginary + a * turned
+    real = b - real
+    imaginary = b_imaginary - imaginary
+    tl.store(out_ptr + 2 * i, real, mask=inside)
+    tl.store(out_ptr + 2 * i + 1, imaginary, mask=inside)
+
+
+def _merged(shape, *strides):
+    """Sizes and strides in the order of the last operand's memory, neighbours merged where every operand allows it."""
+    dims = [dim for dim in zip(shape, *strides, strict=True) if dim[0] != 1] or [(1,) * (1 + len(strides))]
+    dims.sort(key=lambda dim: -dim[-1])
+    merged = dims[:1]
+    for size, *steps in dims[1:]:
+        if all(outer == size * step for outer, step in zip(merged[-1][1:], steps, strict=True)):
+            merged[-1] = (merged[-1][0] * size, *steps)
+        else:
+            merged.append((size, *steps))
+    return tuple(zip(*merged, strict=True))
+
+
+def _number(value, dtype, device):
+    """``value`` as a kernel takes it: integers wrapped to ``dtype``; as an argument it would be float32 at most."""
+    if dtype == torch.float64:
+        return torch.full((), value, dtype=dtype, device=device)
+    if dtype.is_floating_point:
+        return float(value)
+    bits = 8 * dtype.itemsize
+    low = -(1 << bits - 1) if dtype.is_signed else 0
+    return (int(value) - low) % (1 << bits) + low
+
+
+def _real(out, a, b, alpha, dtype):
+    """``b`` is a tensor or a number; both are converted to ``dtype``, which is not complex, first."""
+    if out.numel() == 0:
+        return out
+    common, wide = _TYPES[dtype]
+    number = not isinstance(b, torch.Tensor)
+    a = a.expand(out.shape)
+    # A number has no strides; a's stand in for them.
+    b = b if number else b.expand(out.shape)
+    sizes, *strides = _merged(out.shape, a.stride(), a.stride() if number else b.stride(), out.stride())
+    rows, n = math.prod(sizes[:-1]), sizes[-1]
+    block = 4096 // max(a.element_size(), out.element_size()) if out.is_cuda else 1 << 16
+    columns = min(triton.next_power_of_2(n), block)
+    height = min(triton.next_power_of_2(rows), block // columns)
+    grid = (triton.cdiv(rows, height) * triton.cdiv(n, columns),)
+    _tile[grid](
+        a, b, out, _number(alpha, dtype, out.device), rows, n, sizes, *strides,
+        DIMS=len(sizes), ROWS=height, COLUMNS=columns, NUMBER=number, COMMON=common, WIDE=wide,
+    )  # fmt: skip
+    return out
+
+
+def _complex(out, a, b, alpha):
+    """``a`` and ``b`` of any dtypes and strides."""
+    if out.numel() == 0:
+        return out
+    alpha = complex(alpha)
+    factor = torch.view_as_real(torch.full((), alpha, dtype=out.dtype, device=out.device))
+    parts = [torch.view_as_real(each.to(out.dtype).expand(out.shape).contiguous().resolve_conj()) for each in (a, b)]
+    y = out if out.is_contiguous() else torch.empty(out.shape, dtype=out.dtype, device=out.device)
+    block = 1024 if out.is_cuda else 1 << 16
+    _rsub_complex[(triton.cdiv(out.numel(), block),)](
+        *parts, torch.view_as_real(y), out.numel(), factor, BLOCK=block, ALPHA_PAIR=alpha.imag != 0
+    )  # fmt: skip
+    return out if y is out else out.copy_(y)
+
+
+def rsub_Tensor(self, other, *, alpha=1):
+    """In the promoted dtype."""
+    shape = torch.broadcast_shapes(self.shape, other.shape)
+    out = torch.empty(shape, dtype=torch.result_type(self, other), device=self.device)
+    return rsub_Tensor_out(self, other, alpha=alpha, out=out)
+
+
+def rsub_Tensor_out(self, other, *, alpha=1, out):
+    """The same into ``out``, of any strides, which is returned."""
+    dtype = torch.result_type(self, other)
+    return _complex(out, self, other, alpha) if dtype.is_complex else _real(out, self, other, alpha, dtype)
+
+
+def rsub_Scalar(self, other, alpha=1):
+    """From a number, in the promoted dtype."""
+    return rsub_Scalar_out(self, other, alpha, out=torch.empty_like(self, dtype=torch.result_type(self, other)))
+
+
+def rsub_Scalar_out(self, other, alpha=1, *, out):
+    """The same into ``out``, of any strides, which is returned."""
+    dtype = torch.result_type(self, other)
+    if dtype.is_complex:
+        return _complex(out, self, torch.full((), other, dtype=dtype, device=self.device), alpha)
+    return _real(out, self, _number(other, dtype, self.device), alpha, dtype)

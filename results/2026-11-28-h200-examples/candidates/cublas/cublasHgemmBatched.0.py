@@ -1,0 +1,107 @@
+"""cublasHgemmBatched: C = alpha * op(A) @ op(B) + beta * C for each matrix of a batch, float16.
+
+Matrices are stored column by column; a tile holds its part of C transposed, so that its last axis runs along memory.
+WHOLE says that all tiles are full and all strides multiples of 8 elements: then nothing is masked and loads are wide.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _place(tile, down, across):
+    """Row and column of a tile, in bands of 8 columns: tiles of one time share operands in the cache."""
+    band = 8 * down
+    first = tile // band * 8
+    width = tl.minimum(across - first, 8)
+    return tile % band // width, first + tile % band % width
+
+
+@triton.jit(do_not_specialize=["m", "n", "k", "lda", "ldb", "ldc", "read_c"])
+def _gemm(
+    a_ptr, b_ptr, c_ptr, m, n, k, alpha, beta, lda, ldb, ldc, read_c,
+    TRANSPOSED_A: tl.constexpr, TRANSPOSED_B: tl.constexpr, ALIGNMENT: tl.constexpr, WHOLE: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
+    """A tile of C of one matrix; ALIGNMENT: bytes that the addresses are known to be multiples of."""
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    down, across = (m - 1) // ROWS + 1, (n - 1) // COLUMNS + 1
+    tile_row, tile_column = _place(tl.program_id(0) % (down * across), down, across)
+    batch = (tl.program_id(0) // (down * across)).to(tl.int64)
+    row = tile_row.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tile_column.to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    step = tl.arange(0, DEPTH)
+    lda, ldb, ldc = lda.to(tl.int64), ldb.to(tl.int64), ldc.to(tl.int64)
+    if WHOLE:
+        lda, ldb, ldc = tl.multiple_of(lda, 8), tl.multiple_of(ldb, 8), tl.multiple_of(ldc, 8)
+    a_ptr = tl.multiple_of(tl.load(a_ptr + batch).to(tl.pointer_type(tl.float16)), ALIGNMENT)
+    b_ptr = tl.multiple_of(tl.load(b_ptr + batch).to(tl.pointer_type(tl.float16)), ALIGNMENT)
+    c_ptr = tl.multiple_of(tl.load(c_ptr + batch).to(tl.pointer_type(tl.float16)), ALIGNMENT)
+    # left is op(B) transposed, (COLUMNS, DEPTH); right is op(A) transposed, (DEPTH, ROWS).
+    if TRANSPOSED_B:
+        left_at = b_ptr + column[:, None] + step[None, :] * ldb
+        left_step = ldb * DEPTH
+    else:
+        left_at = b_ptr + column[:, None] * ldb + step[None, :]
+        left_step = DEPTH
+    if TRANSPOSED_A:
+        right_at = a_ptr + step[:, None] + row[None, :] * lda
+        right_step = DEPTH
+    else:
+        right_at = a_ptr + step[:, None] * lda + row[None, :]
+        right_step = lda * DEPTH
+    total = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
+    for start in range(0, k, DEPTH):
+        if WHOLE:
+            left = tl.load(left_at)
+            right = tl.load(right_at)
+        else:
+            inside = step < k - start
+            left = tl.load(left_at, mask=(column < n)[:, None] & inside[None, :], other=0.0)
+            right = tl.load(right_at, mask=inside[:, None] & (row < m)[None, :], other=0.0)
+        total = tl.dot(left, right, total, input_precision="ieee", out_dtype=tl.float32)
+        left_at += left_step
+        right_at += right_step
+    at = c_ptr + column[:, None] * ldc + row[None, :]
+    if WHOLE:
+        old = tl.load(at, mask=read_c != 0, other=0.0).to(tl.float32)
+        tl.store(at, (total * alpha + old * beta).to(tl.float16))
+    else:
+        inside = (column < n)[:, None] & (row < m)[None, :]
+        old = tl.load(at, mask=inside & (read_c != 0), other=0.0).to(tl.float32)
+        tl.store(at, (total * alpha + old * beta).to(tl.float16), mask=inside)
+
+
+def _tiles(m, n, k, batch):
+    """Tile of C, its depth, warps and stages: as large as leaves enough tiles for the GPU."""
+    rows = min(256, max(16, triton.next_power_of_2(m)))
+    columns = min(128, max(16, triton.next_power_of_2(n)))
+    if rows == 256 and (columns < 128 or k < 512):
+        rows = 128
+    while triton.cdiv(m, rows) * triton.cdiv(n, columns) * batch < 120 and max(rows, columns) > 64:
+        if rows >= columns:
+            rows //= 2
+        else:
+            columns //= 2
+    area = rows * columns
+    depth = min(64, max(16, triton.next_power_of_2(k)))
+    warps = 1 if area <= 512 else 2 if area <= 1024 else 4 if area <= 16384 else 8
+    return rows, columns, depth, warps, 2 if k <= 2 * depth else 3 if area >= 16384 else 4
+
+
+def cublasHgemmBatched(transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount):
+    """Aarray, Barray, Carray: addresses of 1-D float16 storage, element (i, j) at i + j * ld; beta 0: C is not read."""
+    if m <= 0 or n <= 0 or batchCount <= 0:
+        return
+    # The problem promises addresses that are multiples of 16 or 4 bytes where k allows it.
+    alignment = 2 if k == 0 else 16 if k % 8 == 0 else 4 if k % 2 == 0 else 2
+    if alpha == 0:
+        k = 0  # neither A nor B counts then, not even their NaNs
+    rows, columns, depth, warps, stages = _tiles(m, n, k, batchCount)
+    full = m % rows == 0 and n % columns == 0 and k % depth == 0
+    whole = full and all(stride % 8 == 0 for stride in (lda, ldb, ldc))
+    _gemm[(triton.cdiv(m, rows) * triton.cdiv(n, columns) * batchCount,)](
+        Aarray, Barray, Carray, m, n, k, float(alpha), float(beta), lda, ldb, ldc, int(beta != 0),
+        TRANSPOSED_A=transa != "N", TRANSPOSED_B=transb != "N", ALIGNMENT=alignment, WHOLE=whole,
+        ROWS=rows, COLUMNS=columns, DEPTH=depth, num_warps=warps, num_stages=stages,
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""cublasSgemmEx: C = alpha * op(A) @ op(B) + beta * C, summed in float32, of float32, float16 or bfloat16.
+
+Matrices are stored column by column; a tile holds its part of C transposed, so that its last axis runs along memory.
+WHOLE says that all tiles are full and all strides multiples of 16 elements: then nothing is masked and loads are wide.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _place(tile, down, across):
+    """Row and column of a tile, in bands of 8 columns: tiles of one time share operands in the cache."""
+    band = 8 * down
+    first = tile // band * 8
+    width = tl.minimum(across - first, 8)
+    return tile % band // width, first + tile % band % width
+
+
+@triton.jit(do_not_specialize=["m", "n", "k", "lda", "ldb", "ldc", "read_c"])
+def _gemm(
+    a_ptr, b_ptr, c_ptr, m, n, k, alpha, beta, lda, ldb, ldc, read_c,
+    TRANSPOSED_A: tl.constexpr, TRANSPOSED_B: tl.constexpr, WHOLE: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
+    """A tile of C."""
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    down, across = (m - 1) // ROWS + 1, (n - 1) // COLUMNS + 1
+    tile_row, tile_column = _place(tl.program_id(0), down, across)
+    row = tile_row.to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    column = tile_column.to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
+    step = tl.arange(0, DEPTH)
+    lda, ldb, ldc = lda.to(tl.int64), ldb.to(tl.int64), ldc.to(tl.int64)
+    if WHOLE:
+        lda, ldb, ldc = tl.multiple_of(lda, 16), tl.multiple_of(ldb, 16), tl.multiple_of(ldc, 16)
+    # left is op(B) transposed, (COLUMNS, DEPTH); right is op(A) transposed, (DEPTH, ROWS).
+    if TRANSPOSED_B:
+        left_at = b_ptr + column[:, None] + step[None, :] * ldb
+        left_step = ldb * DEPTH
+    else:
+        left_at = b_ptr + column[:, None] * ldb + step[None, :]
+        left_step = DEPTH
+    if TRANSPOSED_A:
+        right_at = a_ptr + step[:, None] + row[None, :] * lda
+        right_step = DEPTH
+    else:
+        right_at = a_ptr + step[:, None] * lda + row[None, :]
+        right_step = lda * DEPTH
+    total = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
+    for start in range(0, k, DEPTH):
+        if WHOLE:
+            left = tl.load(left_at)
+            right = tl.load(right_at)
+        else:
+            inside = step < k - start
+            left = tl.load(left_at, mask=(column < n)[:, None] & inside[None, :], other=0.0)
+            right = tl.load(right_at, mask=inside[:, None] & (row < m)[None, :], other=0.0)
+        total = tl.dot(left, right, total, input_precision="ieee", out_dtype=tl.float32)
+        left_at += left_step
+        right_at += right_step
+    at = c_ptr + column[:, None] * ldc + row[None, :]
+    if WHOLE:
+        old = tl.load(at, mask=read_c != 0, other=0.0).to(tl.float32)
+        tl.store(at, (total * alpha + old * beta).to(c_ptr.dtype.element_ty))
+    else:
+        inside = (column < n)[:, None] & (row < m)[None, :]
+        old = tl.load(at, mask=inside & (read_c != 0), other=0.0).to(tl.float32)
+        tl.store(at, (total * alpha + old * beta).to(c_ptr.dtype.element_ty), mask=inside)
+
+
+def _tiles(m, n, largest, least, wanted):
+    """Rows and columns of a tile of C, up to ``largest``, halved down to ``least`` until there are ``wanted`` tiles."""
+    rows = min(largest[0], max(16, triton.next_power_of_2(m)))
+    columns = min(largest[1], max(16, triton.next_power_of_2(n)))
+    while triton.cdiv(m, rows) * triton.cdiv(n, columns) < wanted and max(rows, columns) > least:
+        if rows >= columns:
+            rows //= 2
+        else:
+            columns //= 2
+    return rows, columns
+
+
+def _wide_shape(m, n):
+    """Tile of C, its depth, warps and stages for float32."""
+    rows, columns = _tiles(m, n, (128, 128), 64, 200)
+    area = rows * columns
+    return rows, columns, 16, 1 if area <= 512 else 2 if area <= 1024 else 4 if area <= 8192 else 8, 3
+
+
+def _narrow_shape(m, n, k):
+    """Tile of C, its depth, warps and stages for 16-bit numbers."""
+    # 256 rows only where there are columns and depth enough to pay for them.
+    tall = m > 128 and n > 64 and k >= 512
+    rows, columns = _tiles(m, n, (256 if tall else 128, 128), 64, 120)
+    area = rows * columns
+    depth = min(64, max(16, triton.next_power_of_2(k)))
+    warps = 1 if area <= 512 else 2 if area <= 1024 else 4 if area <= 16384 else 8
+    stages = 2 if k <= 2 * depth else 3 if area >= 16384 else 4
+    if area > 16384 and k >= 512:
+        stages = 4
+    elif area >= 4096 and k >= 512 and triton.cdiv(m, rows) * triton.cdiv(n, columns) <= 132:
+        # One tile for each multiprocessor: as many bytes on their way as shared memory holds.
+        stages = max(4, min(7, 180000 // ((rows + columns) * depth * 2)))
+    return rows, columns, depth, warps, stages
+
+
+def cublasSgemmEx(transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc):
+    """A, B, C: 1-D storage, element (i, j) at i + j * ld; Atype, Btype, Ctype: their dtypes; beta 0: C is not read."""
+    if m <= 0 or n <= 0:
+        return
+    if alpha == 0:
+        k = 0  # neither A nor B counts then, not even their NaNs
+    rows, columns, depth, warps, stages = _wide_shape(m, n) if Atype == torch.float32 else _narrow_shape(m, n, k)
+    full = m % rows == 0 and n % columns == 0 and k % depth == 0
+    whole = full and all(stride % 16 == 0 for stride in (lda, ldb, ldc))
+    _gemm[(triton.cdiv(m, rows) * triton.cdiv(n, columns),)](
+        A, B, C, m, n, k, float(alpha), float(beta), lda, ldb, ldc, int(beta != 0),
+        TRANSPOSED_A=transa != "N", TRANSPOSED_B=transb != "N", WHOLE=whole,
+        ROWS=rows, COLUMNS=columns, DEPTH=depth, num_warps=warps, num_stages=stages,
+    )  # fmt: skip
