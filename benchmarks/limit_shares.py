@@ -156,7 +156,7 @@ def measure(
     """Every kind of implementation on the same calls. ``itself``: of those alone in which operands can meet."""
     rows = {kind: Row(problem, overload.name, kind) for kind in kinds}
     judge = OverloadJudge(overload, torch.device("cpu"))
-    library, failure = _library(overload) if "library" in kinds else (None, "")
+    library, failure = library_of(overload) if "library" in kinds else (None, "")
     if library is None and "library" in rows:
         rows["library"].failure = failure
     try:
@@ -212,7 +212,7 @@ def _add(row: Row, judge: OverloadJudge, call: PlacedCall, library: TrustedStub 
 # --- implementations ---
 
 
-def _library(overload: Overload) -> tuple[TrustedStub | None, str]:
+def library_of(overload: Overload) -> tuple[TrustedStub | None, str]:
     """A stub with the baseline of a CPU loaded, or the fallback; else why there is neither."""
     failure = "no library on a CPU"
     for target in (overload.baseline.get("cpu"), overload.fallback):

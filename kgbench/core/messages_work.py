@@ -91,6 +91,10 @@ WORK: Final[dict[str, Message]] = {
     "KGB435": Message("What is published cannot be written there.", "Look at the folder's permissions and free space."),
     "KGB436": Message("A file of records cannot be read.", "Restore it with git, or remove it and verify again."),
     "KGB437": Message("`kgbench verify --records`: this run cannot set a record.", "The reason is named."),
+    "KGB438": Message(
+        "`kgbench publish --leave-out`: not a later round, or a problem without a result.",
+        "Add `--after FOLDER`, and name problems of the run.",
+    ),
     # --- models and providers ---
     "KGB501": Message("`--model` is missing.", "Say whose kernels; `kgbench run --model examples` works everywhere."),
     "KGB502": Message("There is no such provider.", "Take one of those named; a path to one .py file works too."),

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 SHARED = {"__init__", "meeting", "own_problem", "script", "stand_in_policy", "summing"}
 """Modules of benchmarks/ that are no scripts."""
 SCRIPTS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in SHARED)
-IN_A_PROCESS = {"compiled_examples", "startup", "training_ray"}
+IN_A_PROCESS = {"compiled_examples", "extremes", "startup", "training_ray"}
 """Scripts that measure their own session's processes, start a cluster of them, or change torch and Triton."""
 NO_PAGE = chromium() is None or importlib.util.find_spec("playwright") is None
 LACKING = {"page_opening": "needs Chromium and playwright"} if NO_PAGE else {}

@@ -429,6 +429,7 @@ COMMANDS: dict[str, tuple[Callable[[Ground], object], str]] = {
                "publish last --draft d"),
     "KGB433": (Ground.ended, "publish last --draft results/mine"),
     "KGB437": (_winner, "verify last --device cpu --records r"),
+    "KGB438": (Ground.ended, "publish last --leave-out aten/t"),
     "KGB501": (_nothing, "run"),
     "KGB502": (_nothing, "run --model clod"),
     "KGB503": (_nothing, "run --model baseline:x"),

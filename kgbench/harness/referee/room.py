@@ -19,7 +19,7 @@ from kgbench.problem.model import CaseTemplate, Overload, Problem
 _T = TypeVar("_T")
 ROOM_BYTES: Final = 8e9
 """Bytes that judging a module's call takes from which on it reserves room."""
-ROOM_SHARE: Final = 0.75
+ROOM_SHARE: Final = 0.6
 """Share of a device's memory that all calls together may reserve; the rest is for everybody's ordinary calls."""
 ROOM_PAUSES: Final = (0.25,) * 20
 """Seconds between two looks for as much free memory as a large call needs; after the last it is made anyway."""
