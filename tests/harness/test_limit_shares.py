@@ -17,6 +17,7 @@ from benchmarks.meeting import meet  # noqa: E402
 from benchmarks.summing import ORDERS, in_sequence, product  # noqa: E402
 from kgbench.baselines.references.aten import chained  # noqa: E402
 from kgbench.baselines.references.aten_index import index_put  # noqa: E402
+from kgbench.baselines.references.aten_pointwise import silu  # noqa: E402
 from kgbench.baselines.references.aten_reduce import matmul  # noqa: E402
 from kgbench.baselines.references.cublas import product_sum  # noqa: E402
 from kgbench.baselines.references.cublas_vectors import dot  # noqa: E402
@@ -106,6 +107,14 @@ def test_products_of_far_numbers_have_a_limit(size: float) -> None:
     in_order = sum(left[:, each, None] * right[None, each] for each in reversed(range(20)))
     assert share_used(in_order, wanted, limits) < 0.5
     assert math.isinf(share_used(in_order * (1 + 1e-13), wanted, limits))
+
+
+@pytest.mark.parametrize("real", [-90.0, -1e25])
+def test_silu_of_a_complex_number_whose_power_overflows_is_zero_or_nan(real: float) -> None:
+    wanted, limits = silu(torch.tensor([complex(real, 5.0)], dtype=torch.complex128)), Limits("rounding", ulps=4)
+    for right in (0.0, math.nan):
+        assert share_used(torch.tensor([complex(right, right)], dtype=torch.complex64), wanted, limits) < 1
+    assert math.isinf(share_used(torch.tensor([complex(real, 5.0)], dtype=torch.complex64), wanted, limits))
 
 
 def test_single_precision_is_what_references_compute_in() -> None:

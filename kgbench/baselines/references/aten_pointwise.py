@@ -16,6 +16,7 @@ import torch
 from kgbench.baselines.expected import Expected
 from kgbench.baselines.references.aten import SMALLEST_NORMAL_SCALE, finite
 
+LARGEST = torch.finfo(torch.float32).max
 SATURATED = 20.0
 """Argument beyond which exp(-x) does not count beside 1: exp(-20) is a thirtieth of float32's unit roundoff."""
 
@@ -142,12 +143,18 @@ def rsqrt(self: torch.Tensor) -> Expected:
 def silu(self: torch.Tensor) -> Expected:
     """x / (1 + exp(-x)); scale value * (1 + |x|), of large x no more; complex: times (1 + |exp(-x)|) / |1 + exp(-x)|.
 
-    That is the sum's condition: 1 for real numbers, and large near the poles at odd multiples of pi i.
+    That is the sum's condition: 1 for real numbers, and large near the poles at odd multiples of pi i. Where exp(-x) of
+    a complex number overflows in float32 the result is nearly 0, or NaN as ATen's.
     """
     power = torch.exp(-self)
     value = self / (1 + power)
     scale = value.abs() * rounded_power(self)
-    return scaled(value, scale * (1 + power.abs()) / (1 + power).abs() if self.is_complex() else scale)
+    if not self.is_complex():
+        return scaled(value, scale)
+    overflows = torch.isfinite(self) & ~(power.abs() <= LARGEST)
+    value = torch.where(overflows & value.isnan(), 0.0, value)
+    nearly = scaled(value, scale * (1 + power.abs()) / (1 + power).abs())
+    return replace(nearly, also=Expected(torch.where(overflows, complex(math.nan, math.nan), value), nearly.magnitude))
 
 
 def special_entr(self: torch.Tensor) -> Expected:

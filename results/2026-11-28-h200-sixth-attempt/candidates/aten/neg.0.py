@@ -1,0 +1,204 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _op(x, MASK: tl.constexpr):
+    if MASK == 0:
+        y = 0 - x
+    else:
+        y = x ^ MASK
+    return y
+
+
+def _prod(xs):
+    r = 1
+    for v in xs:
+        r *= int(v)
+    return r
+
+
+def _bstr(t, shape):
+    # strides of t broadcast to shape
+    k = len(shape) - t.dim()
+    return [0] * k + [0 if t.shape[i] == 1 else int(t.stride(i)) for i in range(t.dim())]
+
+
+def _coalesce(shape, sts, order=True):
+    # sts: one list of strides per tensor; the first tensor decides the order
+    idx = [i for i in range(len(shape)) if shape[i] != 1]
+    if order:
+        idx.sort(key=lambda i: -sts[0][i])
+    dims, out = [], []
+    for i in idx:
+        n = int(shape[i])
+        s = [int(st[i]) for st in sts]
+        if dims and all(p == q * n for p, q in zip(out[-1], s)):
+            dims[-1] *= n
+            out[-1] = s
+        else:
+            dims.append(n)
+            out.append(s)
+    if not dims:
+        dims, out = [1], [[1] * len(sts)]
+    return dims, out
+
+
+def _np2(n):
+    return triton.next_power_of_2(max(int(n), 1))
+
+
+def _plain(t):
+    if t.is_conj():
+        t = t.resolve_conj()
+    if t.is_neg():
+        t = t.resolve_neg()
+    return t
+
+@triton.jit
+def _k_flat(o, x0, n, MASK: tl.constexpr, S0: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    if S0 == 0:
+        v0 = tl.broadcast_to(tl.load(x0), (BLOCK,))
+    else:
+        v0 = tl.load(x0 + i, mask=m, other=0)
+    y = _op(v0, MASK)
+    tl.store(o + i, y.to(o.dtype.element_ty), mask=m)
+
+
+@triton.jit
+def _k_even(o, x0, MASK: tl.constexpr, BLOCK: tl.constexpr):
+    # whole blocks
+    base = tl.program_id(0).to(tl.int64) * BLOCK
+    c = tl.arange(0, BLOCK)
+    y = _op(tl.load(x0 + base + c), MASK)
+    tl.store(o + base + c, y.to(o.dtype.element_ty))
+
+
+@triton.jit(do_not_specialize=["nb", "d1", "d2", "d3"])
+def _k_rows(o, x0, N, nb, d1, d2, d3, t0_0, t0_1, t0_2, t0_3, t1_0, t1_1, t1_2, t1_3, MASK: tl.constexpr, S0: tl.constexpr, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    row = (pid // nb).to(tl.int64)
+    cb = pid % nb
+    i3 = row % d3
+    q3 = row // d3
+    i2 = q3 % d2
+    q2 = q3 // d2
+    i1 = q2 % d1
+    i0 = q2 // d1
+    c = cb.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    m = c < N
+    bo = i0 * t0_0 + i1 * t0_1 + i2 * t0_2 + i3 * t0_3
+    b0 = i0 * t1_0 + i1 * t1_1 + i2 * t1_2 + i3 * t1_3
+    if S0 == 0:
+        v0 = tl.broadcast_to(tl.load(x0 + b0), (BLOCK,))
+    else:
+        v0 = tl.load(x0 + b0 + c, mask=m, other=0)
+    y = _op(v0, MASK)
+    tl.store(o + bo + c, y.to(o.dtype.element_ty), mask=m)
+
+
+@triton.jit(do_not_specialize=["n", "d1", "d2", "d3", "d4", "d5", "t0_0", "t0_1", "t0_2", "t0_3", "t0_4", "t0_5", "t1_0", "t1_1", "t1_2", "t1_3", "t1_4", "t1_5"])
+def _k_gen(o, x0, n, d1, d2, d3, d4, d5, t0_0, t0_1, t0_2, t0_3, t0_4, t0_5, t1_0, t1_1, t1_2, t1_3, t1_4, t1_5, MASK: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    i5 = i % d5
+    q = i // d5
+    i4 = q % d4
+    q = q // d4
+    i3 = q % d3
+    q = q // d3
+    i2 = q % d2
+    q = q // d2
+    i1 = q % d1
+    i0 = q // d1
+    oo = i0 * t0_0 + i1 * t0_1 + i2 * t0_2 + i3 * t0_3 + i4 * t0_4 + i5 * t0_5
+    f0 = i0 * t1_0 + i1 * t1_1 + i2 * t1_2 + i3 * t1_3 + i4 * t1_4 + i5 * t1_5
+    v0 = tl.load(x0 + f0, mask=m, other=0)
+    y = _op(v0, MASK)
+    tl.store(o + oo, y.to(o.dtype.element_ty), mask=m)
+
+
+def _k_go(o, ins, dims, sts, ex=(), ce={}):
+    n = _prod(dims)
+    if n == 0:
+        return
+    last = sts[-1]
+    ok = last[0] == 1 and all(v in (0, 1) for v in last[1:])
+    S = {"S%d" % j: last[1 + j] for j in range(1)}
+    big = 2048 if o.element_size() <= 2 else 1024
+    if ok and len(dims) == 1:
+        BLOCK = 512 if n <= 131072 else big
+        if last[1] == 1 and n > 131072 and o.element_size() > 1 and n % 2048 == 0:
+            # one load of 16 bytes per thread
+            B = 4096 // o.element_size()
+            _k_even[(n // B,)](o, *ins, **ce, BLOCK=B, num_warps=8)
+            return
+        if last[1] == 1 and n % BLOCK == 0:
+            _k_even[(n // BLOCK,)](o, *ins, **ce, BLOCK=BLOCK, num_warps=4)
+            return
+        _k_flat[(triton.cdiv(n, BLOCK),)](o, *ins, n, *ex, **ce, **S, BLOCK=BLOCK, num_warps=4)
+    elif ok and len(dims) <= 5 and dims[-1] >= 256:
+        N = dims[-1]
+        BLOCK = min(big, _np2(N))
+        nb = triton.cdiv(N, BLOCK)
+        pad = 5 - len(dims)
+        dd = [1] * pad + list(dims[:-1])
+        st = [0] * pad
+        args = []
+        for t in range(len(ins) + 1):
+            args += st + [v[t] for v in sts[:-1]]
+        _k_rows[(nb * _prod(dims[:-1]),)](o, *ins, N, nb, *dd[1:], *args, *ex, **ce, **S, BLOCK=BLOCK, num_warps=4)
+    elif len(dims) <= 6:
+        pad = 6 - len(dims)
+        dd = [1] * pad + list(dims)
+        args = []
+        for t in range(len(ins) + 1):
+            args += [0] * pad + [v[t] for v in sts]
+        BLOCK = 512
+        _k_gen[(triton.cdiv(n, BLOCK),)](o, *ins, n, *dd[1:], *args, *ex, **ce, BLOCK=BLOCK, num_warps=4)
+    else:
+        ts = [o] + list(ins)
+        for i in range(dims[0]):
+            sub = [t.as_strided((1,), (1,), t.storage_offset() + i * sts[0][j]) for j, t in enumerate(ts)]
+            _k_go(sub[0], sub[1:], dims[1:], sts[1:], ex, ce)
+
+
+def _k_run(o, ins, shape, ex=(), ce={}):
+    if _prod(shape) == 0:
+        return
+    sts = [_bstr(o, shape)] + [_bstr(t, shape) for t in ins]
+    dims, st = _coalesce(shape, sts)
+    _k_go(o, list(ins), dims, st, ex, ce)
+
+
+
+_I = {
+    torch.float16: (torch.int16, -(1 << 15)),
+    torch.bfloat16: (torch.int16, -(1 << 15)),
+    torch.float32: (torch.int32, -(1 << 31)),
+    torch.float64: (torch.int64, -(1 << 63)),
+    torch.complex32: (torch.int16, -(1 << 15)),
+    torch.complex64: (torch.int32, -(1 << 31)),
+    torch.complex128: (torch.int64, -(1 << 63)),
+}
+
+
+def neg(self):
+    x = _plain(self)
+    out = torch.empty_like(x)
+    if out.numel() == 0:
+        return out
+    a, b = x, out
+    if x.is_complex():
+        a, b = torch.view_as_real(x), torch.view_as_real(out)
+    it, mask = _I.get(x.dtype, (None, 0))
+    if it is None and x.dtype == torch.uint8:
+        it = torch.int8
+    if it is not None:
+        a, b = a.view(it), b.view(it)
+    _k_run(b, [a], tuple(a.shape), (), {"MASK": mask})
+    return out
+
