@@ -269,6 +269,17 @@ def products() -> Any:
     return found
 
 
+@finding
+def smallest_products() -> Any:
+    """float16 with 8 products in each sum, which the compiler refuses."""
+    x = torch.eye(8).to(torch.float16)
+    try:
+        product[(1,)](x, x, torch.zeros(8, 8), PRECISION="tf32", BLOCK=8)
+    except Exception as error:
+        return "K >= 16" in str(error)
+    return "launched"
+
+
 @triton.jit
 def nothing(out, BLOCK: tl.constexpr):
     tl.store(out + tl.arange(0, BLOCK), 0.0)

@@ -65,6 +65,7 @@ WANTED: dict[str, Any] = {
     "sizes_of_one": [1, 2, 3, 4, 1, 2, True],
     "loop_variables": [0, -7, 2 * (2**31 - 1), 3 * (2**31 - 1), 0, 4, 0, 1],
     "products": {"tf32": 1.0, "ieee": 1 + 2.0**-12, "torch.bfloat16": 3.0, "torch.float16": 3.0},
+    "smallest_products": True,
     "largest_grid": "grid has 65536 programs along axis 1; a GPU launches at most 65535",
     # Triton's own interpreter makes the same ones, anew each time.
     "types_of_values": [

@@ -48,6 +48,17 @@ class NotInterpretable(Exception):
     """The interpreter cannot do what a kernel asks of it."""
 
 
+def _smallest_products() -> Callable[[Any, Any], tuple[int, int, int]] | None:
+    """The least sizes m, n and k that ``tl.dot`` of two types takes on an H100 or H200; None where Triton has no such
+    rule. The interpreter takes any.
+    """
+    from triton.backends.compiler import GPUTarget
+    from triton.backends.nvidia import compiler
+
+    rule: Any = getattr(compiler, "min_dot_size", None)
+    return None if rule is None else rule(GPUTarget("cuda", 90, 32))
+
+
 def format_of(dtype: Any) -> Format | None:
     """The format of a Triton type that numpy lacks; None for others."""
     return FORMATS.get(getattr(dtype.scalar, "name", ""))
@@ -70,6 +81,7 @@ class Arithmetic:
         self.interpreter = module._interpreter
         self.tl = module.tl
         self.builder = module.InterpreterBuilder
+        self.chosen = module.interpreter_builder.codegen_fns
         self.original = {name: getattr(self.builder, name) for name in dir(self.builder) if not name.startswith("__")}
 
     def install(self) -> None:
@@ -86,6 +98,8 @@ class Arithmetic:
         ):  # fmt: skip
             replacement = getattr(self, f"_{name}")
             setattr(self.builder, name, lambda builder, *args, call=replacement: call(builder, *args))
+        if (smallest := _smallest_products()) is not None:
+            self.chosen["min_dot_size"] = smallest
 
     # --- elementwise ---
 
