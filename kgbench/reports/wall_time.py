@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kgbench.core.figures import percent
-from kgbench.scores.wall_time import WallTime
+from kgbench.scores.wall_time import IDLE, WallTime
 
 MOST_PROBLEMS: Final = 20
 """Problems in the table, the longest; ``--json`` has all."""
@@ -21,7 +21,7 @@ _LEAST_SHARE: Final = 0.02
 
 
 def wall_time_line(spent: WallTime) -> str:
-    """``159 s, 3.6 s a candidate, 12 at once: 45 % of the time timing; a candidate's time is 43 % waited, 32 % …``"""
+    """``159 s, 3.6 s a candidate, 12 at once: 45 % of the time timing; a candidate's time is 43 % check, …``"""
     words = f"{spent.wall_s or 0.0:.0f} s"
     if spent.per_candidate_s is not None:
         words += f", {spent.per_candidate_s:.1f} s a candidate"
@@ -75,10 +75,10 @@ def _phase_table(spent: WallTime) -> Table:
 def _problem_table(spent: WallTime) -> Table:
     table = Table(box=SIMPLE_HEAD, title="Problems that took longest, in seconds", title_justify="left")
     table.add_column("problem")
-    for head in ("candidates", "busy", "check", "bench", "rest", "waited"):
+    for head in ("candidates", "busy", "check", "bench", "rest", *IDLE):
         table.add_column(head, justify="right")
     for each in spent.problems[:MOST_PROBLEMS]:
-        check_s, bench_s, waited_s = (each.phases[phase] for phase in ("check", "bench", "waited"))
-        seconds = (each.busy_s, check_s, bench_s, each.busy_s - check_s - bench_s, waited_s)
+        check_s, bench_s, *idle_s = (each.phases[phase] for phase in ("check", "bench", *IDLE))
+        seconds = (each.busy_s, check_s, bench_s, each.busy_s - check_s - bench_s, *idle_s)
         table.add_row(each.problem, str(each.candidates), *(f"{value:.1f}" for value in seconds))
     return table

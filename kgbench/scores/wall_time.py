@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from kgbench.core.types import Result
 
-PHASES: Final = ("library", "start", "import", "check", "bench", "observe", "other", "waited")
+IDLE: Final = ("stopped", "waited")
+"""Phases in which a candidate's referee stands still. Runs before November 2026 have all of them as ``waited``."""
+PHASES: Final = ("library", "start", "import", "check", "bench", "observe", "other", *IDLE)
 """Phases of a candidate's evaluation, in their order; docs/runs.md says what each is."""
 
 
@@ -24,7 +26,7 @@ class ProblemTime:
     @property
     def busy_s(self) -> float:
         """Seconds without those in which the candidates' referees waited or were stopped."""
-        return sum(seconds for phase, seconds in self.phases.items() if phase != "waited")
+        return sum(seconds for phase, seconds in self.phases.items() if phase not in IDLE)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,6 @@ def _phases(results: Sequence[Result]) -> dict[str, float]:
     for result in results:
         for phase, seconds in result.seconds.items():
             sums[phase] = sums.get(phase, 0.0) + seconds
-    named = sum(sums[phase] for phase in PHASES if phase not in ("other", "waited"))
+    named = sum(sums[phase] for phase in PHASES if phase not in ("other", *IDLE))
     sums["other"] = max(0.0, sums["total"] - named)
     return {phase: round(sums[phase], 3) for phase in PHASES}

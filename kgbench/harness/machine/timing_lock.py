@@ -193,9 +193,14 @@ class TimingLock:
         return self._mine[_STOPPED_NS] + self._waited_ns
 
     @property
+    def stopped_s(self) -> float:
+        """Seconds so far in which this referee was stopped during another's turn."""
+        return self._mine[_STOPPED_NS] / 1e9
+
+    @property
     def waited_s(self) -> float:
-        """As ``waited_ns``, in seconds."""
-        return self.waited_ns / 1e9
+        """Seconds so far in which it waited for its turn, or for memory that others held."""
+        return self._waited_ns / 1e9
 
     @contextmanager
     def starting(self) -> Iterator[None]:

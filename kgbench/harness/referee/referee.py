@@ -54,7 +54,7 @@ class Referee:
         evaluation = self._begin(job)
         problem, resources = evaluation.problem, self.resources
         self.turns.was_restless()  # what an earlier candidate did is not this one's
-        waited_s = self.turns.waited_s
+        stopped_s, waited_s = self.turns.stopped_s, self.turns.waited_s
         worker: Worker | None = None
         try:
             kind = DeviceKind(resources.device.type)
@@ -95,6 +95,7 @@ class Referee:
             evaluation.verdicts |= dict.fromkeys(evaluation.verdicts, restless)
         evaluation.charge_late_outputs()
         give_back(resources, None)
+        evaluation.seconds["stopped"] = self.turns.stopped_s - stopped_s
         evaluation.seconds["waited"] = self.turns.waited_s - waited_s
         return evaluation.result(self.resources.plan)
 
