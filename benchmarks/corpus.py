@@ -106,7 +106,7 @@ def _as_they_end(texts: Mapping[str, str], evaluator: Evaluator) -> Iterator[tup
         work = {pool.submit(evaluator.check, problem.id, texts[problem.id]): problem.id for problem in order}
         for number, future in enumerate(as_completed(work), 1):
             problem, result = work[future], future.result()
-            seconds = result.seconds.get("total", 0.0) - result.seconds.get("waited", 0.0)
+            seconds = result.seconds.get("total", 0.0)  # without what it waited
             sha256 = hashlib.sha256(texts[problem].encode()).hexdigest()
             reason = "" if result.outcome is Outcome.PASSED else f": {' '.join(result.reason.split())[:300]}"
             click.echo(f"[{number}/{len(texts)}] {problem} {result.outcome} in {seconds:.1f} s{reason}")
