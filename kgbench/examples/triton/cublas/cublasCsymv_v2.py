@@ -1,9 +1,9 @@
 """cublasCsymv_v2: y = alpha * A x + beta * y for a symmetric complex64 A of which one triangle is given.
 
 The given triangle is cut into square tiles, each read once: it stands in A twice, as it is and mirrored, so a tile
-gives a part of the sums of its rows and one of the sums of its columns. With parts (blocks, n), where part b of row i
-comes from the tile of row i and the columns of block b, every part is written by exactly one program: no atomics. Then
-the parts are summed. A complex number is a pair of floats, real part first; nothing is conjugated.
+gives a part of the sums of its rows and one of the sums of its columns. With parts (blocks + 1, n), where part b of row
+i comes from the tile of row i and the columns of block b, every part is written once: no atomics. Then the parts are
+summed. A complex matrix of n rows is a real one of 2 n rows, real and imaginary parts in turn; nothing is conjugated.
 """
 
 import torch
@@ -12,64 +12,112 @@ import triton.language as tl
 
 
 @triton.jit
-def _products(a_ptr, x_ptr, parts_ptr, n, late_stride, early_stride, incx, x_first, BLOCK: tl.constexpr):
-    """The parts that the tile of rows ``late`` and columns ``early`` of the lower triangle gives."""
-    late_block, early_block = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
-    if early_block <= late_block:
-        late = late_block * BLOCK + tl.arange(0, BLOCK)
-        early = early_block * BLOCK + tl.arange(0, BLOCK)
-        given = (late < n)[:, None] & (early[None, :] <= late[:, None])
-        strict = (late < n)[:, None] & (early[None, :] < late[:, None])
-        at = a_ptr + 2 * (late[:, None] * late_stride + early[None, :] * early_stride)
-        real = tl.load(at, mask=given, other=0.0)
-        imag = tl.load(at + 1, mask=given, other=0.0)
-        x_at = x_ptr + 2 * (x_first + early * incx)
-        x_real = tl.load(x_at, mask=early < n, other=0.0)[None, :]
-        x_imag = tl.load(x_at + 1, mask=early < n, other=0.0)[None, :]
-        # Where nothing is given an infinite x would make 0 * inf: the products are left out, not only the factors.
-        row_real = tl.sum(tl.where(given, real * x_real - imag * x_imag, 0.0), axis=1)
-        row_imag = tl.sum(tl.where(given, real * x_imag + imag * x_real, 0.0), axis=1)
-        x_at = x_ptr + 2 * (x_first + late * incx)
-        x_real = tl.load(x_at, mask=late < n, other=0.0)[:, None]
-        x_imag = tl.load(x_at + 1, mask=late < n, other=0.0)[:, None]
-        column_real = tl.sum(tl.where(strict, real * x_real - imag * x_imag, 0.0), axis=0)
-        column_imag = tl.sum(tl.where(strict, real * x_imag + imag * x_real, 0.0), axis=0)
-        rows_at = parts_ptr + 2 * (early_block * n + late)
-        columns_at = parts_ptr + 2 * (late_block * n + early)
-        if early_block == late_block:
-            tl.store(rows_at, row_real + column_real, mask=late < n)
-            tl.store(rows_at + 1, row_imag + column_imag, mask=late < n)
-        else:
-            tl.store(rows_at, row_real, mask=late < n)
-            tl.store(rows_at + 1, row_imag, mask=late < n)
-            tl.store(columns_at, column_real)
-            tl.store(columns_at + 1, column_imag)
+def _load_complex(at, mask):
+    """Real and imaginary parts."""
+    return tl.load(at, mask=mask, other=0.0), tl.load(at + 1, mask=mask, other=0.0)
 
 
 @triton.jit
-def _combine(
-    parts_ptr, y_ptr, blocks, n, alpha_real, alpha_imag, beta_real, beta_imag, incy, y_first,
-    READ_Y: tl.constexpr, BLOCK: tl.constexpr,
+def _store_complex(at, real, imag, mask):
+    tl.store(at, real, mask=mask)
+    tl.store(at + 1, imag, mask=mask)
+
+
+@triton.jit
+def _multiply(
+    a_ptr, x_ptr, parts_ptr, row_block, column_block, blocks, n, column_stride, incx, x_first,
+    DIAGONAL: tl.constexpr, LOWER: tl.constexpr, SIZE: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
-    """y = alpha * (the sum of the parts) + beta * y; with ``blocks`` 0 nothing is summed."""
+    """The parts that a tile gives, STEP columns at a time; a tile's last axis runs down a column, along memory."""
+    row = row_block.to(tl.int64) * (2 * SIZE) + tl.arange(0, 2 * SIZE)
+    i = row // 2
+    row_real, row_imag = _load_complex(x_ptr + (x_first + i * incx) * 2, row < n * 2)
+    # A column's sums of these products with A's real and imaginary parts in turn are real and imaginary part of A x.
+    odd = row % 2 == 1
+    to_real = tl.where(odd, -row_imag, row_real)
+    to_imag = tl.where(odd, row_real, row_imag)
+    by_real = tl.zeros((STEP, 2 * SIZE), dtype=tl.float32)
+    by_imag = tl.zeros((STEP, 2 * SIZE), dtype=tl.float32)
+    for start in range(0, SIZE, STEP):
+        j = column_block.to(tl.int64) * SIZE + start + tl.arange(0, STEP)
+        x_real, x_imag = _load_complex(x_ptr + (x_first + j * incx) * 2, j < n)
+        given = (j < n)[:, None] & (row < n * 2)[None, :]
+        if DIAGONAL:
+            given = given & (i[None, :] >= j[:, None] if LOWER else i[None, :] <= j[:, None])
+        # An infinite x makes NaN of an element not given, times 0, but then no sum is finite anyway.
+        a = tl.load(a_ptr + j[:, None] * column_stride + row[None, :], mask=given, other=0.0)
+        by_real += a * x_real[:, None]
+        by_imag += a * x_imag[:, None]
+        if DIAGONAL:
+            # The diagonal itself has no mirror image.
+            a = tl.where(i[None, :] == j[:, None], 0.0, a)
+        real = tl.sum(a * to_real[None, :], axis=1)
+        imag = tl.sum(a * to_imag[None, :], axis=1)
+        # Part row_block of a tile on the diagonal is its rows', so its columns have the last part.
+        part = blocks if DIAGONAL else row_block
+        _store_complex(parts_ptr + (part * n + j) * 2, real, imag, j < n)
+    real_real, imag_real = tl.split(tl.reshape(tl.sum(by_real, axis=0), (SIZE, 2)))
+    real_imag, imag_imag = tl.split(tl.reshape(tl.sum(by_imag, axis=0), (SIZE, 2)))
+    i = row_block.to(tl.int64) * SIZE + tl.arange(0, SIZE)
+    at = parts_ptr + (column_block * n + i) * 2
+    _store_complex(at, real_real - imag_imag, real_imag + imag_real, i < n)
+
+
+@triton.jit(do_not_specialize=["n", "lda", "incx", "x_first"])
+def _products(
+    a_ptr, x_ptr, parts_ptr, n, lda, incx, x_first,
+    N_DIVISOR: tl.constexpr, LDA_DIVISOR: tl.constexpr, LOWER: tl.constexpr, SIZE: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """One tile. The divisors are powers of two, from which the compiler sees how wide it may load."""
+    blocks = tl.cdiv(n, SIZE)
+    row_block, column_block = tl.program_id(0) % blocks, tl.program_id(0) // blocks
+    outside = row_block < column_block if LOWER else row_block > column_block
+    if outside:
+        return
+    n = tl.multiple_of(n.to(tl.int64), N_DIVISOR)
+    column_stride = tl.multiple_of(lda.to(tl.int64), LDA_DIVISOR) * 2
+    if row_block == column_block:
+        _multiply(
+            a_ptr, x_ptr, parts_ptr, row_block, column_block, blocks, n, column_stride, incx, x_first,
+            True, LOWER, SIZE, STEP,
+        )  # fmt: skip
+    else:
+        _multiply(
+            a_ptr, x_ptr, parts_ptr, row_block, column_block, blocks, n, column_stride, incx, x_first,
+            False, LOWER, SIZE, STEP,
+        )  # fmt: skip
+
+
+@triton.jit(
+    do_not_specialize=[
+        "n", "count", "incy", "y_first", "alpha_real", "alpha_imag", "beta_real", "beta_imag", "read_y",
+    ]
+)  # fmt: skip
+def _combine(
+    parts_ptr, y_ptr, n, count, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, read_y,
+    PARTS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """y = alpha * (the sum of ``count`` parts) + beta * y, parts always in the same order."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    real = tl.zeros((BLOCK,), tl.float32)
-    imag = tl.zeros((BLOCK,), tl.float32)
-    at = parts_ptr + 2 * i
-    for _ in range(blocks):
-        real += tl.load(at, mask=i < n, other=0.0)
-        imag += tl.load(at + 1, mask=i < n, other=0.0)
-        at += 2 * n
-    y_real = alpha_real * real - alpha_imag * imag
-    y_imag = alpha_real * imag + alpha_imag * real
-    at = y_ptr + 2 * (y_first + i * incy)
-    if READ_Y:
-        old_real = tl.load(at, mask=i < n, other=0.0)
-        old_imag = tl.load(at + 1, mask=i < n, other=0.0)
-        y_real += beta_real * old_real - beta_imag * old_imag
-        y_imag += beta_real * old_imag + beta_imag * old_real
-    tl.store(at, y_real, mask=i < n)
-    tl.store(at + 1, y_imag, mask=i < n)
+    reals = tl.zeros((PARTS, BLOCK), dtype=tl.float32)
+    imags = tl.zeros((PARTS, BLOCK), dtype=tl.float32)
+    for start in range(0, count, PARTS):
+        part = start + tl.arange(0, PARTS).to(tl.int64)
+        at = parts_ptr + ((part * n)[:, None] + i[None, :]) * 2
+        real, imag = _load_complex(at, (part < count)[:, None] & (i < n)[None, :])
+        reals += real
+        imags += imag
+    real, imag = tl.sum(reals, axis=0), tl.sum(imags, axis=0)
+    at = y_ptr + (y_first + i * incy) * 2
+    old_real, old_imag = _load_complex(at, (i < n) & (read_y != 0))
+    out_real = (real * alpha_real - imag * alpha_imag) + (old_real * beta_real - old_imag * beta_imag)
+    out_imag = (real * alpha_imag + imag * alpha_real) + (old_real * beta_imag + old_imag * beta_real)
+    _store_complex(at, out_real, out_imag, i < n)
+
+
+def _divisor(size):
+    """The greatest power of two up to 16 that divides ``size``."""
+    return min(16, size & -size)
 
 
 def _first(n, increment):
@@ -79,20 +127,22 @@ def _first(n, increment):
 
 def cublasCsymv_v2(uplo, n, alpha, A, lda, x, incx, beta, y, incy):
     """A, x, y: 1-D complex64 storage; A(i, j) at i + j * lda, its named triangle is read. With beta 0 y is not read."""
-    if n == 0:
+    if n <= 0:
         return
     alpha, beta = complex(alpha), complex(beta)
-    block = 64 if y.is_cuda else max(16, min(512, triton.next_power_of_2(n)))
-    blocks = triton.cdiv(n, block) if alpha != 0 else 0  # with alpha 0 neither A nor x counts, not even their NaNs
-    parts = torch.empty((max(blocks, 1), n, 2), dtype=torch.float32, device=y.device)
     a_numbers, x_numbers, y_numbers = (torch.view_as_real(each) for each in (A, x, y))
-    if blocks:
-        strides = (1, lda) if uplo == "L" else (lda, 1)
-        _products[(blocks, blocks)](
-            a_numbers, x_numbers, parts, n, *strides, incx, _first(n, incx), BLOCK=block, num_warps=4
-        )
-    wide = 128 if y.is_cuda else 1 << 16
-    _combine[(triton.cdiv(n, wide),)](
-        parts, y_numbers, blocks, n, alpha.real, alpha.imag, beta.real, beta.imag, incy, _first(n, incy),
-        READ_Y=beta != 0, BLOCK=wide, num_warps=4,
+    count, parts = 0, y_numbers  # with alpha 0 neither A nor x counts, not even their NaNs
+    if alpha != 0:
+        size = 32 if n <= 1024 else 64 if n <= 4096 else 128
+        blocks = triton.cdiv(n, size)
+        count = blocks + 1
+        parts = torch.empty((count, n, 2), dtype=torch.float32, device=y.device)
+        _products[(blocks * blocks,)](
+            a_numbers, x_numbers, parts, n, lda, incx, _first(n, incx),
+            N_DIVISOR=_divisor(n), LDA_DIVISOR=_divisor(lda), LOWER=uplo == "L", SIZE=size, STEP=16,
+            num_warps=8 if size == 128 else 4,
+        )  # fmt: skip
+    _combine[(triton.cdiv(n, 32),)](
+        parts, y_numbers, n, count, incy, _first(n, incy), alpha.real, alpha.imag, beta.real, beta.imag,
+        int(beta != 0), PARTS=32, BLOCK=32, num_warps=4,
     )  # fmt: skip
