@@ -21,6 +21,7 @@ from kgbench.baselines.references.aten_pointwise import silu  # noqa: E402
 from kgbench.baselines.references.aten_reduce import matmul  # noqa: E402
 from kgbench.baselines.references.cublas import product_sum  # noqa: E402
 from kgbench.baselines.references.cublas_vectors import dot  # noqa: E402
+from kgbench.baselines.references.vllm_norms import prepare_int8_rows  # noqa: E402
 from kgbench.core.kinds import Phase  # noqa: E402
 from kgbench.harness.verdict.compare import Limits, share_used  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
@@ -155,3 +156,13 @@ def test_a_wrong_product_of_a_row_with_itself_is_beyond_the_limit() -> None:
     assert math.isinf(share_used(coarse @ coarse.mT, right, Limits("accumulate", length=4 * 256)))
     without_a_term = (wide[:, 1:] @ wide[:, 1:].mT).to(torch.complex64)
     assert math.isinf(share_used(without_a_term, right, Limits("accumulate", length=4 * 256)))
+
+
+def test_zero_points_of_int8_rows_are_what_float32_rounds_them_to() -> None:
+    """Far from 0 the quotient's rounding decides next to a tie, so that rows keep a distance that grows."""
+    drawn = 500 + 0.1 * torch.randn(600, 4, 192, generator=torch.Generator().manual_seed(1))
+    for rows in drawn:
+        prepare_int8_rows({"input": rows}, {"asymmetric": True, "zero_row": False}, torch.Generator())
+        low, high = rows.aminmax(dim=-1)
+        exact = -128 - 255 * low.double() / (high.double() - low.double())
+        assert torch.equal((-128 - low / ((high - low) / 255)).round().double(), exact.round())
