@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kgbench.harness.machine.devices import nvidia_gpus
+from kgbench.harness.machine.environment import SOUND_PRODUCTS
 from kgbench.problem.model import Problem
 from kgbench.problem.registry import load_problem
 from tests.sampling import has_turn, sample
@@ -20,6 +21,7 @@ from tests.sampling import has_turn, sample
 # Before anything imports torch or numpy: two cores serve several processes at once.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+os.environ.update(SOUND_PRODUCTS)
 
 GPU_REASON = "needs an NVIDIA GPU: run on a machine with one"
 TORCH_REASON = "needs torch: pip install torch (its CPU build is enough), or make test"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kgbench.reports.publishing.checks import Check
+    from kgbench.store.reader import StoredRun
 
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _FOLDER: Final = click.Path(path_type=Path, file_okay=False)
@@ -95,11 +96,8 @@ def publish(
 
     if draft is not None and draft.resolve().is_relative_to(to.resolve()):
         raise UsageError("KGB433", f"--draft {draft}: {to} holds published runs; give a folder elsewhere")
-    if left_out and after is None:
-        raise UsageError("KGB438", "--leave-out is for a later round, whose earlier kernels count then; add --after")
     stored = read_run(find_run(run, out))
-    if strange := sorted(set(left_out).difference(result.problem for result in stored.results)):
-        raise UsageError("KGB438", f"--leave-out {strange[0]}: the run has no result of it")
+    _check_left_out(left_out, after, stored)
     if (stored.path / PACKED_RESULTS_FILE).exists():
         raise StoreError("KGB430", f"{stored.path}: it is published already; `kgbench reproduce` judges it again")
     given = {NULL: null, EXPLOITS: (exploits,) if exploits else ()}
@@ -119,6 +117,14 @@ def publish(
     written = write_folder(files, path)
     shown = "" if draft else "; `make results` shows it in RESULTS.md"
     click.echo(f"{path}: {'written' if written else 'the same lies there already'}{shown}")
+
+
+def _check_left_out(left_out: tuple[str, ...], after: Path | None, stored: StoredRun) -> None:
+    """Raises UsageError where no earlier kernel could count, or where there is nothing to leave out."""
+    if left_out and after is None:
+        raise UsageError("KGB438", "--leave-out is for a later round, whose earlier kernels count then; add --after")
+    if strange := sorted(set(left_out).difference(result.problem for result in stored.results)):
+        raise UsageError("KGB438", f"--leave-out {strange[0]}: the run has no result of it")
 
 
 def _say(found: Sequence[Check], *, draft: Path | None, dry_run: bool) -> None:

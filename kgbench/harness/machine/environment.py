@@ -14,6 +14,8 @@ ALLOWED: Final = (
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "TZ",
 )  # fmt: skip
 """Variables of the user's environment that a worker may see. No key is among them."""
+SOUND_PRODUCTS: Final = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
+"""Variables without which PyTorch's bfloat16 products on a CPU with AMX read beyond the end of a row."""
 THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that limit libraries to one thread: forks of a server that ran a parallel operation hang, and both sides
 must compare alike.
@@ -38,6 +40,7 @@ def environment(device_kind: DeviceKind) -> dict[str, str]:
     # Else a process's past decides whether a result's memory is mapped, and its pages fetched, again in each call; what
     # a candidate sets for itself the library has, too (docs/design/0002-clock.md). Some of a GPU's operators work here.
     chosen |= {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
+    chosen |= SOUND_PRODUCTS
     if device_kind == DeviceKind.CPU:
         chosen |= {"TRITON_INTERPRET": "1", **visible.NONE}
     return chosen
