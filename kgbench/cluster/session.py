@@ -109,6 +109,11 @@ class RaySession:
             return max(1, sum(device.jobs for device in self._devices))
 
     @property
+    def ahead(self) -> int:
+        """0: what waits, waits here, and a device gets what it can judge at once."""
+        return 0
+
+    @property
     def timed_s(self) -> float:
         """Seconds of all devices together in which something was being timed."""
         with self._changed:

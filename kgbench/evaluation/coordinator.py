@@ -69,6 +69,9 @@ class Judge(Protocol):
     def jobs(self) -> int: ...
 
     @property
+    def ahead(self) -> int: ...
+
+    @property
     def timed_s(self) -> float: ...
 
     def close(self) -> None: ...
@@ -248,8 +251,10 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
         try:
             feed.start(lambda: events.put(None), shown, lambda *asked: _practise(session, *asked))
             while True:
-                # Further candidates are taken only when there is somebody to judge them, or to say that nobody is.
-                while failure is None and at_work < max(1, session.jobs) and (work := feed.take()) is not None:
+                # Further candidates are taken only when there is somebody to judge them, to compile them until then,
+                # or to say that nobody is.
+                most = max(1, session.jobs + session.ahead)
+                while failure is None and at_work < most and (work := feed.take()) is not None:
                     _begin(work, store, shown)
                     problem, is_suspected = as_judged[work.problem.id], work.key in plan.suspects
                     job = _job(work, problem, is_suite=suite is not None, is_suspected=is_suspected)

@@ -75,6 +75,11 @@ class RemoteSession:
         return self._jobs
 
     @property
+    def ahead(self) -> int:
+        """0: the service decides what it compiles ahead."""
+        return 0
+
+    @property
     def timed_s(self) -> float:
         """0: the service does not say."""
         return 0.0

@@ -9,11 +9,13 @@ import re
 import pytest
 
 from kgbench.core.paths import PACKAGE
-from kgbench.harness.wire import forks, judging
+from kgbench.harness.wire import ahead, forks, judging
+from kgbench.harness.wire.ahead import CompileAhead
 from kgbench.harness.wire.forks import (
     EndCause,
     EndSession,
     EndWorker,
+    ForkCompiler,
     Forked,
     ForkReferee,
     ForkWorker,
@@ -70,12 +72,14 @@ REQUESTS = (
     LenientPrepare(LENIENT, 3, 512),
 )  # fmt: skip
 SPEC = WorkerSpec("candidate", "a:B", "cpu", "", {}, ["/hidden"], [], WorkerLimits(1, 2, 3, 4))
+OF_TRUSTED = (ahead.__name__, forks.__name__, judging.__name__)
 TRUSTED = (
     NotImported("cupy", "no libcuda"), ServerReady({"torch": "2.11"}, {}, ""), ForkReferee("s", "a:b", "", "/cache"),
     ForkWorker(SPEC), EndSession("s"), Forked(7), Refused("two threads"), SessionEnded(), EndWorker(EndCause.DEADLINE),
     WorkerForked(), WorkerEnded(EndCause.OUTPUT, "", -9, 1 << 30, "tail", 12.5), WorkerEnded(), StartReferee({}, {}),
-    Judge({}), RefereeReady({"versions": {}}), RefereeFailed("no memory"), Progress("check", "1/3"), Judged({}, {}),
-    BrokenDevice("1 + 1 gave 3"), NoRoom("full"), Untimed("busy", "busy"), Broken("Traceback"),
+    Judge({}), RefereeReady({"versions": {}}, {"major": 9}), RefereeFailed("no memory"), Progress("check", "1/3"),
+    Judged({}, {}), BrokenDevice("1 + 1 gave 3"), NoRoom("full"), Untimed("busy", "busy"), Broken("Traceback"),
+    ForkCompiler("s", SPEC), CompileAhead("text", {"a": ["b"]}, [["a", [1], {}]], {"major": 9}),
 )  # fmt: skip
 
 
@@ -101,7 +105,7 @@ def test_what_nobody_asked_for_is_an_error() -> None:
 
 
 def test_every_trusted_message_is_tried_and_has_a_name_of_its_own() -> None:
-    kinds = [each for each in Typed.__subclasses__() if each.__module__ in (forks.__name__, judging.__name__)]
+    kinds = [each for each in Typed.__subclasses__() if each.__module__ in OF_TRUSTED]
     assert {type(each) for each in TRUSTED} | {WorkerSpec, WorkerLimits} == set(kinds)
     assert len({each.op for each in kinds}) == len(kinds)
 

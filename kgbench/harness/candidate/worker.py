@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn
 
 import torch
 
@@ -23,6 +23,7 @@ from kgbench.harness.candidate.compiling import note_compiling
 from kgbench.harness.candidate.modules import made
 from kgbench.harness.candidate.observer import Observer, seal, watched
 from kgbench.harness.candidate.source import classes, describe_error, functions, load_source
+from kgbench.harness.wire.ahead import unpack
 from kgbench.harness.wire.buffers import (
     ALIGNMENT_BYTES,
     ControlPage,
@@ -75,6 +76,8 @@ class Stub:
         self.kept: Any = None
         self.observer: Observer | None = None
         self.least: Call
+        self.compiled: IO[bytes] | None = None
+        """What is compiled ahead for this candidate, while it is being written; None where nothing is."""
 
     def handlers(self) -> Handlers:
         """The handler of each operation."""
@@ -166,6 +169,7 @@ class Stub:
 
     def call(self, request: CallOnce, fds: list[int]) -> Message:
         """One call, its outputs described and kept; ``again``: with the very arguments of the one before."""
+        self._take_compiled()
         call = self.kept[1] if request.again else self._bind(request)
         if request.seed is not None:
             torch.manual_seed(request.seed)
@@ -204,6 +208,12 @@ class Stub:
                 if isinstance(value, torch.Tensor):
                     copy.copy_(value)
             return self._called(call._replace(args=held))
+
+    def _take_compiled(self) -> None:
+        """Put into Triton's cache what has been compiled ahead by now. Triton compiles what it does not find there."""
+        if self.compiled is not None:
+            with contextlib.suppress(OSError):
+                unpack(self.compiled, Path(os.environ["TRITON_CACHE_DIR"]))
 
     def _poison(self, sizes: Sequence[int]) -> None:
         """Fill memory of these sizes and give it back, so that what is next allocated holds nothing that is correct."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Self
@@ -74,6 +75,8 @@ class Job:
     """A device stopped working while this was judged: it is judged alone on its device."""
     practice: bool = False
     """True for a trial before a submission: sizes and values differ from those of every verdict."""
+    compiled: str = ""
+    """File of what was compiled ahead of its judging (``wire/ahead.py``); empty where nothing was."""
 
     @property
     def problem_id(self) -> str:
@@ -143,3 +146,10 @@ class RefereeSettings:
         policy = PolicyMode(data.get("policy", PolicyMode.OFF))
         read = {"deadlines": deadlines, "hidden": tuple(data["hidden"]), "policy": policy}
         return cls(**{**data, **read, "device_kind": DeviceKind(data["device_kind"])})
+
+
+def default_limits() -> dict[str, int]:
+    """Host memory: half of the machine's, at most 16 GiB; output 64 MiB; 2 GiB written to disks; 256 processes."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory_bytes = min(total // 2, 16 << 30)
+    return {"memory_bytes": memory_bytes, "output_bytes": 64 << 20, "written_bytes": 2 << 30, "processes": 256}

@@ -31,6 +31,7 @@ from kgbench.harness.sandbox import cgroup, linux
 from kgbench.harness.sandbox.probe import probe
 from kgbench.harness.wire.forks import (
     EndSession,
+    ForkCompiler,
     Forked,
     ForkReferee,
     ForkWorker,
@@ -53,6 +54,8 @@ worker of a Triton kernel needs ``gluon``, which the first launch loads.
 """
 FOR_COMPILING: Final = ("triton.experimental.gluon.nvidia", "triton.backends.nvidia.driver", "triton.compiler.compiler")
 """Modules that Triton imports when it first compiles for a GPU."""
+NICENESS: Final = 10
+"""How far what compiles ahead stands back behind what is being judged."""
 END_S: Final = 1.0
 """Seconds that supervisors have to clear their workers once their session is over, before they are killed."""
 
@@ -97,12 +100,13 @@ class ForkServer:
         """Raises ProtocolError where nobody may ask that here."""
         if channel is not self.coordinator:
             return self._fork(read_one_of(message, ForkWorker), fds, self.channels[channel])
-        asked = read_one_of(message, ForkReferee, EndSession)
-        if isinstance(asked, EndSession):
-            return self._end_session(asked.session)
-        return self._fork(asked, fds, asked.session)
+        asked = read_one_of(message, ForkReferee, ForkCompiler, EndSession)
+        if isinstance(asked, ForkReferee | ForkCompiler):
+            return self._fork(asked, fds, asked.session)
+        assert isinstance(asked, EndSession)
+        return self._end_session(asked.session)
 
-    def _fork(self, asked: ForkReferee | ForkWorker, fds: list[int], session: str) -> Forked | Refused:
+    def _fork(self, asked: ForkReferee | ForkWorker | ForkCompiler, fds: list[int], session: str) -> Forked | Refused:
         problem = unfit_to_fork()
         if problem:
             return Refused(problem)
@@ -113,6 +117,8 @@ class ForkServer:
             os.setsid()
             if isinstance(asked, ForkReferee):
                 _become_referee(asked, fds)
+            if isinstance(asked, ForkCompiler):
+                os.nice(NICENESS)
             control, worker = Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1])
             run_supervisor(control, worker, asked.spec, self.token, self.driver)
         if isinstance(asked, ForkReferee):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from kgbench.harness.machine.settings import RefereeSettings
+from kgbench.harness.machine.settings import RefereeSettings, default_limits
 from kgbench.harness.sandbox import surroundings
 from kgbench.harness.sandbox.plan import Plan
-from kgbench.harness.workers.handle import default_limits
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,10 @@ class Resources:
         """A worker that runs no candidate. Raises HarnessFailed."""
         return self.starter.start_trusted(Role.LIBRARY)
 
+    def properties(self) -> dict[str, Any]:
+        """The GPU's, by their names; empty without one."""
+        return GPU.properties() if self.device.type == "cuda" else {}
+
     def facts(self) -> dict[str, Any]:
         """What the run's record says about this device and its software."""
         name = _cpu_name()

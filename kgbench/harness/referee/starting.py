@@ -44,7 +44,7 @@ class Starter:
         """A worker that runs no candidate and has its device up. Raises HarnessFailed."""
         return self._start(role, TRUSTED_STUB, Confinement.of(self.settings, self.plan))
 
-    def _start(self, role: Role, stub: str, confinement: Confinement) -> Worker:
+    def _start(self, role: Role, stub: str, confinement: Confinement, compiled: str = "") -> Worker:
         settings = self.settings
         spec = WorkerSpec(
             role,
@@ -56,6 +56,7 @@ class Starter:
             hidden=list(confinement.hidden) if role == Role.CANDIDATE else [],
             modules=[] if role == Role.CANDIDATE else list(settings.modules),
             limits=WorkerLimits(**confinement.limits),
+            compiled=compiled,
         )
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
@@ -81,7 +82,7 @@ class Starter:
                 confinement = chosen.confine(self.settings, self.plan)
                 if package := evaluation.job.adapted:
                     confinement = confinement.showing(package.split()[0])
-                worker = self._start(role, chosen.stub, confinement)
+                worker = self._start(role, chosen.stub, confinement, evaluation.job.compiled)
             else:
                 worker = self.start_trusted(role)
         if evaluation.attribution is not None:

@@ -30,10 +30,12 @@ def enter_supervisor(chosen: Plan) -> None:
     unshare(tuple(name for name in chosen.namespaces if name != "mount"), chosen.user_namespace)
 
 
-def enter_worker(chosen: Plan, folder: str, hidden: tuple[str, ...], uid: int | None, processes: int) -> None:
+def enter_worker(
+    chosen: Plan, folder: str, hidden: tuple[str, ...], uid: int | None, processes: int, without_gpu: bool = False
+) -> None:
     """Called in the worker after the fork, before any code of a candidate. ``hidden``: empty for trusted workers.
 
-    Raises OSError.
+    Raises OSError; with ``without_gpu`` also where the plan has no mounts, by which a GPU is shut.
     """
     linux.die_with_parent()
     kept = chosen.kept if hidden else (*chosen.kept, *chosen.modules)
@@ -42,6 +44,8 @@ def enter_worker(chosen: Plan, folder: str, hidden: tuple[str, ...], uid: int | 
         own_proc = "pid" in chosen.namespaces
         owner = os.getuid() if uid is None else uid
         mounts.enter(folder, chosen.mounts, own_proc, chosen.covered, concealed, kept, uid=owner)
+    if without_gpu:
+        mounts.shut_gpus()
     rules = _landlock_rules(chosen, folder, concealed, kept) if chosen.landlock_abi else None
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))

@@ -27,6 +27,9 @@ _FOLDER_SIZE: Final = f"size=1g,{_FILES}"
 IN_MEMORY: Final = ("/tmp", "/dev/shm")
 """Folders beside its own that are in memory for each worker, where mounts are private."""
 
+GPU_FILES: Final = ("nvidia", "dri", "kfd", "infiniband")
+"""How the names of those files and folders in /dev begin by which a GPU, or its memory, is reached."""
+
 FEATURES: Final = ("hidden", "private", "read-only")
 """Protections that mounts give in addition to a /proc of its own; each works without the others."""
 
@@ -87,6 +90,19 @@ def used_bytes(pid: int, folders: Sequence[str]) -> int:
 def shut(path: str) -> None:
     """Make a file or device empty from here on. Raises OSError."""
     _mount("/dev/null", path, None, _BIND)
+
+
+def shut_gpus(devices: str = "/dev") -> None:
+    """Make every GPU's device files empty from here on, for a process in a mount namespace of its own. Raises OSError.
+
+    ``devices``: the folder that has them.
+    """
+    for name in os.listdir(devices):
+        if name.startswith(GPU_FILES):
+            place = f"{devices}/{name}"
+            for path in [place] if not os.path.isdir(place) else [f"{place}/{each}" for each in os.listdir(place)]:
+                if not os.path.isdir(path):
+                    shut(path)
 
 
 def freeze(path: str) -> None:

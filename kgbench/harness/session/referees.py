@@ -56,6 +56,8 @@ class Referees:
         self._accept = accept
         self._peaks: dict[str, dict[str, Any]] = {}
         """Measured peaks by the GPU's name."""
+        self.properties: dict[str, Any] = {}
+        """The GPU's, as the last referee that started told them; empty without one."""
         self._cache = tempfile.TemporaryDirectory(prefix="kgbench-referees-")
         """Cache folder for kernels that torch compiles in referees, which have no home. No worker may write here."""
         self._page_lock = threading.Lock()
@@ -114,6 +116,7 @@ class Referees:
             self._end(pool, number, referee)
             raise ProcessLost(f"a referee did not start: {answer.reason}")
         self._learn_peaks(pool.device, answer.facts.get("peaks"))
+        self.properties = answer.properties
         return referee, answer.facts
 
     def _forked(self, pool: DevicePool) -> Referee:

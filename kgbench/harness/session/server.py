@@ -31,6 +31,7 @@ from kgbench.harness.session.errors import ProcessLost, SessionClosed
 from kgbench.harness.session.logs import Logs
 from kgbench.harness.wire.forks import (
     EndSession,
+    ForkCompiler,
     Forked,
     ForkReferee,
     NotImported,
@@ -150,6 +151,11 @@ class ForkServer:
                     return reply.pid
                 self._stop()
             raise MachineError("KGB314", f"the fork server does not answer{self._logs.tail('forkserver')}")
+
+    def try_fork(self, asked: ForkCompiler, fds: Sequence[int]) -> bool:
+        """Whether what compiles ahead was forked. Without it candidates are judged all the same."""
+        with self._lock:
+            return self._channel is not None and isinstance(self._ask(asked, fds, Forked, Refused), Forked)
 
     def end_session(self, token: str) -> None:
         """End what was forked for a session, and return once nothing of it is left."""

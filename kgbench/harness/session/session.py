@@ -32,6 +32,7 @@ from kgbench.core.types import Result, result_from_json
 from kgbench.harness.machine.devices import find_devices
 from kgbench.harness.machine.settings import DEVICE_PROBE, REFEREE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
 from kgbench.harness.sandbox.plan import Plan
+from kgbench.harness.session.ahead import CORES_EACH, AheadCompiler
 from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.errors import DeviceBroken, OutOfMemory, ProcessLost, RefereeGone, SessionClosed
 from kgbench.harness.session.logs import Logs
@@ -139,6 +140,7 @@ class Session:
             self._slots.check_open,
             self._check_sandbox,
         )
+        self._ahead: AheadCompiler | None = None
 
     def __enter__(self) -> Session:
         if not sys.platform.startswith("linux"):
@@ -173,6 +175,11 @@ class Session:
         return self._slots.jobs
 
     @property
+    def ahead(self) -> int:
+        """How many candidates may wait for a slot, so that they are compiled meanwhile."""
+        return 0 if self._ahead is None else self._ahead.most
+
+    @property
     def stopping_s(self) -> float:
         """Of ``timed_s``, what it took until everybody else stood still."""
         return 0.0 if self._referees.ended else sum(pool.page.stopping_s for pool in self._slots.pools)
@@ -196,6 +203,11 @@ class Session:
         if job.source is None and job.trusted is None:
             none = NoCandidate("no candidate was submitted for this problem")
             return self._unjudged(job, Outcome.NO_CANDIDATE, none)
+        with contextlib.nullcontext(job) if self._ahead is None else self._ahead.compiling(job) as job:
+            return self._evaluate_until_sure(job, on_event, cancellation)
+
+    def _evaluate_until_sure(self, job: Job, on_event: OnEvent, cancellation: Cancellation) -> Result:
+        """Judge a candidate, and again where others may have caused what became of it."""
         result, company = self._evaluate(job, on_event, cancellation, exclusive=job.suspected)
         if company is not None and perhaps_a_neighbours_doing(result) in PASSING:
             # Nobody need stand aside for what is probably over.
@@ -213,6 +225,8 @@ class Session:
 
         A fork server that the session was given goes on.
         """
+        if self._ahead is not None:
+            self._ahead.close()
         for slot in self._slots.close():
             # A thread may be waiting on it: it wakes up, and closes it.
             with contextlib.suppress(OSError):
@@ -356,6 +370,17 @@ class Session:
         self.facts["versions"] = {**facts["versions"], **self._server.versions}
         self.facts["devices"] = [{"name": pool.device.name, "uuid": pool.device.uuid} for pool in pools]
         self.facts["jobs"] = pools[0].most
+        self._ahead = self._ahead_compiler()
+
+    def _ahead_compiler(self) -> AheadCompiler | None:
+        """What compiles candidates that wait; None where nothing may that could touch a GPU."""
+        properties, plan, settings = self._referees.properties, self._server.plan, self.settings
+        most = (settings.cores or len(os.sched_getaffinity(0))) // CORES_EACH
+        if not properties or not most or "mount" not in plan.namespaces:
+            return None
+        common = self._referee_settings(self._found[0].kind)
+        memory_gb = float(self.facts["memory_gb"])
+        return AheadCompiler(self._server, self._referees.token, common, most, properties, memory_gb)
 
     def _referee_settings(self, device_kind: DeviceKind) -> RefereeSettings:
         """What all referees of the session have in common."""

@@ -30,6 +30,11 @@ class Cuda(Gpu):
         major, minor = torch.cuda.get_device_capability(0)
         return 10 * major + minor
 
+    def properties(self) -> dict[str, Any]:
+        told = torch.cuda.get_device_properties(0)
+        found = {name: getattr(told, name) for name in dir(told) if not name.startswith("_")}
+        return {name: value for name, value in found.items() if isinstance(value, (int, float, str))}
+
     def memory_bytes(self, device: torch.device | None = None) -> int:
         return int(torch.cuda.get_device_properties(0 if device is None else device).total_memory)
 

@@ -68,6 +68,10 @@ class WorkerSpec(Typed):
     modules: list[str]
     """Folders that it may import from, beside kgbench."""
     limits: WorkerLimits
+    compiled: str = ""
+    """File of what was compiled ahead for it (``wire/ahead.py``); empty where nothing was."""
+    without_gpu: bool = False
+    """No GPU of the machine can be opened there."""
 
     @classmethod
     def decode(cls, message: Mapping[str, Any]) -> Self:
@@ -97,6 +101,19 @@ class ForkWorker(Typed):
     @classmethod
     def decode(cls, message: Mapping[str, Any]) -> Self:
         return cls(WorkerSpec.decode(message["spec"]))
+
+
+@dataclass(frozen=True)
+class ForkCompiler(Typed):
+    """The coordinator asks for a supervisor with a process that compiles a candidate ahead. Descriptors as above."""
+
+    op = "fork compiler"
+    session: str
+    spec: WorkerSpec
+
+    @classmethod
+    def decode(cls, message: Mapping[str, Any]) -> Self:
+        return cls(message["session"], WorkerSpec.decode(message["spec"]))
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,10 @@ class Gpu(ABC):
         """Compute capability of device 0, 90 for 9.0."""
 
     @abstractmethod
+    def properties(self) -> dict[str, Any]:
+        """Numbers and texts that torch tells of device 0, by their names."""
+
+    @abstractmethod
     def memory_bytes(self, device: torch.device | None = None) -> int:
         """All memory of the device, by default of device 0."""
 

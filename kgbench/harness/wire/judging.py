@@ -35,6 +35,8 @@ class RefereeReady(Typed):
     op = "referee ready"
     facts: dict[str, Any]
     """What is known of device and libraries."""
+    properties: dict[str, Any]
+    """The GPU's, by the names of ``torch.cuda.get_device_properties``; empty without one."""
 
 
 @dataclass(frozen=True)

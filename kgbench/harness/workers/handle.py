@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import select
 import signal
@@ -368,10 +367,3 @@ def _outcome_of(types: list[str], interpreted: bool) -> Outcome:
     if names & compile_names or any(name.startswith("triton.compiler.errors") for name in types):
         return Outcome.COMPILE_ERROR
     return Outcome.RUNTIME_ERROR
-
-
-def default_limits() -> dict[str, int]:
-    """Host memory: half of the machine's, at most 16 GiB; output 64 MiB; 2 GiB written to disks; 256 processes."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    memory_bytes = min(total // 2, 16 << 30)
-    return {"memory_bytes": memory_bytes, "output_bytes": 64 << 20, "written_bytes": 2 << 30, "processes": 256}

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from kgbench.harness.clock.bench import BenchParts
-from kgbench.harness.machine.settings import RefereeSettings
+from kgbench.harness.machine.settings import RefereeSettings, default_limits
 from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.referee.confinement import Confinement
 from kgbench.harness.referee.defences import Defences
@@ -15,7 +15,6 @@ from kgbench.harness.referee.seeds import Seeds
 from kgbench.harness.sandbox.plan import NOTHING, Plan
 from kgbench.harness.verdict.collecting import Collector
 from kgbench.harness.verdict.judge import JudgeParts
-from kgbench.harness.workers.handle import default_limits
 from kgbench.selftest.ablation.bench import FirstCallAgain, NoFreezer, NoOutputChecks, SelfTimedWindows, WeakCaseTiming
 from kgbench.selftest.ablation.comparison import compare_as_others
 from kgbench.selftest.ablation.defences import (
