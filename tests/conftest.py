@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import os
 import shutil
+import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -62,6 +63,13 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"pytest {pytest.__version__} drops the groups of pytest-xdist: pip install 'pytest<9.2'"
         )
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Of each test a worker sends pytest-rerunfailures two messages, and TCP keeps the second back for 40 ms."""
+    connection = getattr(getattr(session.config, "failures_db", None), "sock", None)
+    if isinstance(connection, socket.socket):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def pytest_report_header() -> str:
