@@ -13,10 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from kgbench.core.paths import problems_dir
 from kgbench.harness.machine.devices import nvidia_gpus
 from kgbench.harness.machine.environment import SOUND_PRODUCTS
-from kgbench.problem.model import Problem
+from kgbench.problem import validate
+from kgbench.problem.cases import Sizes
+from kgbench.problem.model import Overload, Problem
 from kgbench.problem.registry import load_problem
+from kgbench.prompts import words
 from tests.sampling import has_turn, sample
 
 # Before anything imports torch or numpy: two cores serve several processes at once.
@@ -48,6 +52,35 @@ def no_cache_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """What kgbench keeps of a device, such as durations, neither comes from an earlier test run nor stays after it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shipped_problems_are_read_once() -> Iterator[None]:
+    """Commands that tests call in their own process read the same files hundreds of times, and bound the same sizes.
+
+    A file that changes meanwhile is read anew.
+    """
+    read, bounds = validate.read_problem, words.sizes_of
+    read_before: dict[tuple[Path, int, int], Problem] = {}
+    bounded_before: dict[int, tuple[Overload, Sizes]] = {}
+
+    def read_once(path: Path) -> Problem:
+        if path.parent.parent != problems_dir() or not path.is_file():
+            return read(path)
+        key = path, (found := path.stat()).st_mtime_ns, found.st_size
+        if key not in read_before:
+            read_before[key] = read(path)
+        return read_before[key]
+
+    def bounded_once(overload: Overload) -> Sizes:
+        if id(overload) not in bounded_before:
+            bounded_before[id(overload)] = overload, bounds(overload)  # kept, so that no other one has its id
+        return bounded_before[id(overload)][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validate, "read_problem", read_once)
+        patch.setattr(words, "sizes_of", bounded_once)
         yield
 
 

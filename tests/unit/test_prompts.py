@@ -27,6 +27,7 @@ from kgbench.prompts.shots import examples_for
 from kgbench.prompts.tokens import estimated_tokens
 from tests.unit.test_loader import GOOD
 
+pytestmark = pytest.mark.xdist_group("prompts")  # those of all problems are made once
 H200 = gpu_named("H200")
 SECRET = "nobody_may_read_this"
 
