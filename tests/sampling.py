@@ -97,6 +97,14 @@ def sample() -> Sample:
     return Sample(share, own | landed)
 
 
+def looked_at(*guards: str) -> Sample:
+    """The problems of a run for a test of problems; all of them on a branch that changed what it guards.
+
+    ``guards``: files, and folders that end in a slash.
+    """
+    return Sample(None, frozenset()) if _among(own_changes(), guards) else sample()
+
+
 def sampled_examples() -> list[Path]:
     """Files of kernels that ship, in Triton: those that prompts show, and those for the run's problems."""
     paths = sorted(examples_dir().glob("*/*.py"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,8 +51,15 @@ from kgbench.problem.cases.expand import phase_cases  # noqa: E402
 from kgbench.problem.model import CaseTemplate, Overload  # noqa: E402
 from kgbench.problem.modules import ModuleSource  # noqa: E402
 from kgbench.problem.registry import load_problem  # noqa: E402
+from tests.sampling import looked_at  # noqa: E402
 
 pytestmark = pytest.mark.torch
+IN_LARGE_CALLS: Final = looked_at("kgbench/problem/cases/", "kgbench/harness/referee/large_calls.py")
+"""Problems of which every large call is bound."""
+ANSWERED: Final = looked_at("kgbench/harness/verdict/reference.py", "kgbench/harness/verdict/samples.py")
+"""Problems of which every large call is answered, made small."""
+LARGEST: Final = ("aten/mm", "cublas/cublasDaxpy_v2")
+"""Problems that reach nearly as far as prompts say: in elements, and in bytes."""
 H200_GB = 150.1
 """Memory of an NVIDIA H200 as PyTorch tells it, in 10^9 bytes."""
 HUGE = (
@@ -69,6 +76,11 @@ CPU = torch.device("cpu")
 def first(problem_path: Path, problem: str) -> Overload:
     source, name = problem.split("/")
     return load_problem(problem_path / source / f"{name}.yaml").overloads[0]
+
+
+def paths_of(problem_path: Path, problems: Container[str]) -> list[Path]:
+    paths = sorted(problem_path.glob("*/[!_]*.yaml"))
+    return [path for path in paths if f"{path.parent.name}/{path.stem}" in problems]
 
 
 def large(overload: Overload) -> list[Any]:
@@ -119,9 +131,9 @@ def test_each_family_has_a_call_of_2_31_elements_that_an_h200_holds(problem_path
 
 
 def test_no_call_is_larger_than_prompts_say_and_some_are_nearly_as_large(problem_path: Path) -> None:
-    """Calls of the phases that have large ones, with what they return, in every dtype."""
+    """Calls of the phases that have large ones, with what they return, in every dtype; of a run's share of problems."""
     largest_gb, reached = 0.0, 0
-    for path in sorted(problem_path.glob("*/[!_]*.yaml")):
+    for path in {*paths_of(problem_path, LARGEST), *paths_of(problem_path, IN_LARGE_CALLS)}:
         for overload in load_problem(path).judged:
             judge = OverloadJudge(overload, CPU)
             cases = phase_cases(overload, Phase.LARGE, overload.large, overload.dtypes + overload.optional_dtypes)
@@ -216,7 +228,7 @@ def test_parts_of_an_argument_are_drawn_and_compared_as_the_whole(
 def test_an_h200_holds_every_large_call(problem_path: Path) -> None:
     """A call that no device holds is skipped everywhere, and says nothing of a kernel."""
     skipped = []
-    for path in sorted(problem_path.glob("*/[!_]*.yaml")):
+    for path in paths_of(problem_path, IN_LARGE_CALLS):
         for overload in load_problem(path).judged:
             judge = OverloadJudge(overload, CPU)
             skipped += [
@@ -254,7 +266,7 @@ def made_small(template: CaseTemplate) -> CaseTemplate:
 def test_the_answer_for_some_rows_is_that_of_the_whole(problem_path: Path) -> None:
     """Of every large call that is judged at some rows: the reference cannot tell that it sees no others."""
     wrong = []
-    for path in sorted(problem_path.glob("*/[!_]*.yaml")):
+    for path in paths_of(problem_path, ANSWERED):
         if "samples:" not in path.read_text():
             continue
         for overload in load_problem(path).judged:

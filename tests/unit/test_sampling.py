@@ -16,6 +16,7 @@ from tests.sampling import (
     Sample,
     changed_problems,
     has_turn,
+    looked_at,
     share_of,
     share_of_run,
 )
@@ -118,9 +119,23 @@ def test_a_slow_test_has_its_turns_and_all_where_a_branch_changed_what_it_guards
     assert has_turn("any", ())
 
 
+def test_a_test_of_problems_looks_at_all_where_a_branch_changed_what_it_guards(monkeypatch: pytest.MonkeyPatch) -> None:
+    own: list[str] = []
+    monkeypatch.setattr(sampling, "own_changes", lambda: own)
+    monkeypatch.setattr(sampling, "sample", lambda: Sample(3, frozenset({"aten/mm"})))
+
+    def seen() -> list[str]:
+        return [each for each in PROBLEMS if each in looked_at("kgbench/problem/cases/", "benchmarks/cluster.py")]
+
+    own.append("kgbench/problem/cases.md")
+    assert seen() == [each for each in PROBLEMS if share_of(each) == 3 or each == "aten/mm"]
+    own.append("kgbench/problem/cases/sizes.py")
+    assert seen() == PROBLEMS
+
+
 def test_what_a_slow_test_guards_is_there() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in (sampling.ROOT / "tests").rglob("test_*.py")}
-    marked = [guards for text in texts.values() for guards in re.findall(r"in_turn\(([^)]*)\)", text)]
+    marked = [guards for text in texts.values() for guards in re.findall(r"(?:in_turn|looked_at)\(([^)]*)\)", text)]
     guards = {guard for each in marked for guard in re.findall(r'(?<!f)"([\w./]+)"', each)}
     assert len(guards) > 10
     assert [each for each in sorted(guards) if not (sampling.ROOT / each).exists()] == []
