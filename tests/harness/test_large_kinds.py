@@ -45,11 +45,15 @@ COLUMNS = (
 """Problems with 2^31 columns of which each follows from the same column of the operands, or as many rows."""
 CACHES = ("copy_blocks", "copy_blocks_mla", "reshape_and_cache_flash", "swap_blocks")
 """Problems with a cache that has a block of 2^31 elements, or offsets."""
+IN_TURN = pytest.mark.in_turn("kgbench/harness/verdict/", "kgbench/baselines/references/", "problems/vllm/", turns=4)
 COUNTS = [
-    *(("convert_vertical_slash_indexes", number) for number in (1, 2, 3)),
-    ("moe_lora_align_block_size", 2),
-    ("paged_attention_v2", 2),
-    *(("selective_scan_fwd", number) for number in (2, 4)),
+    pytest.param(name, number, marks=IN_TURN)
+    for name, number in (
+        *(("convert_vertical_slash_indexes", number) for number in (1, 2, 3)),
+        ("moe_lora_align_block_size", 2),
+        ("paged_attention_v2", 2),
+        *(("selective_scan_fwd", number) for number in (2, 4)),
+    )
 ]
 """Calls of less than 0.5 GB, by their numbers, in which what is written has more than COUNT in some dimension."""
 WORK_SPACE = ("exp_sums", "max_logits", "tmp_out")

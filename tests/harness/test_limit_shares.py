@@ -39,6 +39,7 @@ MEET = (("cublas/cublasCgemm_v2", ""), ("cublas/cublasCdotu_v2", ""), ("cublas/c
 """Problems of which one operand can be made another."""
 
 
+@pytest.mark.in_turn("kgbench/harness/verdict/", "kgbench/baselines/references/", "benchmarks/", turns=5)
 @pytest.mark.parametrize(("problem", "name"), NEAR)
 def test_no_honest_implementation_is_called_wrong(problem: str, name: str) -> None:
     overload = next(each for each in load_problem(PATHS[problem]).overloads if each.name == name)
@@ -56,6 +57,7 @@ def test_what_a_library_returns_is_measured_too() -> None:
     assert row.share > 0.0
 
 
+@pytest.mark.in_turn("kgbench/harness/verdict/", "kgbench/baselines/references/", "benchmarks/", turns=5)
 @pytest.mark.parametrize(("problem", "name"), MEET)
 def test_no_honest_implementation_is_called_wrong_where_an_operand_meets_itself(problem: str, name: str) -> None:
     overload = next(each for each in load_problem(PATHS[problem]).overloads if each.name == name)

@@ -119,7 +119,7 @@ class TestInterval:
         counts=st.lists(st.tuples(st.integers(0, 4), st.floats(0.01, 50)), min_size=2, max_size=8),
         seed=st.text(max_size=5),
     )
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=10, deadline=None)
     def test_ends_are_ordered_inside_what_there_is_and_hold_what_all_draws_have(
         self, counts: list[tuple[int, float]], seed: str
     ) -> None:
