@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,11 +35,13 @@ class KnownCandidate:
     """Some case passes before the one that shows what is wrong."""
 
 
+@functools.cache
 def mutants() -> list[KnownCandidate]:
     """Wrong kernels, ``mutants/<source>/<name>.py``."""
     return [known for path in kernel_files("mutants") for known in KernelFile(path).candidates()]
 
 
+@functools.cache
 def wrong() -> list[KnownCandidate]:
     """Kernels with one mistake that happens in practice, ``wrong/<source>/<name>.py``."""
     return [known for path in kernel_files("wrong") for known in KernelFile(path).candidates()]
