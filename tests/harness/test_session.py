@@ -248,6 +248,33 @@ def test_a_judge_that_lacks_memory_beside_others_judges_alone_and_fewer_at_once_
     assert "no more than 2 candidates at once" in said[0]
 
 
+@pytest.mark.in_turn("kgbench/harness/session/", "kgbench/harness/referee/", turns=3)
+def test_a_call_that_lacks_memory_beside_others_is_made_again_beside_them(session_of: SessionOf) -> None:
+    """With all room reserved: its neighbour goes on, and ends after it."""
+    lacks = (
+        "calls = []\n\ndef t(self):\n    calls.append(1)\n    if len(calls) == 3:\n"
+        "        raise MemoryError('no room')\n    return self.t()\n"
+    )
+    begun, may_end = threading.Event(), threading.Event()
+    events: list[str] = []
+
+    def hold(phase: str, detail: str) -> None:
+        begun.set()
+        may_end.wait(60.0)
+
+    with session_of(Settings(device="cpu", jobs=2, timing=False)) as session, ThreadPoolExecutor(2) as pool:
+        assert session.evaluate(job(lacks, 1)).outcome is Outcome.OUT_OF_MEMORY  # alone it is its own fault
+        neighbour = pool.submit(session.evaluate, job(T, 2), hold)
+        assert begun.wait(30.0)
+        result = session.evaluate(job(lacks, 3), lambda phase, _: events.append(phase))
+        assert not neighbour.done()
+        may_end.set()
+        assert neighbour.result(30.0).outcome is Outcome.PASSED
+        assert session.jobs == 2
+    assert result.outcome is Outcome.PASSED, result.reason
+    assert "again" not in events
+
+
 def test_out_of_memory_alone_is_the_candidates_own(session: Session) -> None:
     events: list[str] = []
     source = f"raise MemoryError('never enough')\n{T}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -11,6 +12,7 @@ import pytest
 from kgbench.core.errors import MachineError
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.timing_lock import SharedPage
+from kgbench.harness.session import slots
 from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.pools import DevicePool, Referee, Slot
 from kgbench.harness.session.slots import Slots
@@ -121,6 +123,39 @@ def test_a_device_for_oneself_is_waited_for_and_nobody_begins_there(one: Devices
     slot = alone.result(WAIT_S)
     assert waits(other)
     one.slots.give_back(slot)
+    assert other.result(WAIT_S).pool is one.pools[0]
+
+
+def test_a_device_for_oneself_is_put_off_while_others_wait(one: Devices, thread: ThreadPoolExecutor) -> None:
+    first, second = one.take(), one.take()
+    other = thread.submit(one.take)
+    assert waits(other)
+    alone = thread.submit(one.take, exclusive=True)
+    assert waits(alone)
+    one.slots.give_back(first)
+    assert other.result(WAIT_S) is first
+    late = thread.submit(one.take)
+    assert waits(alone)
+    assert waits(late)
+    one.slots.give_back(second)
+    one.slots.give_back(first)
+    slot = alone.result(WAIT_S)
+    assert waits(late)
+    one.slots.give_back(slot)
+    assert late.result(WAIT_S).pool is one.pools[0]
+
+
+def test_it_is_not_put_off_for_ever(one: Devices, thread: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "DEFERRED_S", 2 * STILL_S)
+    first, second = one.take(), one.take()
+    other = thread.submit(one.take)
+    assert waits(other)
+    alone = thread.submit(one.take, exclusive=True)
+    time.sleep(4 * STILL_S)
+    one.slots.give_back(first)
+    assert waits(other)
+    one.slots.give_back(second)
+    one.slots.give_back(alone.result(WAIT_S))
     assert other.result(WAIT_S).pool is one.pools[0]
 
 

@@ -16,11 +16,20 @@ from kgbench.core.details.where import Purpose, Where
 from kgbench.core.kinds import DeviceKind, Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.core.verdicts import PASSED, Verdict
+from kgbench.harness.machine import trace
 from kgbench.harness.mutants.applicability import why_not
 from kgbench.harness.referee.evaluation import Evaluation, JudgedCase, Report
 from kgbench.harness.referee.large_calls import call_bytes, lacks_memory, needed_gb
 from kgbench.harness.referee.resources import Resources
-from kgbench.harness.referee.room import give_back, is_costly, room, room_of_module, tried_again
+from kgbench.harness.referee.room import (
+    CROWDED_PAUSES,
+    give_back,
+    is_costly,
+    most_room,
+    room,
+    room_of_module,
+    tried_again,
+)
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.wire.device import GPU
@@ -66,7 +75,7 @@ class Checker:
             self.report("check", f"{label} ({number}/{len(cases)})")
             begun = evaluation.now()
             with evaluation.phase("check", case=label):
-                verdict = self._check_large(case) if case.phase is Phase.LARGE else self._check_case(case)
+                verdict = self._judged(case)
             evaluation.cases.append(JudgedCase(case, verdict, evaluation.now() - begun))
             if evaluation.is_not_offered(verdict):
                 lacking = lacking or verdict
@@ -122,6 +131,15 @@ class Checker:
             return True
 
     # --- one call ---
+
+    def _judged(self, case: Case) -> Verdict:
+        """One call; where the candidate lacks memory, once more while no other large call is made on the device."""
+        verdict = self._check_large(case) if case.phase is Phase.LARGE else self._check_case(case)
+        resources = self.resources
+        if not verdict.outcome.facts.may_be_crowded or resources.turns.is_alone or not self.worker.handle.alive():
+            return verdict
+        with trace.span("again with all room", case=case.id), room(resources, self.worker, most_room(resources)):
+            return self._check_once(case, attempt=len(CROWDED_PAUSES) + 1)
 
     def _check_large(self, case: Case) -> Verdict:
         """One call that may need a good part of the device's memory, which it reserves."""

@@ -35,6 +35,11 @@ def give_back(resources: Resources, worker: Worker | None) -> None:
         GPU.release_cached()
 
 
+def most_room(resources: Resources) -> float:
+    """Bytes that all calls of the device together may reserve."""
+    return 1e9 * ROOM_SHARE * resources.memory_gb
+
+
 @contextlib.contextmanager
 def room(resources: Resources, worker: Worker | None, nbytes: float) -> Iterator[None]:
     """Reserve this much memory inside the block; others' ordinary calls go on, and what fits beside it.
@@ -42,7 +47,7 @@ def room(resources: Resources, worker: Worker | None, nbytes: float) -> Iterator
     It begins once the device has ``nbytes`` free, or ``ROOM_PAUSES`` are over: what is needed is an upper bound.
     """
     give_back(resources, worker)
-    with resources.turns.reserved(nbytes, 1e9 * ROOM_SHARE * resources.memory_gb):
+    with resources.turns.reserved(nbytes, most_room(resources)):
         with trace.span("wait for free memory", needed_gb=round(nbytes / 1e9, 1)):
             for pause_s in ROOM_PAUSES:
                 if resources.device.type != "cuda" or GPU.free_bytes() >= nbytes:

@@ -7,12 +7,19 @@ A device has several slots, each with a referee that judges one candidate at a t
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from typing import Final
 
 from kgbench.core.errors import MachineError, numbered
 from kgbench.harness.machine.timing_lock import MAX_REFEREES
 from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.pools import DevicePool, Referee, Slot
+
+DEFERRED_S: Final = 900.0
+"""Seconds for which a device for oneself is put off while others wait for a slot. Meanwhile it is busy; emptied for one
+candidate, it would be idle until the longest of all others has ended, and then but for that one.
+"""
 
 Start = Callable[[DevicePool, int], Referee]
 End = Callable[[Slot], None]
@@ -32,6 +39,8 @@ class Slots:
         self._end = end
         self._say = say
         self._changed = threading.Condition()
+        self._waiting = 0
+        """Candidates that wait for a slot among others."""
 
     @property
     def jobs(self) -> int:
@@ -56,26 +65,24 @@ class Slots:
     def take(self, problem_id: str, *, exclusive: bool) -> Slot:
         """A slot for the problem: a warm one, an idle one, a new one, or the first that becomes free.
 
-        With ``exclusive``, one of a device on which nobody else is at work, and nobody begins until it is given back.
+        With ``exclusive``, one of a device on which nobody else is at work, and nobody begins until it is given back;
+        as long as others wait for a slot, but no longer than ``DEFERRED_S``, they come first.
         Raises MachineError, SessionClosed.
         """
         if exclusive:
             return self._take_exclusive(problem_id)
         with self._changed:
-            while True:
-                self.check_open()
-                pools = [pool for pool in self.pools if not pool.fault and not pool.exclusive]
-                idle = [slot for pool in pools for slot in pool.idle]
-                if idle:
-                    return self._occupy(next((slot for slot in idle if slot.problem_id == problem_id), idle[0]))
-                growing = [pool for pool in pools if len(pool.numbers) < pool.most]
-                if growing:
-                    pool = min(growing, key=lambda each: len(each.numbers))
-                    break
-                self._changed.wait()
-            number = min(set(range(MAX_REFEREES)) - pool.numbers)
-            pool.numbers.add(number)
-        return self._open(problem_id, pool, number)
+            self._waiting += 1
+            try:
+                found = self._await_slot(problem_id)
+            finally:
+                self._waiting -= 1
+                self._changed.notify_all()
+            if isinstance(found, Slot):
+                return found
+            number = min(set(range(MAX_REFEREES)) - found.numbers)
+            found.numbers.add(number)
+        return self._open(problem_id, found, number)
 
     def give_back(self, slot: Slot) -> None:
         """Free the slot for the next candidate; it is removed where the device has more slots than it may have."""
@@ -122,6 +129,19 @@ class Slots:
             self._changed.notify_all()
         return slots
 
+    def _await_slot(self, problem_id: str) -> Slot | DevicePool:
+        """A slot that is taken, or a device that may have one more. To be called with the lock held."""
+        while True:
+            self.check_open()
+            pools = [pool for pool in self.pools if not pool.fault and not pool.exclusive]
+            idle = [slot for pool in pools for slot in pool.idle]
+            if idle:
+                return self._occupy(next((slot for slot in idle if slot.problem_id == problem_id), idle[0]))
+            growing = [pool for pool in pools if len(pool.numbers) < pool.most]
+            if growing:
+                return min(growing, key=lambda each: len(each.numbers))
+            self._changed.wait()
+
     def _open(self, problem_id: str, pool: DevicePool, number: int) -> Slot:
         """Start one more slot on a device. Where that fails, the existing ones must do."""
         try:
@@ -141,6 +161,7 @@ class Slots:
 
     def _take_exclusive(self, problem_id: str) -> Slot:
         with self._changed:
+            self._let_others_pass()
             pool = self._reserve()
             if pool.idle:
                 slot = self._occupy(pool.idle[0])
@@ -157,6 +178,13 @@ class Slots:
             raise
         slot.exclusive = True
         return slot
+
+    def _let_others_pass(self) -> None:
+        """Wait until nobody waits for a slot among others, ``DEFERRED_S`` at most."""
+        until = time.monotonic() + DEFERRED_S
+        while self._waiting and (left_s := until - time.monotonic()) > 0:
+            self.check_open()
+            self._changed.wait(left_s)
 
     def _reserve(self) -> DevicePool:
         """Reserve a device on which no candidate is being judged any more, so that none starts."""
