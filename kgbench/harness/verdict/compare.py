@@ -35,6 +35,8 @@ _NARROW: Final = (torch.float16, torch.bfloat16, *FP8)
 """dtypes whose arithmetic is float32 unless the problem says otherwise."""
 _RMS_NEEDS_ELEMENTS: Final = 64
 """Fewest comparable elements of an output whose root mean square error is judged."""
+_CLOSE: Final = 1 - 1e-9
+"""Share of an allowed root mean square below which it is not computed a second time."""
 PIECES: Final = {"cpu": 1 << 18, "cuda": 1 << 24}
 """Elements of an output that are compared at a time, by kind of device. Comparing takes some 80 bytes for each, which
 on a CPU are to fit into its caches.
@@ -83,6 +85,20 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
     if first is not None:
         return replace(first, wrong_share=wrong_elements / got.numel())
     return _together(name, got, sums, limits)
+
+
+def is_doubtful(got: torch.Tensor, expected: Expected, limits: Limits) -> torch.Tensor:
+    """bool, no dimensions, on the output's device: whether ``compare`` finds something, or might by less than a
+    billionth. Waits for no device.
+    """
+    flags = [torch.zeros((), dtype=torch.bool, device=got.device)]
+    sums = _Sums()
+    for _, some, right in _pieces(got, expected) if got.numel() else ():
+        found = _compared(some, nearest_correct(some, right, limits), limits)
+        flags.append(found.wrong.any())
+        if isinstance(found, _Errors) and limits.rms_factor() is not None and got.numel() >= _RMS_NEEDS_ELEMENTS:
+            sums.add(found)
+    return torch.stack([*flags, *sums.beyond(limits)]).any()
 
 
 def _pieces(got: torch.Tensor, expected: Expected) -> Iterator[tuple[int, torch.Tensor, Expected]]:
@@ -189,7 +205,18 @@ class _Codes:
 
     wrong: torch.Tensor
     limit: torch.Tensor
-    share: float
+    excess: torch.Tensor
+    """How far an element is from the nearest code, beyond half a step."""
+    slack: torch.Tensor
+    """What rounding before the code may add."""
+    finite: torch.Tensor
+
+    @property
+    def share(self) -> float:
+        """Waits for the device."""
+        at = self.finite & (self.slack > 0)
+        share = self.excess[at] / self.slack[at]
+        return float(share.max().clamp(max=1)) if share.numel() else 0.0
 
 
 def _is_quantized(got: torch.Tensor, value: torch.Tensor, limits: Limits) -> bool:
@@ -206,12 +233,12 @@ def _codes(got: torch.Tensor, expected: Expected, limits: Limits) -> _Codes:
     nan = torch.isnan(value) & (torch.isnan(actual) if got.is_floating_point() else True)
     clamped = saturated(value, got.dtype)
     half = steps(clamped, got.dtype) / 2
-    used = ((actual - clamped).abs() - half).clamp(min=0)[finite & (slack > 0)]
-    share = used / slack[finite & (slack > 0)]
     return _Codes(
         wrong=~(nan | ((actual >= low) & (actual <= high))),
         limit=half + slack,
-        share=float(share.max().clamp(max=1)) if share.numel() else 0.0,
+        excess=((actual - clamped).abs() - half).clamp(min=0),
+        slack=slack,
+        finite=finite,
     )
 
 
@@ -293,6 +320,18 @@ class _Sums:
         sums = torch.stack([usable.sum().double(), *squares])
         self.total = sums if self.total is None else self.total + sums
         self.eps = errors.eps
+
+    def beyond(self, limits: Limits) -> list[torch.Tensor]:
+        """bool, no dimensions: whether the root mean square is above what is allowed, or as good as that; none where
+        the rule has no such test.
+        """
+        factor = limits.rms_factor()
+        if factor is None or self.total is None:
+            return []
+        count = self.total[0]
+        rms, scale, rounding = (self.total[1:] / count.clamp(min=1)).sqrt()
+        allowed = self.eps * factor * scale + 0.6 * rounding
+        return [(count >= _RMS_NEEDS_ELEMENTS) & ~(rms <= allowed * _CLOSE)]
 
     def rms(self, limits: Limits) -> tuple[float, float]:
         """Root mean square of the errors and what is allowed; the latter 0 where the rule has no such test."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import torch
@@ -200,6 +200,23 @@ def forbidden_change(
     if not count:
         return None
     return InputChanged(name, first, count, begin, writes_part=spec.access != Access.READ)
+
+
+def has_changed(chunk: Chunk, after: torch.Tensor, variables: dict[str, Any]) -> torch.Tensor:
+    """bool, no dimensions, on the chunk's device: whether ``forbidden_change`` finds something. Waits for no device."""
+    if chunk.spec.access == Access.READ:
+        return _any(one != other for one, other in _pieces(after, chunk.image))
+    end, size = chunk.image.numel() - GUARD_BYTES, itemsize(chunk.spec.dtype)
+    may_change = writable(chunk, variables)
+    inside = _pieces(after[GUARD_BYTES:end], chunk.image[GUARD_BYTES:end])
+    elements = ((one != other).reshape(-1, size).any(dim=1) for one, other in inside)
+    kept = torch.split(~may_change, PIECE_BYTES // size)
+    guards = ((after[at] != chunk.image[at]) for at in (slice(GUARD_BYTES), slice(end, None)))
+    return _any(guards) | _any(changed & keep for changed, keep in zip(elements, kept, strict=True))
+
+
+def _any(flags: Iterable[torch.Tensor]) -> torch.Tensor:
+    return torch.stack([each.any() for each in flags]).any()
 
 
 def _pieces(after: torch.Tensor, before: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:

@@ -64,8 +64,12 @@ class Chunk:
     """uint8 (guard + storage + guard,), on the referee's device: the bytes as handed out."""
 
     @property
+    def nbytes(self) -> int:
+        return self.image.numel()
+
+    @property
     def storage_bytes(self) -> int:
-        return self.image.numel() - 2 * GUARD_BYTES
+        return self.nbytes - 2 * GUARD_BYTES
 
     @property
     def is_on_host(self) -> bool:
@@ -122,6 +126,10 @@ class PointerArray:
         image = torch.full((self.nbytes,), _OTHER_POISON, dtype=torch.uint8, device=self.steps.device)
         image[GUARD_BYTES : self.nbytes - GUARD_BYTES] = (self.steps + base).view(torch.uint8)
         return image
+
+    def has_changed(self, after: torch.Tensor, bases: set[int]) -> torch.Tensor:
+        """bool, no dimensions, on the array's device: the opposite of ``is_intact``. Waits for no device."""
+        return torch.stack([(after != self.image(base)).any() for base in bases]).all()
 
     def is_intact(self, after: torch.Tensor, bases: set[int]) -> bool:
         """Whether the bytes are still those handed out to one of the workers."""

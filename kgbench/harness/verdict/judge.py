@@ -16,6 +16,7 @@ from kgbench.core.kinds import Kind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.machine import trace
+from kgbench.harness.verdict import doubts
 from kgbench.harness.verdict.call_requests import CallRequests, written_names
 from kgbench.harness.verdict.canonical import in_one_form
 from kgbench.harness.verdict.collecting import Collector
@@ -79,6 +80,8 @@ class OverloadJudge:
         self.requests = parts.requests(overload, self.contract)
         self.forbidden_change = parts.forbidden_change
         self.compare = parts.compare
+        self.in_one = parts.forbidden_change is forbidden_change and parts.compare is compare
+        """Whether a call is first asked for anything wrong at all, which the usual parts alone can answer."""
         self.collector = parts.collector(device)
         self.listed = overload.signature.returns.startswith(("list", "tuple"))
 
@@ -195,8 +198,20 @@ class OverloadJudge:
     @trace.span("compare")
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
         """The verdict from a snapshot alone: whether nothing changed that may not, and every output is correct."""
+        # What is asked of the reference here is not asked a second time below.
+        call = call if call.remembers else replace(call, remembers=True, known=dict(call.known))
+        if self.in_one and not doubts.any_of(self._doubts(call, snapshot)):
+            return PASSED
         outputs = self.outputs(call, snapshot)
         return outputs if isinstance(outputs, Verdict) else self.values(call, outputs)
+
+    def _doubts(self, call: PlacedCall, snapshot: torch.Tensor) -> list[torch.Tensor]:
+        """bool, no dimensions: whether ``outputs`` or ``values`` find something wrong."""
+        flags = doubts.of_arguments(call, snapshot, self.bases)
+        if self._has_values(call):
+            found = self.comparable(call, self._outputs(call, snapshot))
+            flags += doubts.of_values(*found, self.limits(call.case))
+        return flags
 
     def judge_suspect(self, call: PlacedCall, snapshot: torch.Tensor, name: str, sampled: torch.Tensor) -> Verdict:
         """A timed call that some elements of one output speak against. ``sampled``: their places in row-major order."""
@@ -208,20 +223,21 @@ class OverloadJudge:
 
     def outputs(self, call: PlacedCall, snapshot: torch.Tensor) -> dict[str, torch.Tensor] | Verdict:
         """All outputs by name from a snapshot, or a verdict on a forbidden change."""
-        outputs: dict[str, torch.Tensor] = {}
         variables = call.case.variables
         for name, chunk in call.inputs.chunks.items():
-            begin = chunk.offset - call.inputs.start
-            after = snapshot[begin : begin + chunk.image.numel()]
-            change = self.forbidden_change(name, chunk, after, variables)
+            change = self.forbidden_change(name, chunk, call.part(snapshot, chunk), variables)
             if change is not None:
                 return Verdict(Outcome.INPUT_CHANGED, change)
-            if chunk.spec.access != Access.READ:
-                outputs[name] = chunk.view(after)
         for name, array in call.inputs.pointers.items():
-            begin = array.offset - call.inputs.start
-            if not array.is_intact(snapshot[begin : begin + array.nbytes], self.bases):
+            if not array.is_intact(call.part(snapshot, array), self.bases):
                 return Verdict(Outcome.INPUT_CHANGED, PointersChanged(name))
+        return self._outputs(call, snapshot)
+
+    def _outputs(self, call: PlacedCall, snapshot: torch.Tensor) -> dict[str, torch.Tensor]:
+        """All outputs by name from a snapshot."""
+        chunks = call.inputs.chunks.items()
+        written = {name: chunk for name, chunk in chunks if chunk.spec.access != Access.READ}
+        outputs = {name: chunk.view(call.part(snapshot, chunk)) for name, chunk in written.items()}
         position = call.out_offset - call.inputs.start
         for name, spec in zip(call.outputs, call.specs, strict=True):
             flat = snapshot[position : position + spec.nbytes]
@@ -237,9 +253,13 @@ class OverloadJudge:
             call.known.update(found)
         return found
 
+    def _has_values(self, call: PlacedCall) -> bool:
+        """Whether outputs are tensors with values that are judged."""
+        return not (self.contract.plain or call.case.unjudged) and self.overload.values_defined
+
     def values(self, call: PlacedCall, outputs: dict[str, torch.Tensor]) -> Verdict:
         """Whether all outputs are correct."""
-        if self.contract.plain or call.case.unjudged or not self.overload.values_defined:
+        if not self._has_values(call):
             return PASSED
         outputs, expected = self.comparable(call, outputs)
         for name, wanted in expected.items():

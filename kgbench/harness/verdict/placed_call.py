@@ -8,7 +8,7 @@ import torch
 
 from kgbench.baselines.expected import Answer
 from kgbench.core.details.where import Purpose, Where
-from kgbench.harness.verdict.inputs import CallInputs
+from kgbench.harness.verdict.inputs import CallInputs, Chunk, PointerArray
 from kgbench.harness.verdict.output_specs import OutputSpec
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.started import WorkerSide
@@ -46,6 +46,11 @@ class PlacedCall:
     @property
     def where(self) -> Where:
         return Where(Purpose.CALL, self.case.overload, self.case.id)
+
+    def part(self, snapshot: torch.Tensor, of: Chunk | PointerArray) -> torch.Tensor:
+        """The bytes of one argument in a snapshot."""
+        begin = of.offset - self.inputs.start
+        return snapshot[begin : begin + of.nbytes]
 
     def snapshot(self, side: WorkerSide) -> torch.Tensor:
         """uint8: a private copy of everything that the call could have touched."""
