@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 pytest.importorskip("triton")
 
 from kgbench.core.kinds import DeviceKind
+from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import problems_dir
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.settings import Deadlines, Job, RefereeSettings
@@ -23,7 +25,7 @@ from kgbench.harness.sandbox import linux, mounts
 from kgbench.harness.session.ahead import AheadCompiler
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.session.session import Session, Settings
-from kgbench.harness.wire.ahead import unpack
+from kgbench.harness.wire.ahead import unpack, write
 from kgbench.problem.registry import load_problem
 from tests.harness.living import wait_until
 
@@ -58,6 +60,12 @@ def server() -> Iterator[ForkServer]:
         if "mount" not in started.plan.namespaces:
             pytest.skip(f"needs mounts of a process's own: {started.plan.reasons}")
         yield started
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    with Session(Settings(device="cpu", jobs=1, timing=False)) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -176,6 +184,27 @@ def test_gpus_are_shut(server: ForkServer, tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_nothing_is_compiled_ahead_for_a_cpu() -> None:
-    with Session(Settings(device="cpu", jobs=1, timing=False)) as session:
-        assert session.ahead == 0
+def test_nothing_is_compiled_ahead_for_a_cpu(session: Session) -> None:
+    assert session.ahead == 0
+
+
+def test_a_worker_has_in_its_cache_what_was_compiled_when_it_is_called(session: Session, tmp_path: Path) -> None:
+    """Not before: nothing of a candidate's is there while it is imported."""
+    text = (
+        "import glob, os\nprint('imported', glob.glob(os.environ['TRITON_CACHE_DIR'] + '/*/*'))\n\n"
+        "def t(self):\n    print('called', len(glob.glob(os.environ['TRITON_CACHE_DIR'] + '/*/*')))\n"
+        "    return self.t()\n"
+    )
+    with (tmp_path / "compiled").open("wb") as file:
+        write(file, "KEY/a.cubin", b"code")
+        write(file, "KEY/b.cubin", b"code")
+    known = Job(load_problem(problems_dir() / "aten/t.yaml"), "test", source=text, compiled=str(tmp_path / "compiled"))
+    result = session.evaluate(known)
+    assert result.outcome is Outcome.PASSED, result.reason
+    assert "called 2" in result.log_tail
+    assert "called 0" not in result.log_tail
+    gone = session.evaluate(replace(known, compiled=str(tmp_path / "gone")))
+    assert gone.outcome is Outcome.PASSED, gone.reason
+    assert "called 0" in gone.log_tail
+    imported = session.evaluate(replace(known, source=text.replace("print('called'", "('called'")))
+    assert "imported []" in imported.log_tail

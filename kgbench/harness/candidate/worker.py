@@ -126,6 +126,8 @@ class Stub:
 
     def load(self, request: LoadCandidate, fds: list[int]) -> Message:
         """Import the candidate's source and find its entries."""
+        if fds:
+            self.compiled = os.fdopen(fds[0], "rb")
         if request.watched:
             seal()
         module = load_source(request.source, self.folder)

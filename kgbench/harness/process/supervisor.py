@@ -18,7 +18,7 @@ import time
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from kgbench.core import user_modules
 from kgbench.core.files import remove_tree
@@ -242,24 +242,13 @@ def _become_worker(
         os.chdir(folder)
         stub = _stub(spec.stub)
         chosen = replace(chosen, modules=(*chosen.modules, *surroundings.as_called(spec.modules)))
-        compiled = _opened(spec.compiled)  # while it can still be seen
         enter_worker(chosen, str(folder), tuple(spec.hidden), uid, spec.limits.processes, spec.without_gpu)
         triton_driver.give(driver, folder / TRITON_CACHE.lower())
         end = Channel(socket.socket(fileno=keep), accepts_fds=True)
-        serving = stub(end, spec.device_kind, folder)
-        serving.compiled = compiled
-        worker.run(serving)
+        worker.run(stub(end, spec.device_kind, folder))
     except BaseException as error:
         print(f"worker could not start: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     os._exit(70)
-
-
-def _opened(path: str) -> IO[bytes] | None:
-    """The file of what is compiled ahead; None where there is none, or none any more."""
-    if path:
-        with contextlib.suppress(OSError):
-            return os.fdopen(os.open(path, os.O_RDONLY), "rb")
-    return None
 
 
 def _set_environment(folder: Path, spec: WorkerSpec) -> None:

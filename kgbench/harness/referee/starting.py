@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from kgbench.core.details.absence import NoLibrary
@@ -44,7 +46,7 @@ class Starter:
         """A worker that runs no candidate and has its device up. Raises HarnessFailed."""
         return self._start(role, TRUSTED_STUB, Confinement.of(self.settings, self.plan))
 
-    def _start(self, role: Role, stub: str, confinement: Confinement, compiled: str = "") -> Worker:
+    def _start(self, role: Role, stub: str, confinement: Confinement) -> Worker:
         settings = self.settings
         spec = WorkerSpec(
             role,
@@ -56,7 +58,6 @@ class Starter:
             hidden=list(confinement.hidden) if role == Role.CANDIDATE else [],
             modules=[] if role == Role.CANDIDATE else list(settings.modules),
             limits=WorkerLimits(**confinement.limits),
-            compiled=compiled,
         )
         handle = WorkerHandle(self.server, spec, self.turns)
         page = ControlPage.create()
@@ -82,7 +83,7 @@ class Starter:
                 confinement = chosen.confine(self.settings, self.plan)
                 if package := evaluation.job.adapted:
                     confinement = confinement.showing(package.split()[0])
-                worker = self._start(role, chosen.stub, confinement, evaluation.job.compiled)
+                worker = self._start(role, chosen.stub, confinement)
             else:
                 worker = self.start_trusted(role)
         if evaluation.attribution is not None:
@@ -105,13 +106,28 @@ def _load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> None:
         load_trusted(worker, module, evaluation.deadlines)
         return
     request = _what_to_load(worker, evaluation, library)
-    reply = worker.handle.request(request, evaluation.deadlines.import_s, Where(Purpose.IMPORT))
+    with _compiled(evaluation.job.compiled) as fds:
+        reply = worker.handle.request(request, evaluation.deadlines.import_s, Where(Purpose.IMPORT), fds)
     if evaluation.job.trusted is None:
         _check_entries(worker, evaluation, reply)
         if library.module is not None:
             make_candidate(worker, library.module, evaluation.deadlines)
     elif "unavailable" in reply:
         raise WorkerFailed(worker.handle, Outcome.SKIPPED, NoLibrary(str(reply["unavailable"])))
+
+
+@contextlib.contextmanager
+def _compiled(path: str) -> Iterator[tuple[int, ...]]:
+    """The descriptor of what is compiled ahead, for the worker that has a copy of it then; none where nothing is."""
+    fds: tuple[int, ...] = ()
+    if path:
+        with contextlib.suppress(OSError):
+            fds = (os.open(path, os.O_RDONLY),)
+    try:
+        yield fds
+    finally:
+        for fd in fds:
+            os.close(fd)
 
 
 def _what_to_load(worker: Worker, evaluation: Evaluation, library: LibrarySide) -> Request:

@@ -68,8 +68,6 @@ class WorkerSpec(Typed):
     modules: list[str]
     """Folders that it may import from, beside kgbench."""
     limits: WorkerLimits
-    compiled: str = ""
-    """File of what was compiled ahead for it (``wire/ahead.py``); empty where nothing was."""
     without_gpu: bool = False
     """No GPU of the machine can be opened there."""
 

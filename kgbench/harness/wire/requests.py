@@ -125,7 +125,10 @@ class Observed(Request):
 
 @dataclass(frozen=True)
 class LoadCandidate(Request):
-    """Import a candidate's text. Reply: ``missing`` entries, and functions, or classes, that it ``defines``."""
+    """Import a candidate's text. Reply: ``missing`` entries, and functions, or classes, that it ``defines``.
+
+    The descriptor of what is compiled ahead for it comes along, where something is.
+    """
 
     op = "load"
     source: str
