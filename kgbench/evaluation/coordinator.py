@@ -251,10 +251,8 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
         try:
             feed.start(lambda: events.put(None), shown, lambda *asked: _practise(session, *asked))
             while True:
-                # Further candidates are taken only when there is somebody to judge them, to compile them until then,
-                # or to say that nobody is.
-                most = max(1, session.jobs + session.ahead)
-                while failure is None and at_work < most and (work := feed.take()) is not None:
+                # Further candidates are taken only when there is somebody to judge them, or to say that nobody is.
+                while failure is None and at_work < _most_at_work(session) and (work := feed.take()) is not None:
                     _begin(work, store, shown)
                     problem, is_suspected = as_judged[work.problem.id], work.key in plan.suspects
                     job = _job(work, problem, is_suite=suite is not None, is_suspected=is_suspected)
@@ -286,6 +284,13 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
                 feed.close()
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _most_at_work(session: Judge) -> int:
+    """Candidates that are judged at once, and those that wait and are compiled meanwhile; one to say that nobody is
+    left who judges.
+    """
+    return max(1, session.jobs + session.ahead)
 
 
 def _report_to(events: _Events, work: Work, done: Future[Result]) -> None:

@@ -57,6 +57,7 @@ class FakeSession:
     act: Callable[[Job], Result | None] = staticmethod(lambda job: None)
     leave: Callable[[], None] = staticmethod(lambda: None)
     jobs = 1
+    ahead = 0
     timed_s = 0.0
 
     def __init__(self, settings: object = None) -> None:

@@ -29,6 +29,7 @@ EXCEPTIONS = {
     "baselines/aten.py": "a library of CUDA's: PyTorch's own kernels",
     "baselines/cublas.py": "a library of CUDA's, through its C functions",
     "baselines/vllm.py": "a library of CUDA's, by its compiled operators",
+    "harness/candidate/ahead.py": "stands in for torch.cuda where there is no GPU",
 }
 """Modules outside of it, with the reason. What a candidate writes, as examples and exploits, is no module of ours."""
 NOT_OURS = ("examples/", "selftest/exploits/files/")

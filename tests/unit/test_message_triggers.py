@@ -632,7 +632,7 @@ while True:
         if begins:
             referees.append(Channel(socket.socket(fileno=fds.pop(1))))
             referees[-1].receive(5.0)
-            referees[-1].send(RefereeReady({{"versions": {{}}}}).encode())
+            referees[-1].send(RefereeReady({{"versions": {{}}, "memory_gb": 1.0}}, {{}}).encode())
         for fd in fds:
             os.close(fd)
     for referee in (each for each in referees if each in readable):

@@ -68,7 +68,7 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
     except (HarnessFailed, ChannelClosed, ChannelTimeout, RuntimeError, AssertionError) as error:
         coordinator.send(RefereeFailed(str(error) or repr(error)).encode())
         return
-    coordinator.send(RefereeReady(referee.facts(), referee.resources.properties()).encode())
+    coordinator.send(RefereeReady(referee.facts(), referee.properties()).encode())
     while True:
         try:
             message = coordinator.receive()

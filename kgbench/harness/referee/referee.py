@@ -49,6 +49,10 @@ class Referee:
         """What the run's record says about this device and its software."""
         return self.resources.facts()
 
+    def properties(self) -> dict[str, Any]:
+        """The GPU's, by the names of ``torch.cuda.get_device_properties``; empty without one."""
+        return self.resources.properties()
+
     def evaluate(self, job: Job, report: Report) -> Result:
         """Judge and time one candidate. Failures of the candidate are in the result; ours raise HarnessFailed."""
         evaluation = self._begin(job)

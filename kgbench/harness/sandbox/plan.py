@@ -9,6 +9,7 @@ import dataclasses
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from kgbench.core.errors import MachineError
 from kgbench.harness.machine.settings import SANDBOX_LEVELS
 from kgbench.harness.sandbox import landlock, mounts
 from kgbench.harness.sandbox.namespaces import NAMESPACES
@@ -99,6 +100,20 @@ class Plan:
         return {
             level: [f"{what}{self._why(key)}" for had, what, key in each if not had] for level, each in needs.items()
         }
+
+    def require(self, level: str) -> None:
+        """Raises MachineError, saying what is missing, below a level; empty asks for none."""
+        had = self.level()
+        if not level or SANDBOX_LEVELS.index(had) >= SANDBOX_LEVELS.index(level):
+            return
+        missing = self.missing()
+        asked = SANDBOX_LEVELS[1 : SANDBOX_LEVELS.index(level) + 1]
+        lines = [f"  {each}: {what}" for each in asked for what in missing[each]]
+        raise MachineError(
+            "KGB315",
+            f"the sandbox on this machine is level {had!r}, and --require-sandbox asks for {level!r}. "
+            "It lacks:\n" + "\n".join(lines) + "\ndocs/sandbox.md says how to get each",
+        )
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

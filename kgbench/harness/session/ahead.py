@@ -162,6 +162,19 @@ class AheadCompiler:
         return WorkerSpec("compiler", STUB, DeviceKind.CPU, "", plan.to_json(), hidden, [], limits, without_gpu=True)
 
 
+def compiler_for(
+    server: ForkServer, token: str, settings: RefereeSettings, cores: int, properties: dict[str, Any], memory_gb: float
+) -> AheadCompiler | None:
+    """What compiles a session's candidates; None where there is no GPU, or a process could open one all the same.
+
+    ``cores``: of the machine. The others: see ``AheadCompiler``.
+    """
+    most = cores // CORES_EACH
+    if not properties or not most or "mount" not in server.plan.namespaces:
+        return None
+    return AheadCompiler(server, token, settings, most, properties, memory_gb)
+
+
 def worth_compiling(job: Job) -> bool:
     """Whether a job's candidate has kernels of Triton's, and is called as itself."""
     if job.source is None or job.trusted is not None or job.suite or job.adapted:

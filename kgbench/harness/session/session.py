@@ -30,9 +30,9 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.text import told
 from kgbench.core.types import Result, result_from_json
 from kgbench.harness.machine.devices import find_devices
-from kgbench.harness.machine.settings import DEVICE_PROBE, REFEREE, SANDBOX_LEVELS, Deadlines, Job, RefereeSettings
+from kgbench.harness.machine.settings import DEVICE_PROBE, REFEREE, Deadlines, Job, RefereeSettings
 from kgbench.harness.sandbox.plan import Plan
-from kgbench.harness.session.ahead import CORES_EACH, AheadCompiler
+from kgbench.harness.session.ahead import AheadCompiler, compiler_for
 from kgbench.harness.session.cancellation import Cancellation, Cancelled
 from kgbench.harness.session.errors import DeviceBroken, OutOfMemory, ProcessLost, RefereeGone, SessionClosed
 from kgbench.harness.session.logs import Logs
@@ -131,7 +131,7 @@ class Session:
         self._owns_server = server is None or not server.fits(kind)
         self._server = ForkServer(kind, log_dir=settings.log_dir) if server is None or self._owns_server else server
         self._logs = Logs(settings.log_dir)
-        self._slots = Slots(self._start_referee, self._end_referee, settings.say)
+        self._slots = Slots(self._start_referee, lambda slot: self._referees.end(slot), settings.say)
         self._referees = Referees(
             self._server,
             settings.referee,
@@ -370,17 +370,9 @@ class Session:
         self.facts["versions"] = {**facts["versions"], **self._server.versions}
         self.facts["devices"] = [{"name": pool.device.name, "uuid": pool.device.uuid} for pool in pools]
         self.facts["jobs"] = pools[0].most
-        self._ahead = self._ahead_compiler()
-
-    def _ahead_compiler(self) -> AheadCompiler | None:
-        """What compiles candidates that wait; None where nothing may that could touch a GPU."""
-        properties, plan, settings = self._referees.properties, self._server.plan, self.settings
-        most = (settings.cores or len(os.sched_getaffinity(0))) // CORES_EACH
-        if not properties or not most or "mount" not in plan.namespaces:
-            return None
-        common = self._referee_settings(self._found[0].kind)
-        memory_gb = float(self.facts["memory_gb"])
-        return AheadCompiler(self._server, self._referees.token, common, most, properties, memory_gb)
+        common, cores = self._referee_settings(device.kind), settings.cores or len(os.sched_getaffinity(0))
+        properties, memory_gb = self._referees.properties, float(facts["memory_gb"])
+        self._ahead = compiler_for(self._server, self._referees.token, common, cores, properties, memory_gb)
 
     def _referee_settings(self, device_kind: DeviceKind) -> RefereeSettings:
         """What all referees of the session have in common."""
@@ -402,19 +394,5 @@ class Session:
     def _start_referee(self, pool: DevicePool, number: int) -> Referee:
         return self._referees.start(pool, number)[0]
 
-    def _end_referee(self, slot: Slot) -> None:
-        self._referees.end(slot)
-
     def _check_sandbox(self, plan: Plan) -> None:
-        """Raises MachineError, saying what is missing, below the level that was asked for."""
-        required, had = self.settings.require_sandbox, plan.level()
-        if not required or SANDBOX_LEVELS.index(had) >= SANDBOX_LEVELS.index(required):
-            return
-        missing = plan.missing()
-        asked = SANDBOX_LEVELS[1 : SANDBOX_LEVELS.index(required) + 1]
-        lines = [f"  {level}: {what}" for level in asked for what in missing[level]]
-        raise MachineError(
-            "KGB315",
-            f"the sandbox on this machine is level {had!r}, and --require-sandbox asks for {required!r}. "
-            "It lacks:\n" + "\n".join(lines) + "\ndocs/sandbox.md says how to get each",
-        )
+        plan.require(self.settings.require_sandbox)
