@@ -35,6 +35,8 @@ from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import BoundCase, Case, OtherValues, bind
 from kgbench.problem.model import Access, Overload
 
+KEPT_BYTES: Final = 128 << 20
+"""Largest call, in bytes of its inputs and outputs, whose answers are kept while it is judged: they are as large."""
 SPARE_OUTPUT_BYTES: Final = 4096
 """Bytes of spare memory behind a call's outputs, so that one of a wrong size still comes across and can be named."""
 
@@ -198,8 +200,9 @@ class OverloadJudge:
     @trace.span("compare")
     def judge(self, call: PlacedCall, snapshot: torch.Tensor) -> Verdict:
         """The verdict from a snapshot alone: whether nothing changed that may not, and every output is correct."""
-        # What is asked of the reference here is not asked a second time below.
-        call = call if call.remembers else replace(call, remembers=True, known=dict(call.known))
+        if not call.remembers and call.end <= KEPT_BYTES:
+            # What is asked of the reference here is not asked a second time below.
+            call = replace(call, remembers=True, known=dict(call.known))
         if self.in_one and not doubts.any_of(self._doubts(call, snapshot)):
             return PASSED
         outputs = self.outputs(call, snapshot)
