@@ -159,12 +159,14 @@ def test_it_stands_back_in_the_sandbox_of_a_candidate(
     told = f"""{SOFTMAX}
 folder = os.path.join(os.environ["TRITON_CACHE_DIR"], "TOLD")
 os.makedirs(folder)
-said = os.getpriority(os.PRIO_PROCESS, 0), os.path.exists("{problems_dir()}/aten/softmax.yaml"), os.getuid() == 0
+said = [os.getpriority(os.PRIO_PROCESS, 0), len(os.sched_getaffinity(0))]
+said += [os.path.exists("{problems_dir()}/aten/softmax.yaml"), os.getuid() == 0]
 open(os.path.join(folder, "said"), "w").write(" ".join(map(str, said)))
 """
     assert "TOLD/said" in compiled(compiler, told, tmp_path)
-    niceness, sees_problems, is_root = (tmp_path / "TOLD/said").read_text().split()
+    niceness, cores, sees_problems, is_root = (tmp_path / "TOLD/said").read_text().split()
     assert (niceness, sees_problems) == ("10", "False")
+    assert int(cores) == -(-len(os.sched_getaffinity(0)) // 2)
     assert is_root == str(not server.plan.own_uid and os.getuid() == 0)
 
 

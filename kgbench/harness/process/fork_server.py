@@ -118,7 +118,7 @@ class ForkServer:
             if isinstance(asked, ForkReferee):
                 _become_referee(asked, fds)
             if isinstance(asked, ForkCompiler):
-                os.nice(NICENESS)
+                _stand_back()
             control, worker = Channel(socket.socket(fileno=fds[0])), socket.socket(fileno=fds[1])
             run_supervisor(control, worker, asked.spec, self.token, self.driver)
         if isinstance(asked, ForkReferee):
@@ -206,6 +206,15 @@ def _become_referee(asked: ForkReferee, fds: list[int]) -> NoReturn:
         with contextlib.suppress(OSError):
             sys.stderr.flush()
         os._exit(0)
+
+
+def _stand_back() -> None:
+    """For what compiles ahead, which no turn stops: it may use half of the cores, and those behind everybody else.
+    A worker's sandbox keeps it from changing either.
+    """
+    os.nice(NICENESS)
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[len(cores) // 2 :])
 
 
 def _prepare_to_compile() -> triton_driver.Files:
