@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -71,9 +71,19 @@ def two() -> Iterator[Devices]:
 
 
 @pytest.fixture
-def thread() -> Iterator[ThreadPoolExecutor]:
+def thread(request: pytest.FixtureRequest) -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(2) as pool:
         yield pool
+        # Who still waits after a test that failed would wait for ever.
+        for name in {"one", "two"}.intersection(request.fixturenames):
+            request.getfixturevalue(name).slots.close()
+
+
+def wait_until(happens: Callable[[], bool]) -> None:
+    until = time.monotonic() + WAIT_S
+    while not happens():
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def waits(future: Future[Slot]) -> bool:
@@ -134,6 +144,7 @@ def test_a_device_for_oneself_is_put_off_while_others_wait(one: Devices, thread:
     assert waits(alone)
     one.slots.give_back(first)
     assert other.result(WAIT_S) is first
+    wait_until(lambda: one.pools[0].exclusive)
     late = thread.submit(one.take)
     assert waits(alone)
     assert waits(late)
@@ -151,7 +162,7 @@ def test_it_is_not_put_off_for_ever(one: Devices, thread: ThreadPoolExecutor, mo
     other = thread.submit(one.take)
     assert waits(other)
     alone = thread.submit(one.take, exclusive=True)
-    time.sleep(4 * STILL_S)
+    wait_until(lambda: one.pools[0].exclusive)
     one.slots.give_back(first)
     assert waits(other)
     one.slots.give_back(second)
