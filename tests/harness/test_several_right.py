@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch; its CPU build is enough")
 
 from kgbench.baselines.expected import Expected  # noqa: E402
+from kgbench.baselines.references.aten_reduce import compared  # noqa: E402
 from kgbench.core.details.absence import Capability  # noqa: E402
 from kgbench.core.details.sentences import words_of  # noqa: E402
 from kgbench.core.details.values import Mismatch  # noqa: E402
@@ -22,6 +23,7 @@ from kgbench.harness.candidate.calls import decode  # noqa: E402
 from kgbench.harness.clock.window_inputs import WindowLayout  # noqa: E402
 from kgbench.harness.referee.referee import out_of_reach  # noqa: E402
 from kgbench.harness.verdict.canonical import in_one_form  # noqa: E402
+from kgbench.harness.verdict.compare import Limits, compare  # noqa: E402
 from kgbench.harness.verdict.inputs import Chunk  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
 from kgbench.harness.wire.buffers import HostBuffer  # noqa: E402
@@ -257,3 +259,17 @@ def test_a_norm_whose_squares_leave_float32_may_be_infinite_or_zero(problem_path
 
     for answer, wanted in ((torch.renorm, {None}), (exact, {None}), (half, {Outcome.WRONG_VALUE})):
         assert set(judged(problem_path, "renorm", ("default", values), answer)) == wanted
+
+
+@pytest.mark.parametrize("other", [16777219, 16777219.0, -16777219])
+def test_a_whole_number_beside_floats_may_be_rounded_first_like_any_number(other: float) -> None:
+    """Between two numbers of float32, of which PyTorch takes the even one."""
+    self = torch.tensor([16777220.0, -16777220.0], dtype=torch.float64)
+    for operator in (torch.le, torch.gt, torch.eq):
+        right = compared(operator, self, other)
+        exact, rounded = operator(self, other), operator(self.float(), other)
+        limits = Limits("exact", exact=True)
+        assert compare("return", exact, right, limits) is None
+        assert compare("return", rounded, right, limits) is None
+        assert compare("return", ~exact, right, limits) is not None
+    assert compared(torch.le, torch.tensor([16777220]), other).also is None  # whole numbers beside each other

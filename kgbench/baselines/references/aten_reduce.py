@@ -109,12 +109,12 @@ def compared(operator: Any, self: torch.Tensor, other: Any) -> Expected:
     """Element by element; a number, or a tensor without dimensions, may be rounded to the elements' dtype first."""
     value = operator(self, other)
     number = other.item() if isinstance(other, torch.Tensor) and not other.dim() else other
-    if not isinstance(number, float) or not self.dim() or not self.is_floating_point():
+    if not isinstance(number, int | float) or not self.dim() or not self.is_floating_point():
         return Expected(value)
     also = value
     for dtype in ROUNDED_FIRST:
         if _holds(dtype, self):
-            rounded = operator(self, float(torch.tensor(number, dtype=dtype)))
+            rounded = operator(self, float(torch.tensor(float(number), dtype=torch.float64).to(dtype)))
             also = torch.where(rounded != value, rounded, also)
     return Expected(value, also=Expected(also))
 
