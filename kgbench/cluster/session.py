@@ -109,9 +109,9 @@ class RaySession:
             return max(1, sum(device.jobs for device in self._devices))
 
     @property
-    def ahead(self) -> int:
-        """0: what waits, waits here, and a device gets what it can judge at once."""
-        return 0
+    def most(self) -> int:
+        """``jobs``: what waits longer is not compiled ahead from here."""
+        return self.jobs
 
     @property
     def timed_s(self) -> float:

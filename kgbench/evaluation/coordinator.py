@@ -69,7 +69,7 @@ class Judge(Protocol):
     def jobs(self) -> int: ...
 
     @property
-    def ahead(self) -> int: ...
+    def most(self) -> int: ...
 
     @property
     def timed_s(self) -> float: ...
@@ -252,7 +252,7 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
             feed.start(lambda: events.put(None), shown, lambda *asked: _practise(session, *asked))
             while True:
                 # Further candidates are taken only when there is somebody to judge them, or to say that nobody is.
-                while failure is None and at_work < _most_at_work(session) and (work := feed.take()) is not None:
+                while failure is None and at_work < max(1, session.most) and (work := feed.take()) is not None:
                     _begin(work, store, shown)
                     problem, is_suspected = as_judged[work.problem.id], work.key in plan.suspects
                     job = _job(work, problem, is_suite=suite is not None, is_suspected=is_suspected)
@@ -284,13 +284,6 @@ def _evaluate_all(plan: Plan, session: Judge, store: RunStore, shown: Display) -
                 feed.close()
             pool.shutdown(cancel_futures=True)
             raise
-
-
-def _most_at_work(session: Judge) -> int:
-    """Candidates that are judged at once, and those that wait and are compiled meanwhile; one to say that nobody is
-    left who judges.
-    """
-    return max(1, session.jobs + session.ahead)
 
 
 def _report_to(events: _Events, work: Work, done: Future[Result]) -> None:

@@ -75,9 +75,9 @@ class RemoteSession:
         return self._jobs
 
     @property
-    def ahead(self) -> int:
-        """0: the service decides what it compiles ahead."""
-        return 0
+    def most(self) -> int:
+        """``jobs``: what waits longer is not compiled ahead from here."""
+        return self.jobs
 
     @property
     def timed_s(self) -> float:

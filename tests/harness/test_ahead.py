@@ -187,7 +187,7 @@ def test_gpus_are_shut(server: ForkServer, tmp_path: Path) -> None:
 
 
 def test_nothing_is_compiled_ahead_for_a_cpu(session: Session) -> None:
-    assert session.ahead == 0
+    assert session.most == session.jobs
 
 
 def test_a_worker_has_in_its_cache_what_was_compiled_when_it_is_called(session: Session, tmp_path: Path) -> None:

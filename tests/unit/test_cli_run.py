@@ -57,7 +57,7 @@ class FakeSession:
     act: Callable[[Job], Result | None] = staticmethod(lambda job: None)
     leave: Callable[[], None] = staticmethod(lambda: None)
     jobs = 1
-    ahead = 0
+    most = property(lambda fake: fake.jobs)
     timed_s = 0.0
 
     def __init__(self, settings: object = None) -> None:

@@ -5,6 +5,7 @@ Conventions are those of ``vllm_quantized.py``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -159,7 +160,7 @@ def prepare_ggml(tensors: Tensors, variables: Variables, generator: torch.Genera
     """Scales into the blocks of W, so that weights are about 0.03 to 0.1; the other bytes stay random.
 
     ``values: extreme``: scales of both signs, zeros, denormals and large ones. ``values: huge``: weights of up to 2e5,
-    which float16 does not hold.
+    which float16 does not hold. ``values: uneven``: see ``_without_first_half``.
     """
     number, packed = int(variables["type"]), tensors["W"]
     form = ggml.FORMATS[number]
@@ -178,6 +179,25 @@ def prepare_ggml(tensors: Tensors, variables: Variables, generator: torch.Genera
         table = torch.tensor([0.0, -0.0, 1.0, -1.0, 2.0**-24, 3e-5, -0.37, 4.0 * min(1.0, 64 / largest)])
         halves = table.to(halves.device)[(unit * len(table)).long()]
     ggml.set_halves(blocks, number, *halves)
+    if variables["values"] == "uneven":
+        _without_first_half(tensors, number)
+
+
+def _without_first_half(tensors: Tensors, number: int) -> None:
+    """Codes that stand for zero in the first half of the columns, and activations there that are 1e5 times as large.
+
+    They count nothing. A kernel that adds something to codes and takes it off again, in float32 after the product, is
+    left with the rounding of numbers that are much larger than the result.
+    """
+    x, packed = tensors["X"], tensors["W"]
+    half = x.shape[-1] // 2
+    x[..., :half] *= 1e5
+    first = packed[..., : ggml.row_bytes(number, half)]
+    if not first.numel():
+        return
+    block = ggml.unpack(first.contiguous(), number)
+    empty = replace(block, codes=torch.full_like(block.codes, ggml.FORMATS[number].zero))
+    first.copy_(ggml.pack(empty, number).reshape(first.shape))
 
 
 def prepare_ggml_moe(tensors: Tensors, variables: Variables, generator: torch.Generator) -> None:

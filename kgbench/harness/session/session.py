@@ -175,9 +175,9 @@ class Session:
         return self._slots.jobs
 
     @property
-    def ahead(self) -> int:
-        """How many candidates may wait for a slot, so that they are compiled meanwhile."""
-        return 0 if self._ahead is None else self._ahead.most
+    def most(self) -> int:
+        """How many candidates it is worth to give it at once: ``jobs``, and those that wait and are compiled."""
+        return self.jobs + (0 if self._ahead is None else self._ahead.most)
 
     @property
     def stopping_s(self) -> float:
