@@ -1,0 +1,128 @@
+"""Does any case ask for more than float32 holds on the way? References are evaluated in float32 beside float64.
+
+    python -m benchmarks.intermediates ['aten/*' ...] [--cases 40] [--json FILE]
+
+On the CPU, in one process. Of each overload the cases of 16- and 32-bit numbers are drawn, and the problem's reference
+is called twice: as it is, with numbers of 64 bits, and with numbers of 32. ``asks`` counts cases in which an element is
+finite and within float32 the first time, and infinite or NaN the second: an intermediate result left float32. A kernel
+that forms the same one fails there, so the problem's text has to say that it must not. ``wide`` counts cases whose
+reference computes in 64 bits whatever it is given, which says nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import torch
+
+from benchmarks.script import Script, globs_argument, json_option, shown, smoke_option
+from kgbench.core.kinds import DeviceKind, Kind, Phase
+from kgbench.harness.verdict import reference
+from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.harness.verdict.reference import values_only
+from kgbench.problem.cases import expand_cases
+from kgbench.problem.model import Overload
+from kgbench.problem.registry import Registry, load_problem
+
+NARROW: Final = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+LARGEST: Final = torch.finfo(torch.float32).max
+
+
+@dataclass
+class Row:
+    """One overload."""
+
+    problem: str
+    overload: str
+    cases: int = 0
+    wide: int = 0
+    failed: int = 0
+    """Cases whose reference takes no numbers of 32 bits."""
+    asks: list[str] = field(default_factory=list)
+    """Ids of the cases that ask for more than float32 holds on the way."""
+
+
+@click.command(cls=Script)
+@globs_argument("*")
+@click.option("--cases", "most", default=40, show_default=True, help="Cases of each overload, evenly spread, at most.")
+@json_option
+@smoke_option(globs=("aten/cosh",), most=4)
+def main(globs: tuple[str, ...], most: int, json_path: Path | None) -> None:
+    """Find cases that ask for more than float32 holds on the way."""
+    torch.set_num_threads(1)
+    registry = Registry()
+    paths = [registry.paths[name] for name in registry.select(globs=globs)]
+    rows = [row for path in shown(paths, len(paths), "problems") for row in _rows(path, most)]
+    for row in rows:
+        if row.asks or row.failed:
+            name = f"{row.problem} {row.overload}".rstrip()
+            click.echo(f"{name}: {len(row.asks)} of {row.cases} ask, {row.failed} failed: {', '.join(row.asks[:5])}")
+    silent = sum(row.wide >= row.cases for row in rows)
+    asking = sum(bool(row.asks) for row in rows)
+    cases = sum(row.cases for row in rows)
+    click.echo(f"{len(rows)} overloads, {cases} cases: {asking} overloads ask, {silent} say nothing")
+    if json_path is not None:
+        json_path.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+
+
+def _rows(path: Path, most: int) -> Iterator[Row]:
+    problem = load_problem(path)
+    for overload in problem.judged if problem.kind is Kind.COMPUTE else ():
+        row = Row(problem.id, overload.name)
+        for call, judge in _calls(overload, most):
+            _look_at(row, call, judge)
+        yield row
+
+
+def _calls(overload: Overload, most: int) -> Iterator[tuple[PlacedCall, OverloadJudge]]:
+    judge = OverloadJudge(overload, torch.device("cpu"))
+    cases = [
+        case
+        for case in expand_cases(overload, DeviceKind.CPU, None, "seed")
+        if case.phase is not Phase.BENCH and case.dtype not in ("float64", "complex128")
+    ]
+    for case in cases[:: max(1, -(-len(cases) // most))]:
+        yield judge.place(case, torch.Generator().manual_seed(1)), judge
+
+
+def _look_at(row: Row, call: PlacedCall, judge: OverloadJudge) -> None:
+    row.cases += 1
+    right = values_only(judge.expected(call.inputs))
+    try:
+        found = _narrowly(lambda: values_only(judge.expected(call.inputs)))
+    except Exception:  # a reference may need what only 64 bits have, in any way of its own
+        row.failed += 1
+        return
+    real = {name: each.value for name, each in right.items() if each.value.dtype in NARROW}
+    row.wide += any(found[name].value.dtype in NARROW for name in real)
+    for name, value in real.items():
+        fits = torch.isfinite(value) & (value.abs() <= LARGEST)
+        if bool((fits & ~torch.isfinite(found[name].value)).any()):
+            row.asks.append(call.case.id)
+            return
+
+
+def _narrowly(work: Callable[[], Any]) -> Any:
+    """What ``work`` returns where references get numbers of 32 bits in place of 64."""
+    widened = reference.upcast
+    reference.upcast = lambda value: _narrow(widened(value))
+    try:
+        return work()
+    finally:
+        reference.upcast = widened
+
+
+def _narrow(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_narrow(each) for each in value]
+    return value.to(NARROW.get(value.dtype, value.dtype)) if isinstance(value, torch.Tensor) else value
+
+
+if __name__ == "__main__":
+    main()
