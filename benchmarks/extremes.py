@@ -110,7 +110,7 @@ def main(globs: tuple[str, ...], kernels: Path | None, cases: int, json_path: Pa
                     name = f"{row.problem} {row.overload}".strip()
                     click.echo(f"{name:<44}{row.count:>5} of {row.calls:<6}{' and '.join(row.wrong):<28} {row.first}")
     if json_path is not None:
-        json_path.write_text(json.dumps([asdict(row) for row in rows]))
+        json_path.write_text(json.dumps({"calls": calls, "rows": [asdict(row) for row in rows]}))
     alone = [row for row in rows if row.wrong == (KERNEL,)]
     click.echo(
         f"{calls} calls of {len(chosen)} problems; in {sum(row.count for row in alone)} the kernel alone is wrong"
