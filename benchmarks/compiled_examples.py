@@ -97,14 +97,7 @@ def _calls(overload: Overload) -> Iterator[tuple[str, Callable[[], tuple[list[An
     for case in phase_cases(overload, Phase.LARGE, overload.large, overload.dtypes):
 
         def arguments(case: Any = case) -> tuple[list[Any], dict[str, Any]]:
-            positional, keyword = [], {}
-            for argument in bind(overload, case).arguments:
-                value = _value(argument.value)
-                if argument.keyword_only:
-                    keyword[argument.name] = value
-                else:
-                    positional.append(value)
-            return positional, keyword
+            return bind(overload, case).passed(lambda each: _value(each.value))
 
         yield case.id, arguments
 

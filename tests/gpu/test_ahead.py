@@ -61,7 +61,7 @@ def compiled(session: Session, asked: Job, cache: Path) -> None:
     ahead = session._ahead
     assert ahead is not None
     with ahead.compiling(asked) as judged, open(judged.compiled, "rb") as file:
-        wait_until(lambda: not ahead.at_hand[0].goes_on, 120.0)
+        assert wait_until(lambda: not ahead.at_hand[0].goes_on, 120.0)
         unpack(file, cache)
 
 
@@ -96,7 +96,7 @@ def test_a_worker_finds_what_was_compiled_ahead(session: Session, problem: str) 
     assert ahead is not None
     asked = job(problem, NEEDS)
     with ahead.compiling(asked) as judged:
-        wait_until(lambda: not ahead.at_hand[0].goes_on, 120.0)
+        assert wait_until(lambda: not ahead.at_hand[0].goes_on, 120.0)
         result = session._evaluate_until_sure(judged, lambda phase, detail: None, Cancellation())
     assert result.outcome is Outcome.PASSED, result.reason
     told = [line for line in result.log_tail.splitlines() if line in ("compiled", "found")]

@@ -83,7 +83,7 @@ def job(text: str = SOFTMAX) -> Job:
 def compiled(compiler: AheadCompiler, text: str, cache: Path) -> set[str]:
     """Names of the files that a worker would have in its cache, once all is compiled."""
     with compiler.compiling(job(text)) as judged, open(judged.compiled, "rb") as file:
-        wait_until(lambda: not compiler.at_hand[0].goes_on, 60.0)
+        assert wait_until(lambda: not compiler.at_hand[0].goes_on, 60.0)
         unpack(file, cache)
     return {str(path.relative_to(cache)) for path in cache.glob("*/*")}
 
@@ -132,8 +132,8 @@ def test_what_does_not_end_is_ended_with_its_candidate(server: ForkServer, compi
     assert server.pid is not None
     before = set(processes.descendants(server.pid))
     with compiler.compiling(job(f"{SOFTMAX}\nimport time\ntime.sleep(600)\n")):
-        wait_until(lambda: len(set(processes.descendants(server.pid or 0)) - before) >= 2, 30.0)
-    wait_until(lambda: set(processes.descendants(server.pid or 0)) <= before, 30.0)
+        assert wait_until(lambda: len(set(processes.descendants(server.pid or 0)) - before) >= 2, 30.0)
+    assert wait_until(lambda: set(processes.descendants(server.pid or 0)) <= before, 30.0)
     assert compiler.at_hand == []
 
 

@@ -18,12 +18,14 @@ np = pytest.importorskip("numpy")
 from kgbench.baselines.references import aten, aten_memory, cublas, cublas_vectors, vllm, vllm_norms  # noqa: E402
 from kgbench.baselines.registry import Unavailable, load_baseline  # noqa: E402
 from kgbench.core.outcomes import Outcome  # noqa: E402
+from kgbench.harness.machine.arguments import TORCH_NAMES  # noqa: E402
 from kgbench.harness.verdict.call_requests import written_names  # noqa: E402
 from kgbench.harness.verdict.compare import Limits, compare  # noqa: E402
 from kgbench.harness.verdict.contract import forbidden_change  # noqa: E402
-from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, TORCH_NAMES, itemsize, make_inputs  # noqa: E402
+from kgbench.harness.verdict.inputs import GUARD_BYTES, itemsize, make_inputs  # noqa: E402
 from kgbench.harness.verdict.judge import OverloadJudge  # noqa: E402
 from kgbench.harness.verdict.reference import ReferenceFunction  # noqa: E402
+from kgbench.harness.wire.buffers import LAZY_BITS  # noqa: E402
 from kgbench.problem.cases import TensorSpec, bind, case_bytes, expand_cases  # noqa: E402
 from kgbench.problem.model import TIMED_KINDS, Problem, plain_type  # noqa: E402
 from kgbench.problem.registry import Registry  # noqa: E402

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -17,6 +16,7 @@ from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.pools import DevicePool, Referee, Slot
 from kgbench.harness.session.slots import Slots
 from kgbench.harness.wire.protocol import Channel, pair
+from tests.harness.living import wait_until
 
 WAIT_S = 30.0
 """Seconds after which a test gives up on a thread."""
@@ -79,13 +79,6 @@ def thread(request: pytest.FixtureRequest) -> Iterator[ThreadPoolExecutor]:
             request.getfixturevalue(name).slots.close()
 
 
-def wait_until(happens: Callable[[], bool]) -> None:
-    until = time.monotonic() + WAIT_S
-    while not happens():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def waits(future: Future[Slot]) -> bool:
     with pytest.raises(TimeoutError):
         future.result(STILL_S)
@@ -144,7 +137,7 @@ def test_a_device_for_oneself_is_put_off_while_others_wait(one: Devices, thread:
     assert waits(alone)
     one.slots.give_back(first)
     assert other.result(WAIT_S) is first
-    wait_until(lambda: one.pools[0].exclusive)
+    assert wait_until(lambda: one.pools[0].exclusive, WAIT_S)
     late = thread.submit(one.take)
     assert waits(alone)
     assert waits(late)
@@ -162,7 +155,7 @@ def test_it_is_not_put_off_for_ever(one: Devices, thread: ThreadPoolExecutor, mo
     other = thread.submit(one.take)
     assert waits(other)
     alone = thread.submit(one.take, exclusive=True)
-    wait_until(lambda: one.pools[0].exclusive)
+    assert wait_until(lambda: one.pools[0].exclusive, WAIT_S)
     one.slots.give_back(first)
     assert waits(other)
     one.slots.give_back(second)

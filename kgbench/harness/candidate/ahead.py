@@ -19,9 +19,11 @@ from typing import IO, Any, Final
 
 import torch
 
-from kgbench.harness.candidate.source import load_source
+from kgbench.harness.candidate.calls import decode_argument
+from kgbench.harness.candidate.source import entries_of, load_source
 from kgbench.harness.wire.ahead import MOST_BYTES, CompileAhead, without_folder, write
-from kgbench.harness.wire.protocol import Channel, decode_scalar
+from kgbench.harness.wire.buffers import LAZY_BITS
+from kgbench.harness.wire.protocol import Channel
 
 MOST_FAILED: Final = 5
 """Launches that may fail to compile before the rest is left to the worker, which says why."""
@@ -49,13 +51,9 @@ class Compiler:
     def _compile(self, request: CompileAhead, fake: contextlib.AbstractContextManager[Any], made: Made) -> None:
         with contextlib.suppress(Exception), within(CALL_S), fake:
             module = load_source(request.source, self.folder)
-            entries = {
-                key: next((getattr(module, name) for name in names if callable(getattr(module, name, None))), None)
-                for key, names in request.entries.items()
-            }
+            entries = entries_of(module, request.entries)
             for overload, args, kwargs in request.calls:
-                entry = entries.get(overload)
-                if entry is None:
+                if (entry := entries.get(overload)) is None:
                     continue
                 with contextlib.suppress(Exception), within(CALL_S):
                     entry(*map(argument, args), **{name: argument(value) for name, value in kwargs.items()})
@@ -98,28 +96,15 @@ class Made:
 
 
 def argument(value: Any) -> Any:
-    """An argument from what ``session.ahead`` encodes, its tensors without memory."""
-    if isinstance(value, list):
-        return [argument(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if "tensor" in value:
-        return _tensor(**value["tensor"])
-    if "torch" in value:
-        return getattr(torch, value["torch"])
-    if "device" in value:
-        return torch.device("cuda", 0)
-    if "Generator" in value:
-        return torch.Generator()
-    return decode_scalar(value)
+    """An argument from what ``session.ahead`` encodes, its tensors without memory. A GPU's generator needs a GPU."""
+    return decode_argument(value, lambda told: _tensor(**told["tensor"]), "cuda:0", lambda seed: torch.Generator())
 
 
 def _tensor(dtype: str, extent: int, shape: list[int], strides: list[int], offset: int, lazy: str, host: bool) -> Any:
     kind = getattr(torch, dtype)
     if host:
         return torch.zeros(shape, dtype=kind)
-    view = torch.empty(extent, dtype=kind, device="cuda").as_strided(shape, strides, offset)
-    return {"": lambda it: it, "conj": torch.conj, "neg": torch._neg_view}[lazy](view)
+    return LAZY_BITS[lazy](torch.empty(extent, dtype=kind, device="cuda").as_strided(shape, strides, offset))
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from kgbench.harness.wire.buffers import SharedBuffer, TensorPlace, decode_tensor, tensor_at
+from kgbench.harness.wire.buffers import LAZY_BITS, SharedBuffer, TensorPlace, decode_tensor, tensor_at
 from kgbench.harness.wire.protocol import Message, decode_scalar, encode_scalar
 
 PLAIN_TYPES: Final = (bool, int, float, complex)
@@ -27,27 +27,43 @@ class Call(NamedTuple):
 
 
 def decode(value: Any, buffer: SharedBuffer, moved: int, device_kind: str) -> Any:
-    """An argument from ``CallInputs.message``."""
+    """An argument from ``CallInputs.encoded``."""
+    return decode_argument(
+        value,
+        lambda told: _decoded_tensor(told, buffer, moved),
+        device_kind,
+        # Every call of a window has its own.
+        lambda seed: torch.Generator(device_kind).manual_seed(seed + moved),
+    )
+
+
+def decode_argument(
+    value: Any, tensor: Callable[[Message], Any], device: str, generator: Callable[[int], torch.Generator]
+) -> Any:
+    """An argument from ``machine.arguments.encoded_call``.
+
+    ``tensor`` makes one of its description, ``generator`` of a seed.
+    """
     if isinstance(value, dict):
-        if "host" in value:
-            return decode_tensor(value)
-        if "tensor" in value:
-            offset, nbytes, dtype, shape, strides, start = value["tensor"]
-            place = TensorPlace(offset + moved, nbytes, dtype, tuple(shape), tuple(strides), start)
-            tensor = tensor_at(buffer, place)
-            if "lazy" in value:
-                return tensor.conj() if value["lazy"] == "conj" else torch._neg_view(tensor)
-            return tensor
+        if "host" in value or "tensor" in value:
+            return tensor(value)
         if "torch" in value:
             return getattr(torch, value["torch"])
         if "device" in value:
-            return torch.device(device_kind)
+            return torch.device(device)
         if "Generator" in value:
-            # Every call of a window has its own.
-            return torch.Generator(device_kind).manual_seed(value["Generator"] + moved)
+            return generator(value["Generator"])
     if isinstance(value, list):
-        return [decode(each, buffer, moved, device_kind) for each in value]
+        return [decode_argument(each, tensor, device, generator) for each in value]
     return decode_scalar(value)
+
+
+def _decoded_tensor(told: Message, buffer: SharedBuffer, moved: int) -> torch.Tensor:
+    if "host" in told:
+        return decode_tensor(told)
+    offset, nbytes, dtype, shape, strides, start = told["tensor"]
+    tensor = tensor_at(buffer, TensorPlace(offset + moved, nbytes, dtype, tuple(shape), tuple(strides), start))
+    return LAZY_BITS[told.get("lazy", "")](tensor)
 
 
 def _tensors(values: Sequence[Any]) -> list[torch.Tensor]:

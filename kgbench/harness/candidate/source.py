@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import sys
 import traceback
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,15 @@ def load_source(source: str, folder: Path) -> Any:
     sys.modules[MODULE] = module
     spec.loader.exec_module(module)
     return module
+
+
+def entries_of(module: Any, names: Mapping[str, Sequence[str]]) -> dict[str, Callable[..., Any]]:
+    """For each overload the first of its names that the module has a function of; those of which it has none are left
+    out.
+    """
+    found = {key: next(filter(callable, (getattr(module, each, None) for each in some)), None)
+             for key, some in names.items()}  # fmt: skip
+    return {key: entry for key, entry in found.items() if entry is not None}
 
 
 def describe_error(error: BaseException) -> Message:

@@ -22,7 +22,7 @@ from kgbench.harness.candidate.calls import Call, as_tuple, claim, decode, dense
 from kgbench.harness.candidate.compiling import note_compiling
 from kgbench.harness.candidate.modules import made
 from kgbench.harness.candidate.observer import Observer, seal, watched
-from kgbench.harness.candidate.source import classes, describe_error, functions, load_source
+from kgbench.harness.candidate.source import classes, describe_error, entries_of, functions, load_source
 from kgbench.harness.wire.ahead import unpack
 from kgbench.harness.wire.buffers import (
     ALIGNMENT_BYTES,
@@ -131,10 +131,7 @@ class Stub:
         if request.watched:
             seal()
         module = load_source(request.source, self.folder)
-        for key, names in request.entries.items():
-            found = next((getattr(module, name) for name in names if callable(getattr(module, name, None))), None)
-            if found is not None:
-                self.entries[key] = found
+        self.entries |= entries_of(module, request.entries)
         missing = [names[0] for key, names in request.entries.items() if key not in self.entries]
         defines = classes(request.source) if request.classes else functions(request.source)
         return {"missing": missing, "defines": defines[:20]}

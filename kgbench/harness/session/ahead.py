@@ -18,24 +18,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgbench.core.kinds import DeviceKind
+from kgbench.harness.machine.arguments import encoded_call
 from kgbench.harness.machine.languages import uses_of
 from kgbench.harness.machine.settings import Job, RefereeSettings, default_limits
 from kgbench.harness.session.server import ForkServer
 from kgbench.harness.wire.ahead import CompileAhead
 from kgbench.harness.wire.forks import ForkCompiler, WorkerLimits, WorkerSpec
-from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, encode_scalar, pair
+from kgbench.harness.wire.protocol import Channel, ChannelClosed, ChannelTimeout, pair
 from kgbench.problem.cases import TensorSpec, bind, expand_cases
 from kgbench.problem.entry_names import entry_names
-from kgbench.problem.model import Overload, PassedAs, module_of, plain_type
+from kgbench.problem.model import Overload, PassedAs, module_of
 
 STUB: Final = "kgbench.harness.candidate.ahead:Compiler"
 """Dotted path of what compiles."""
 CORES_EACH: Final = 2
 """Cores of the machine for each candidate that is compiled ahead at a time."""
-NAMES_IN_TORCH: Final = ("dtype", "layout", "memory_format")
-"""Types of arguments whose values travel as names within torch."""
-MADE_THERE: Final = ("device", "Generator")
-"""Types of arguments that are made where the call is made."""
 
 
 @dataclass(eq=False)
@@ -195,34 +192,18 @@ def calls_of(overload: Overload, memory_gb: float) -> list[list[Any]]:
     """The calls of an overload, each with other layouts or types than those before."""
     found: dict[str, list[Any]] = {}
     for case in expand_cases(overload, DeviceKind.CUDA, memory_gb, secrets.token_hex(8)):
-        args, kwargs = [], {}
-        for given in bind(overload, case).arguments:
-            value = _encoded(given.value, plain_type(given.type))
-            if given.keyword_only:
-                kwargs[given.name] = value
-            else:
-                args.append(value)
+        args, kwargs = encoded_call(bind(overload, case), _tensor)
         found.setdefault(repr((args, kwargs)), [overload.name, args, kwargs])
     return list(found.values())
 
 
-def _encoded(value: Any, type_text: str) -> Any:
-    """An argument as ``candidate.ahead.argument`` takes it."""
-    if isinstance(value, TensorSpec):
-        return {"tensor": _tensor(value)}
-    if isinstance(value, tuple):
-        return [_encoded(each, type_text) for each in value]
-    if value is not None and type_text in NAMES_IN_TORCH:
-        return {"torch": value}
-    return {type_text: value} if value is not None and type_text in MADE_THERE else encode_scalar(value)
-
-
 def _tensor(spec: TensorSpec) -> dict[str, Any]:
-    made = {"dtype": spec.dtype, "extent": spec.extent, "shape": spec.shape, "strides": spec.strides,
+    """A tensor as ``candidate.ahead`` makes it."""
+    made: dict[str, Any] = {"dtype": spec.dtype, "extent": spec.extent, "shape": spec.shape, "strides": spec.strides,
             "offset": spec.offset, "lazy": spec.lazy, "host": spec.host}  # fmt: skip
     if spec.passed is PassedAs.POINTERS:
         count = spec.shape[0]
-        return {**made, "dtype": "int64", "extent": count, "shape": (count,), "strides": (1,), "offset": 0}
-    if spec.passed is PassedAs.STORAGE:
-        return {**made, "shape": (spec.extent - spec.offset,), "strides": (1,)}
-    return made
+        made |= {"dtype": "int64", "extent": count, "shape": (count,), "strides": (1,), "offset": 0}
+    elif spec.passed is PassedAs.STORAGE:
+        made |= {"shape": (spec.extent - spec.offset,), "strides": (1,)}
+    return {"tensor": made}

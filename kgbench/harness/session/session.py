@@ -289,7 +289,7 @@ class Session:
 
     def _judges_the_library(self, job: Job) -> bool:
         """Whether a referee can judge the same job with the library in the candidate's place."""
-        control = replace(job, source=None, trusted="baseline", library_times={})
+        control = replace(job, source=None, trusted="baseline", library_times={}, compiled="")
         try:
             slot = self._slots.take(job.problem_id, exclusive=False)
             self._judge(slot, control, lambda phase, detail: None, Cancellation())

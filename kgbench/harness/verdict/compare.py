@@ -35,8 +35,6 @@ _NARROW: Final = (torch.float16, torch.bfloat16, *FP8)
 """dtypes whose arithmetic is float32 unless the problem says otherwise."""
 _RMS_NEEDS_ELEMENTS: Final = 64
 """Fewest comparable elements of an output whose root mean square error is judged."""
-_CLOSE: Final = 1 - 1e-9
-"""Share of an allowed root mean square below which it is not computed a second time."""
 PIECES: Final = {"cpu": 1 << 18, "cuda": 1 << 24}
 """Elements of an output that are compared at a time, by kind of device. Comparing takes some 80 bytes for each, which
 on a CPU are to fit into its caches.
@@ -74,11 +72,7 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
         return None
     first: Mismatch | None = None
     wrong_elements, sums = 0, _Sums()
-    for begin, some, right in _pieces(got, expected):
-        right = nearest_correct(some, right, limits)
-        found = _compared(some, right, limits)
-        if isinstance(found, _Errors) and limits.rms_factor() is not None and got.numel() >= _RMS_NEEDS_ELEMENTS:
-            sums.add(found)
+    for begin, some, right, found in _compared_pieces(got, expected, limits, sums):
         if bool(found.wrong.any()):
             first = first or _mismatch(name, got, begin, some, right, found)
             wrong_elements += int(found.wrong.sum())
@@ -88,17 +82,24 @@ def compare(name: str, got: torch.Tensor, expected: Expected, limits: Limits) ->
 
 
 def is_doubtful(got: torch.Tensor, expected: Expected, limits: Limits) -> torch.Tensor:
-    """bool, no dimensions, on the output's device: whether ``compare`` finds something, or might by less than a
-    billionth. Waits for no device.
-    """
-    flags = [torch.zeros((), dtype=torch.bool, device=got.device)]
+    """bool, no dimensions, on the output's device: whether ``compare`` finds something. Waits for no device."""
+    if got.numel() == 0:
+        return torch.zeros((), dtype=torch.bool, device=got.device)
     sums = _Sums()
-    for _, some, right in _pieces(got, expected) if got.numel() else ():
-        found = _compared(some, nearest_correct(some, right, limits), limits)
-        flags.append(found.wrong.any())
+    flags = [found.wrong.any() for _, _, _, found in _compared_pieces(got, expected, limits, sums)]
+    return torch.stack([*flags, *sums.beyond(limits)]).any()
+
+
+def _compared_pieces(
+    got: torch.Tensor, expected: Expected, limits: Limits, sums: _Sums
+) -> Iterator[tuple[int, torch.Tensor, Expected, _Errors | _Codes | _Unequal]]:
+    """The pieces of an output, what is correct and what was found; errors whose mean counts go to ``sums``."""
+    for begin, some, right in _pieces(got, expected):
+        right = nearest_correct(some, right, limits)
+        found = _compared(some, right, limits)
         if isinstance(found, _Errors) and limits.rms_factor() is not None and got.numel() >= _RMS_NEEDS_ELEMENTS:
             sums.add(found)
-    return torch.stack([*flags, *sums.beyond(limits)]).any()
+        yield begin, some, right, found
 
 
 def _pieces(got: torch.Tensor, expected: Expected) -> Iterator[tuple[int, torch.Tensor, Expected]]:
@@ -322,28 +323,32 @@ class _Sums:
         self.eps = errors.eps
 
     def beyond(self, limits: Limits) -> list[torch.Tensor]:
-        """bool, no dimensions: whether the root mean square is above what is allowed, or as good as that; none where
-        the rule has no such test.
+        """bool, no dimensions: whether the root mean square is above what is allowed; none where the rule has no such
+        test. Waits for no device.
         """
-        factor = limits.rms_factor()
-        if factor is None or self.total is None:
-            return []
-        count = self.total[0]
-        rms, scale, rounding = (self.total[1:] / count.clamp(min=1)).sqrt()
-        allowed = self.eps * factor * scale + 0.6 * rounding
-        return [(count >= _RMS_NEEDS_ELEMENTS) & ~(rms <= allowed * _CLOSE)]
+        figures = self._figures(limits)
+        return [] if figures is None else [~(figures[0] <= figures[1])]
 
     def rms(self, limits: Limits) -> tuple[float, float]:
         """Root mean square of the errors and what is allowed; the latter 0 where the rule has no such test."""
-        factor = limits.rms_factor()
-        if factor is None or self.total is None:
+        figures = self._figures(limits)
+        if figures is None:
             return 0.0, 0.0
         # One transfer: each waits for the device, which others use, too.
-        count, error, scale, rounding = self.total.tolist()
-        if count < _RMS_NEEDS_ELEMENTS:
-            return 0.0, 0.0
-        rms, scale_rms, rounding_rms = (math.sqrt(total / count) for total in (error, scale, rounding))
-        return rms, self.eps * factor * scale_rms + 0.6 * rounding_rms
+        rms, allowed = figures.tolist()
+        return rms, allowed
+
+    def _figures(self, limits: Limits) -> torch.Tensor | None:
+        """float64 (2,): what ``rms`` returns, zeros where too few elements are comparable; None where there is no such
+        test.
+        """
+        factor = limits.rms_factor()
+        if factor is None or self.total is None:
+            return None
+        count = self.total[0]
+        rms, scale, rounding = (self.total[1:] / count).sqrt()
+        figures = torch.stack([rms, self.eps * factor * scale + 0.6 * rounding])
+        return torch.where(count >= _RMS_NEEDS_ELEMENTS, figures, 0.0)
 
 
 def _together(name: str, got: torch.Tensor, sums: _Sums, limits: Limits) -> RootMeanSquare | None:

@@ -186,33 +186,36 @@ def forbidden_change(
         return Guard(name, behind=False, distance=0)
     if bool(changed[1].any()):
         return Guard(name, behind=True, distance=int(changed[1].nonzero()[0]))
-    size, spec = itemsize(chunk.spec.dtype), chunk.spec
-    may_change = None if spec.access == Access.READ else writable(chunk, variables)
     first, count, begin = -1, 0, 0
-    for one, other in _pieces(after[GUARD_BYTES:end], chunk.image[GUARD_BYTES:end]):
-        wrong = (one != other).reshape(-1, size).any(dim=1)
-        if may_change is not None:
-            wrong &= ~may_change[begin : begin + wrong.numel()]
+    for wrong in _changed_elements(chunk, after, variables):
         if bool(wrong.any()):
             first = begin + int(wrong.nonzero()[0]) if first < 0 else first
             count += int(wrong.sum())
         begin += wrong.numel()
     if not count:
         return None
-    return InputChanged(name, first, count, begin, writes_part=spec.access != Access.READ)
+    return InputChanged(name, first, count, begin, writes_part=chunk.spec.access != Access.READ)
 
 
 def has_changed(chunk: Chunk, after: torch.Tensor, variables: dict[str, Any]) -> torch.Tensor:
     """bool, no dimensions, on the chunk's device: whether ``forbidden_change`` finds something. Waits for no device."""
     if chunk.spec.access == Access.READ:
         return _any(one != other for one, other in _pieces(after, chunk.image))
-    end, size = chunk.image.numel() - GUARD_BYTES, itemsize(chunk.spec.dtype)
-    may_change = writable(chunk, variables)
-    inside = _pieces(after[GUARD_BYTES:end], chunk.image[GUARD_BYTES:end])
-    elements = ((one != other).reshape(-1, size).any(dim=1) for one, other in inside)
-    kept = torch.split(~may_change, PIECE_BYTES // size)
-    guards = ((after[at] != chunk.image[at]) for at in (slice(GUARD_BYTES), slice(end, None)))
-    return _any(guards) | _any(changed & keep for changed, keep in zip(elements, kept, strict=True))
+    end = chunk.image.numel() - GUARD_BYTES
+    guards = (after[at] != chunk.image[at] for at in (slice(GUARD_BYTES), slice(end, None)))
+    return _any(guards) | _any(_changed_elements(chunk, after, variables))
+
+
+def _changed_elements(chunk: Chunk, after: torch.Tensor, variables: dict[str, Any]) -> Iterator[torch.Tensor]:
+    """bool, for each element of the storage, piece by piece: whether a call changed it and may not."""
+    end, size, begin = chunk.image.numel() - GUARD_BYTES, itemsize(chunk.spec.dtype), 0
+    may_change = None if chunk.spec.access == Access.READ else writable(chunk, variables)
+    for one, other in _pieces(after[GUARD_BYTES:end], chunk.image[GUARD_BYTES:end]):
+        wrong = (one != other).reshape(-1, size).any(dim=1)
+        if may_change is not None:
+            wrong &= ~may_change[begin : begin + wrong.numel()]
+        begin += wrong.numel()
+        yield wrong
 
 
 def _any(flags: Iterable[torch.Tensor]) -> torch.Tensor:

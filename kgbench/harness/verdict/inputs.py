@@ -14,24 +14,20 @@ from typing import Any, Final
 import torch
 
 from kgbench.baselines.registry import load_function
+from kgbench.harness.machine.arguments import encoded_call
 from kgbench.harness.verdict.draws import ONE_BY_ONE, draw
 from kgbench.harness.verdict.narrow_dtypes import either
 from kgbench.harness.verdict.reference import live_mask
 from kgbench.harness.verdict.samples import Samples
 from kgbench.harness.verdict.secret_draws import renewed
-from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, TensorPlace, round_up
-from kgbench.harness.wire.protocol import encode_scalar
+from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, LAZY_BITS, TensorPlace, round_up
 from kgbench.problem.cases import BoundCase, TensorSpec
-from kgbench.problem.model import Access, Overload, PassedAs, plain_type
+from kgbench.problem.model import Access, Overload, PassedAs
 
 GUARD_BYTES: Final = 4096
 """Bytes of each guard band, in front of a tensor's storage and after it."""
 MOST_DRAWN: Final = 1 << 28
 """Elements of an argument that are drawn at once."""
-TORCH_NAMES: Final = ("dtype", "layout", "memory_format")
-"""Argument types whose values travel to a worker as names within torch."""
-MADE_BY_WORKER: Final = ("device", "Generator")
-"""Argument types whose values only the worker's process can make."""
 _FLOAT_POISON: Final = {
     torch.float64: (torch.int64, 0xFFF5A5A5A5A5A5A5 - (1 << 64)),
     torch.float32: (torch.int32, 0xFFA5A5A5 - (1 << 32)),
@@ -45,12 +41,6 @@ _SMALL_FLOAT_POISON: Final = 0xFF
 """Poison byte of floating-point types of 8 bits: a NaN in each."""
 _OTHER_POISON: Final = 0xA5
 """Poison byte of whole numbers, truth values and pointers."""
-LAZY_BITS: Final[dict[str, Callable[[torch.Tensor], torch.Tensor]]] = {
-    "": lambda view: view,
-    "conj": lambda view: view.conj(),
-    "neg": torch._neg_view,
-}
-"""Functions that set a view's lazy conjugate or negative bit, by ``TensorSpec.lazy``."""
 
 
 @dataclass(frozen=True)
@@ -190,26 +180,13 @@ class CallInputs:
     def encoded(self, as_storage: bool = False) -> tuple[list[Any], dict[str, Any]]:
         """Positional and keyword arguments as they travel to a worker; ``as_storage``: with the matrices in place of
         pointers to them."""
-        positional, keyword = [], {}
-        for argument in self.bound.arguments:
-            value = self._encoded(argument.value, plain_type(argument.type), as_storage)
-            if argument.keyword_only:
-                keyword[argument.name] = value
-            else:
-                positional.append(value)
-        return positional, keyword
+        return encoded_call(self.bound, lambda spec: self._place(spec, as_storage))
 
-    def _encoded(self, value: Any, type_text: str, as_storage: bool) -> Any:
-        """An argument as ``candidate.calls.decode`` takes it."""
-        if isinstance(value, TensorSpec):
-            pointed = None if as_storage else self.pointers.get(value.name)
-            place = (self.chunks[value.name] if pointed is None else pointed).place.to_json()
-            return {**place, "lazy": value.lazy} if value.lazy else place
-        if isinstance(value, tuple):
-            return [self._encoded(each, type_text, as_storage) for each in value]
-        if value is not None and type_text in TORCH_NAMES:
-            return {"torch": value}
-        return {type_text: value} if value is not None and type_text in MADE_BY_WORKER else encode_scalar(value)
+    def _place(self, spec: TensorSpec, as_storage: bool) -> dict[str, Any]:
+        """A tensor as ``candidate.calls.decode`` takes it."""
+        pointed = None if as_storage else self.pointers.get(spec.name)
+        place = (self.chunks[spec.name] if pointed is None else pointed).place.to_json()
+        return {**place, "lazy": spec.lazy} if spec.lazy else place
 
 
 def make_inputs(

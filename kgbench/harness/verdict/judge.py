@@ -36,7 +36,7 @@ from kgbench.problem.cases import BoundCase, Case, OtherValues, bind
 from kgbench.problem.model import Access, Overload
 
 KEPT_BYTES: Final = 128 << 20
-"""Largest call, in bytes of its inputs and outputs, whose answers are kept while it is judged: they are as large."""
+"""Largest call, in bytes of its inputs and outputs, whose answers are kept, in float64, by each referee."""
 SPARE_OUTPUT_BYTES: Final = 4096
 """Bytes of spare memory behind a call's outputs, so that one of a wrong size still comes across and can be named."""
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
-from kgbench.harness.verdict.inputs import LAZY_BITS, TORCH_NAMES, CallInputs, itemsize
+from kgbench.harness.machine.arguments import TORCH_NAMES
+from kgbench.harness.verdict.inputs import CallInputs, itemsize
+from kgbench.harness.wire.buffers import LAZY_BITS
 from kgbench.problem.cases import BoundArgument, BoundCase, TensorSpec, may_overlap
 from kgbench.problem.model import plain_type
 
@@ -100,13 +102,7 @@ def _outputs(
     keep_strides: bool,
 ) -> tuple[OutputSpec, ...]:
     tensors = {spec.name: make(spec) for spec in bound.specs}
-    positional, keyword = [], {}
-    for argument in bound.arguments:
-        value = _value(argument, argument.value, tensors, device)
-        if argument.keyword_only:
-            keyword[argument.name] = value
-        else:
-            positional.append(value)
+    positional, keyword = bound.passed(lambda each: _value(each, each.value, tensors, device))
     outputs = function(*positional, **keyword)
     listed = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
     return tuple(_spec(output, tensors, keep_strides) for output in listed)

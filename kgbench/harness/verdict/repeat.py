@@ -7,28 +7,22 @@ different bits alone are no verdict. What is beyond the limit the second time is
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import torch
 
 from kgbench.core.kinds import Kind
 from kgbench.core.verdicts import PASSED, Verdict
-from kgbench.harness.verdict.judge import OverloadJudge
+from kgbench.harness.verdict.judge import KEPT_BYTES, OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
 from kgbench.harness.workers.started import WorkerSide
 from kgbench.problem.cases import Case
-
-MOST_BYTES: Final = 128 << 20
-"""Largest call, in bytes of its inputs and outputs, that is made twice: its answers are kept in float64 meanwhile, by
-each referee.
-"""
 
 
 def can_repeat(judge: OverloadJudge, call: PlacedCall) -> bool:
     """Whether a call can be repeated: its outputs are tensors that the input decides, and a second call leaves the
     first one's alone.
     """
-    if call.end > MOST_BYTES:
+    if call.end > KEPT_BYTES:
         return False
     decided = judge.overload.kind == Kind.COMPUTE and judge.overload.values_defined and not judge.contract.plain
     return decided and not any(spec.shares for spec in call.specs)

@@ -16,10 +16,10 @@ from kgbench.core.details.outputs import Alias, Aliasing
 from kgbench.core.details.values import Mismatch
 from kgbench.core.outcomes import Outcome
 from kgbench.core.verdicts import Verdict
-from kgbench.harness.verdict.inputs import GUARD_BYTES, LAZY_BITS, itemsize
+from kgbench.harness.verdict.inputs import GUARD_BYTES, itemsize
 from kgbench.harness.verdict.output_specs import OutputSpec
 from kgbench.harness.verdict.placed_call import PlacedCall, synchronize
-from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, round_up
+from kgbench.harness.wire.buffers import ALIGNMENT_BYTES, LAZY_BITS, round_up
 from kgbench.harness.workers.started import WorkerSide
 
 Judge = Callable[[PlacedCall, torch.Tensor], Verdict]

@@ -14,6 +14,7 @@ import fcntl
 import mmap
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +22,12 @@ import torch
 
 from kgbench.harness.wire.device import GPU
 
+LAZY_BITS: Final[dict[str, Callable[[torch.Tensor], torch.Tensor]]] = {
+    "": lambda tensor: tensor,
+    "conj": torch.conj,
+    "neg": torch._neg_view,
+}
+"""Functions that set a tensor's lazy conjugate or negative bit, by their names in messages."""
 ALIGNMENT_BYTES: Final = 512
 """Bytes to a multiple of which every tensor's place in a buffer is aligned."""
 _SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL

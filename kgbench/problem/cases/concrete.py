@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -117,6 +118,11 @@ class BoundCase:
     def specs(self) -> tuple[TensorSpec, ...]:
         """Every tensor, in the signature's order."""
         return tuple(spec for argument in self.arguments for spec in argument.specs)
+
+    def passed(self, value: Callable[[BoundArgument], Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and keyword arguments of a call, with what ``value`` makes of each."""
+        positional = [value(each) for each in self.arguments if not each.keyword_only]
+        return positional, {each.name: value(each) for each in self.arguments if each.keyword_only}
 
 
 def case_bytes(bound: BoundCase) -> int:
