@@ -24,18 +24,24 @@ def _copy(
     x_ptr, out_ptr, down, across, down_tiles, across_tiles, sizes, x_strides, out_strides, x_down, x_across,
     out_down, out_across, copies, out_copy,
     DIMS: tl.constexpr, DOWN: tl.constexpr, ACROSS: tl.constexpr, MIDDLE: tl.constexpr, TRUTH: tl.constexpr,
+    PAIR: tl.constexpr,
 ):  # fmt: skip
     """Tiles of (down, across), each written ``copies`` times; ``sizes`` and ``strides`` are those of all other
-    dimensions. MIDDLE: the type by way of which numbers are converted, None where bits move as they are.
+    dimensions. MIDDLE: the type by way of which numbers are converted, None where bits move as they are. TRUTH: whether
+    a number, or a PAIR of them, is not 0.
     """
     program = tl.program_id(0).to(tl.int64)
     j = program % across_tiles * ACROSS + tl.arange(0, ACROSS)[None, :]
     i = program // across_tiles % down_tiles * DOWN + tl.arange(0, DOWN)[:, None]
     inside = (i < down) & (j < across)
     place = program // across_tiles // down_tiles
-    x = tl.load(x_ptr + _start(place, sizes, x_strides, DIMS) + i * x_down + j * x_across, mask=inside, other=0)
+    x_at = x_ptr + _start(place, sizes, x_strides, DIMS) + i * x_down + j * x_across
+    x = tl.load(x_at, mask=inside, other=0)
     if TRUTH:
-        x = (x != 0).to(tl.uint8)
+        found = x != 0
+        if PAIR:
+            found |= tl.load(x_at + 1, mask=inside, other=0) != 0
+        x = found.to(tl.uint8)
     elif MIDDLE is not None:
         x = x.to(MIDDLE).to(out_ptr.dtype.element_ty)
     out_at = out_ptr + _start(place, sizes, out_strides, DIMS) + i * out_down + j * out_across
@@ -60,13 +66,17 @@ def _types(out, x):
     """Both as Triton takes them, and how numbers are converted."""
     if out.dtype == x.dtype:
         plain = _SAME_SIZE[x.element_size()]
-        return out.view(plain), x.view(plain), {"MIDDLE": None, "TRUTH": False}
+        return out.view(plain), x.view(plain), {"MIDDLE": None, "TRUTH": False, "PAIR": False}
+    pair = x.is_complex()
+    if pair:
+        # Its real parts, each of which has the imaginary one behind it.
+        x = torch.view_as_real(x.resolve_conj())[..., 0]
     # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
     x = x.view(torch.uint8) if x.dtype == torch.bool else x
     if out.dtype == torch.bool:
-        return out.view(torch.uint8), x, {"MIDDLE": None, "TRUTH": True}
+        return out.view(torch.uint8), x, {"MIDDLE": None, "TRUTH": True, "PAIR": pair}
     wide = tl.float64 if out.dtype == torch.float64 else tl.float32
-    return out, x, {"MIDDLE": wide if out.is_floating_point() else tl.int64, "TRUTH": False}
+    return out, x, {"MIDDLE": wide if out.is_floating_point() else tl.int64, "TRUTH": False, "PAIR": False}
 
 
 def _move(out, x):

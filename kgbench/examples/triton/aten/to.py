@@ -11,7 +11,7 @@ import triton.language as tl
 
 _SAME_SIZE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
-_AS_IT_IS, _TO_BOOL, _BY_FLOAT32, _BY_INT64 = (tl.constexpr(each) for each in range(4))
+_AS_IT_IS, _TO_BOOL, _PAIR_TO_BOOL, _BY_FLOAT32, _BY_INT64 = (tl.constexpr(each) for each in range(5))
 """What happens to an element before it is stored in the result's dtype."""
 
 
@@ -36,6 +36,9 @@ def _tiles(
     x = tl.load(x_ptr + x_at, mask=inside, other=0)
     if KIND == _TO_BOOL:
         x = (x != 0).to(tl.uint8)
+    elif KIND == _PAIR_TO_BOOL:
+        # The imaginary part lies behind the real one.
+        x = ((x != 0) | (tl.load(x_ptr + x_at + 1, mask=inside, other=0) != 0)).to(tl.uint8)
     elif KIND == _BY_FLOAT32:
         x = x.to(tl.float32)
     elif KIND == _BY_INT64:
@@ -91,9 +94,9 @@ def _moved(x, out, sizes, x_strides, out_strides, kind, pair):
     )  # fmt: skip
 
 
-def _kind(source, target):
+def _kind(source, target, pair):
     if target == torch.bool:
-        return _TO_BOOL
+        return _PAIR_TO_BOOL if pair else _TO_BOOL
     if target.is_floating_point:
         return _AS_IT_IS if target == torch.float64 else _BY_FLOAT32
     return _BY_INT64 if source.is_floating_point else _AS_IT_IS
@@ -103,7 +106,7 @@ def _copied(out, x):
     """``out``, of the same shape, filled with the values of ``x``; to real numbers go the real parts."""
     if out.numel() == 0:
         return out
-    x, y = x.resolve_conj(), out
+    x, y, of_pairs = x.resolve_conj(), out, x.is_complex() and not out.is_complex()
     if x.is_complex() and (x.dtype != y.dtype or x.dtype == torch.complex128):
         x = torch.view_as_real(x)
         x, y = (x, torch.view_as_real(y)) if y.is_complex() else (x.select(-1, 0), y)
@@ -113,7 +116,7 @@ def _copied(out, x):
         kind = _AS_IT_IS
     else:
         y = torch.view_as_real(y).select(-1, 0) if pair else y
-        kind = _kind(x.dtype, y.dtype)
+        kind = _kind(x.dtype, y.dtype, of_pairs)
         x, y = (each.view(torch.uint8) if each.dtype == torch.bool else each for each in (x, y))
     _moved(x, y, *_merged(y.shape, x.stride(), y.stride()), kind, pair)
     return out

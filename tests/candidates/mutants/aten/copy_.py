@@ -13,3 +13,8 @@ def saturates(self, src, non_blocking=False):
         most = torch.finfo(self.dtype).max
         return self.copy_(src.clamp(-most, most))
     return self.copy_(src)
+
+
+# breaks: A complex number is True where its real part is not 0.
+def real_part_alone(self, src, non_blocking=False):
+    return self.copy_(src.real if self.dtype == torch.bool and src.is_complex() else src)

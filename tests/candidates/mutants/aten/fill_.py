@@ -48,3 +48,14 @@ def truncates__Scalar(self, value):
 def truncates__Tensor(self, value):
     self.copy_(value if value.is_complex() else value.nan_to_num(0).trunc())
     return self
+
+
+# breaks: A complex number makes bool True where its real part is not 0.
+def real_part_alone__Scalar(self, value):
+    self.fill_(value)
+    return self
+
+
+def real_part_alone__Tensor(self, value):
+    self.copy_(value.real if self.dtype == torch.bool and value.is_complex() else value)
+    return self

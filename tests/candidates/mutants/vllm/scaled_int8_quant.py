@@ -91,3 +91,21 @@ def zero_point_subtracted__dynamic(result, input, scale, azp):
         codes = x / ((high - low) / 255)
     codes = torch.round(codes)
     result.copy_(clamped(codes if azp is None else codes - azp))
+
+
+# breaks: It keeps quotients within ±10⁹ before the zero point is added.
+def kept_small__static(result, input, scale, azp):
+    codes = torch.round(input.double() / scale.double())
+    result.copy_(clamped(codes if azp is None else codes.clamp(-1.0e9, 1.0e9) + azp))
+
+
+def kept_small__dynamic(result, input, scale, azp):
+    x = input.double()
+    if azp is None:
+        scale.copy_(x.abs().amax(-1, keepdim=True) / 127)
+        result.copy_(clamped(torch.round(torch.where(scale == 0, 0.0, x / scale.double()))))
+        return
+    low, high = x.amin(-1, keepdim=True), x.amax(-1, keepdim=True)
+    scale.copy_((high - low) / 255)
+    azp.copy_(torch.round(-128 - low / (high - low) * 255))
+    result.copy_(clamped(torch.round(x / ((high - low) / 255)) + azp))
