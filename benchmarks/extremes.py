@@ -4,7 +4,8 @@ reference.
     python -m benchmarks.extremes ['aten/*' ...] [--kernels DIR] [--cases 3] [--json FILE]
 
 On the CPU, in one process. Of each overload a few check cases of each dtype are made again, with each of their
-floating arguments, and with all of them together, times each factor. ``library`` is the problem's baseline, ``plain``
+floating arguments, and with all of them together, times each factor, and with each two of them times factors of which
+one is the other's inverse, so that a product of both stays as it was. ``library`` is the problem's baseline, ``plain``
 the reference in the arithmetic of the problem (``benchmarks.limit_shares``), ``kernel`` the file of ``--kernels``, as
 ``kgbench run --model dir:DIR`` takes them; without it the kernels that ship. A row that says ``kernel`` counts calls
 where the kernel alone is wrong: the text forbids them, or a case is missing. Where the ``library`` alone is wrong, it
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -23,7 +25,7 @@ import signal
 import types
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +60,8 @@ FACTORS: Final = {
     torch.complex64: (1e-25, 1e25),
     torch.complex128: (1e-170, 1e170),
 }
+NEAR_THE_END: Final = 0.1
+"""Share of its dtype's largest number that an argument's largest becomes, while another is divided by as much."""
 MOST_ELEMENTS: Final = 30_000
 """Elements of a call's floating arguments above which it is left out."""
 MOST_S: Final = 8
@@ -137,15 +141,15 @@ def _measured(problem: str, overload: Overload, kernel: Any, most: int) -> tuple
     rows: dict[tuple[str, ...], Row] = {}
     calls = 0
     for case in _cases(problem, overload, judge, most):
-        for which, factor in _scalings(judge, case):
-            call = _scaled(judge, case, which, factor, overload.prepare)
+        for factors in _scalings(judge, case):
+            call = _scaled(judge, case, factors, overload.prepare)
             if call is None:
                 continue
             calls += 1
             if wrong := tuple(_wrong(judge, call, stubs)):
                 row = rows.setdefault(wrong, Row(problem, overload.name, wrong=wrong))
                 row.count += 1
-                row.first = row.first or f"{case.id} {','.join(which)} x {factor:g}"
+                row.first = row.first or f"{case.id} {', '.join(f'{name} x {by:g}' for name, by in factors.items())}"
     for stub in stubs.values():
         if stub is not None and stub.buffer is not None:
             stub.kept = None
@@ -186,21 +190,34 @@ def _floating(call: PlacedCall) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, view
 
 
-def _scalings(judge: OverloadJudge, case: Case) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Each argument, then all together, with each factor of the dtype of the first."""
+def _scalings(judge: OverloadJudge, case: Case) -> Iterator[dict[str, float]]:
+    """Factors by argument: each alone, all together, each two against each other."""
     views = dict(_floating(_placed(judge, case)))
     sets = [*((name,) for name in views), *([tuple(views)] if len(views) > 1 else [])]
-    return ((which, factor) for which in sets for factor in FACTORS[views[which[0]].dtype])
+    for which in sets:
+        for factor in FACTORS[views[which[0]].dtype]:
+            yield dict.fromkeys(which, factor)
+    for one, other in itertools.permutations(views, 2):
+        largest = _largest(views[one])
+        factor = NEAR_THE_END * torch.finfo(views[one].dtype).max / largest if largest else math.inf
+        if factor < math.inf and _largest(views[other]) / factor > torch.finfo(views[other].dtype).smallest_normal:
+            yield {one: factor, other: 1 / factor}
+
+
+def _largest(view: torch.Tensor) -> float:
+    """The largest finite size of a number; 0 where there is none but 0."""
+    sizes = view.to(torch.complex128 if view.is_complex() else torch.float64).abs()
+    return float(torch.where(sizes.isfinite(), sizes, 0.0).max())
 
 
 def _scaled(
-    judge: OverloadJudge, case: Case, which: tuple[str, ...], factor: float, prepare: str | None
+    judge: OverloadJudge, case: Case, factors: Mapping[str, float], prepare: str | None
 ) -> PlacedCall | None:
-    """The call with these arguments times the factor; None where the problem cannot prepare it so."""
+    """The call with these arguments times their factors; None where the problem cannot prepare it so."""
     call = replace(_placed(judge, case), remembers=True)
     for name, view in _floating(call):
-        if name in which and 0 not in view.stride():
-            view.mul_(factor)
+        if name in factors and 0 not in view.stride():
+            view.mul_(factors[name])
     call.known.clear()
     if prepare is not None:
         try:
