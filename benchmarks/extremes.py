@@ -210,9 +210,7 @@ def _largest(view: torch.Tensor) -> float:
     return float(torch.where(sizes.isfinite(), sizes, 0.0).max())
 
 
-def _scaled(
-    judge: OverloadJudge, case: Case, factors: Mapping[str, float], prepare: str | None
-) -> PlacedCall | None:
+def _scaled(judge: OverloadJudge, case: Case, factors: Mapping[str, float], prepare: str | None) -> PlacedCall | None:
     """The call with these arguments times their factors; None where the problem cannot prepare it so."""
     call = replace(_placed(judge, case), remembers=True)
     for name, view in _floating(call):

@@ -292,6 +292,8 @@ class Crowded:
     def __init__(self, *free_gb: float, is_alone: bool = False) -> None:
         self.free_gb = list(free_gb)
         self.is_alone = is_alone
+        self.others_gb = 0.0
+        """What others have reserved."""
         self.seen: list[str] = []
 
     def free_bytes(self) -> int:
@@ -308,6 +310,9 @@ class Crowded:
         assert most == 0.6e9 * H200_GB
         self.seen.append("room")
         yield
+
+    def has_room(self, nbytes: float, most: float) -> bool:
+        return nbytes + self.others_gb * 1e9 <= most
 
     def pause(self, seconds: float) -> None:
         self.seen.append("pause")
@@ -346,6 +351,21 @@ def test_a_large_call_waits_until_others_leave_it_room(problem_path: Path, monke
     never = Crowded(10.0)
     assert never.checker(overload, monkeypatch, [PASSED])._check_large(case) is PASSED
     assert never.seen.count("pause") == len(ROOM_PAUSES), "it is made in the end: what is needed is an upper bound"
+
+
+def test_large_calls_without_room_come_last(problem_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    overload, device = first(problem_path, "aten/neg"), Crowded(200.0)
+    checker = device.checker(overload, monkeypatch, [])
+    cases = expand_cases(overload, DeviceKind.CUDA, H200_GB, "s")
+    assert [*checker._as_there_is_room(cases)] == [*cases]
+    device.others_gb = 0.6 * H200_GB
+    late = [case for case in cases if case.phase is Phase.LARGE and checker._room_bytes(case)]
+    assert late
+    assert [*checker._as_there_is_room(cases)] == [*(case for case in cases if case not in late), *late]
+    asked = iter(checker._as_there_is_room(cases))
+    assert next(asked) is cases[0], "each is asked when its turn comes"
+    device.others_gb = 0.0
+    assert [*asked] == [*cases[1:]]
 
 
 def test_a_large_call_of_a_module_waits_for_room(problem_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -275,10 +275,14 @@ def test_calls_that_fit_beside_each_other_go_at_once(start: Start) -> None:
     with mine.reserved(5, 10):
         start(lambda: reserve(5))
         assert page.words[-1] == 5
+        assert others.has_room(5, 10)
+        assert not others.has_room(6, 10)
         start(lambda: threading.Thread(target=reserve, args=(6,), daemon=True).start())
         time.sleep(0.2)
         assert page.words[-1] == 5, "6 of 10 do not fit beside 5"
+        assert not others.has_room(1, 10), "who waits is first"
     assert wait_until(lambda: page.words[-1] == 6, 10)
+    assert others.has_room(20, 10)
     start(lambda: reserve(20))
     assert page.words[-1] == 20, "more than all may reserve goes alone"
 

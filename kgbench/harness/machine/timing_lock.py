@@ -92,6 +92,15 @@ class SharedPage:
         finally:
             fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, byte)
 
+    def is_free(self, byte: int) -> bool:
+        """Whether no other process holds the lock of a byte."""
+        try:
+            fcntl.lockf(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except (BlockingIOError, PermissionError):
+            return False
+        fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, byte)
+        return True
+
     def reserved_bytes(self) -> int:
         """Bytes of the device's memory that all referees together have reserved."""
         return sum(self.slot(referee)[_RESERVED] for referee in range(MAX_REFEREES))
@@ -296,6 +305,13 @@ class TimingLock:
         finally:
             self._mine[_RESERVED] = 0
             trace.record("hold room in memory", begun_ns, time.monotonic_ns())
+
+    def has_room(self, nbytes: float, most: float) -> bool:
+        """Whether ``reserved`` would not wait, were it entered now."""
+        if not self.page.is_free(_ROOM_BYTE):
+            return False
+        others = self.page.reserved_bytes()
+        return not others or others + nbytes <= most
 
     def _waited(self, what: str, asked_ns: int, stopped_ns: int) -> int:
         """Record a wait that ends now; now."""

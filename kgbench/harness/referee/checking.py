@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -70,7 +71,7 @@ class Checker:
         goes_on = bool(evaluation.job.suite or evaluation.job.adapted)
         failed: Verdict | None = None
         lacking: Verdict | None = None
-        for number, case in enumerate(cases, 1):
+        for number, case in enumerate(self._as_there_is_room(cases), 1):
             label = f"{overload.name} {case.id}".strip()
             self.report("check", f"{label} ({number}/{len(cases)})")
             begun = evaluation.now()
@@ -141,14 +142,32 @@ class Checker:
         with trace.span("again with all room", case=case.id), room(resources, self.worker, most_room(resources)):
             return self._check_once(case, attempt=len(CROWDED_PAUSES) + 1)
 
+    def _as_there_is_room(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """All of them; large calls for which others have the memory now come after the rest."""
+        later = []
+        for case in cases:
+            nbytes = self._room_bytes(case) if case.phase is Phase.LARGE else 0.0
+            if nbytes and not self.resources.turns.has_room(nbytes, most_room(self.resources)):
+                later.append(case)
+            else:
+                yield case
+        yield from later
+
+    def _room_bytes(self, case: Case) -> float:
+        """Bytes of the device's memory that judging a large call reserves; 0 where it reserves none."""
+        bound = bind(self.overload, case)
+        if lacks_memory(self.judge, bound, self.resources.memory_gb) or call_bytes(self.judge, bound) < ALONE_BYTES:
+            return 0.0
+        return 1e9 * needed_gb(self.judge, bound)
+
     def _check_large(self, case: Case) -> Verdict:
         """One call that may need a good part of the device's memory, which it reserves."""
-        bound, memory_gb = bind(self.overload, case), self.resources.memory_gb
-        if lacking := lacks_memory(self.judge, bound, memory_gb):
+        if lacking := lacks_memory(self.judge, bind(self.overload, case), self.resources.memory_gb):
             return Verdict(Outcome.SKIPPED, lacking, Where(Purpose.CALL, case.overload, case.id))
-        if call_bytes(self.judge, bound) < ALONE_BYTES:
+        nbytes = self._room_bytes(case)
+        if not nbytes:
             return self._check_case(case)
-        with room(self.resources, self.worker, 1e9 * needed_gb(self.judge, bound)):
+        with room(self.resources, self.worker, nbytes):
             return self._attempts(case)
 
     def _check_case(self, case: Case, again: int = 0, twice: bool = False) -> Verdict:
