@@ -16,7 +16,8 @@ import pytest
 
 from kgbench.core.outcomes import Outcome
 from kgbench.core.paths import answer_dirs
-from kgbench.core.types import Result
+from kgbench.core.types import Result, Window
+from kgbench.harness.clock.case import CaseTiming
 from kgbench.harness.machine.timing_lock import STAYS_BUSY
 from kgbench.harness.session.session import Deadlines, Job, Session, Settings
 from kgbench.harness.workers.handle import HarnessFailed, WorkerFailed
@@ -241,3 +242,30 @@ def test_who_keeps_the_device_busy_is_found_by_ending_the_candidate(
         device.end_who_stays_busy(cast("Any", candidate), Where(Purpose.TIMING, "", "1"))
     assert candidate.killed == ["rejected"]
     assert not isinstance(raised.value, WorkerFailed) or raised.value.outcome is Outcome.REJECTED
+
+
+@pytest.mark.parametrize(
+    ("candidate_us", "steps", "found"),
+    [
+        ([150.0] * 4, 2, None),
+        ([1000.0, 1000.0, 120.0, 120.0], 3, None),
+        ([1000.0, 900.0, 1000.0, 1000.0], 4, (100.0, 900.0)),
+    ],
+)
+def test_single_calls_end_once_none_stands_out(candidate_us: list[float], steps: int, found: object) -> None:
+    timing, times = CaseTiming.__new__(CaseTiming), {"library": [100.0] * 4, "candidate": candidate_us}
+    bent: Any = timing
+    bent.windows = SimpleNamespace(sides=dict.fromkeys(times), overhead_us=0.0)
+    bent.judge, bent.queued = SimpleNamespace(device=SimpleNamespace(type="cpu")), False
+    bent._draw = lambda calls: None
+    ran: list[str] = []
+
+    def window(name: str, inputs: None, kind: str, queued: bool) -> Window:
+        ran.append(name)
+        took_us = times[name][ran.count(name) - 1]
+        return Window(name, kind, 1, took_us, took_us)
+
+    bent._timed_window = window
+    pair = (Window("library", "window", 10, 1000.0, 1000.0), Window("candidate", "window", 10, 1000.0, 1000.0))
+    assert timing.singles([pair]) == found
+    assert len(ran) == 2 * steps

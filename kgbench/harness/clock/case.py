@@ -49,7 +49,9 @@ WARM_CALLS: Final = 3
 WARM_BYTES: Final = 512 << 20
 """Bytes of a warm-up window's calls at most, unless one call is larger."""
 SINGLE_STEPS: Final = 4
-"""Single-call windows per side and case."""
+"""Single-call windows per side and case, at most."""
+LEAST_SINGLE_STEPS: Final = 2
+"""Those after which there are no more once the candidate's call does not stand out."""
 OVERHEAD_WINDOWS: Final = 3
 """Windows without calls per case, of which the shortest counts."""
 MORE_OVERHEAD_WINDOWS: Final = 6
@@ -348,12 +350,17 @@ class CaseTiming:
             # Windows of one call are single calls.
             return None
         times: dict[str, list[float]] = {name: [] for name in self.windows.sides}
+        found: tuple[float, float] | None = None
         for step in range(SINGLE_STEPS):
             inputs = self._draw(1)
             for name in ("library", "candidate") if step % 2 else ("candidate", "library"):
                 window = self._timed_window(name, inputs, "single", self.queued)
                 times[name].append(window.done_us - self.windows.overhead_us)
-        return single_calls(times, pairs, self.windows.overhead_us, DeviceKind(self.judge.device.type))
+            found = single_calls(times, pairs, self.windows.overhead_us, DeviceKind(self.judge.device.type))
+            if found is None and step + 1 >= LEAST_SINGLE_STEPS:
+                # More of them make its least time shorter, if anything.
+                break
+        return found
 
     # --- probes ---
 
