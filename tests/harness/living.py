@@ -18,7 +18,7 @@ import pytest
 
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.machine import processes
-from kgbench.harness.machine.timing_lock import MAX_REFEREES, SharedPage
+from kgbench.harness.machine.shared_page import MAX_REFEREES, SharedPage
 from kgbench.store.reader import StoredRun, read_run
 from tests.harness.sessions import kgbench
 

@@ -26,7 +26,8 @@ from kgbench.core.types import Result
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.settings import DEVICE_PROBE
-from kgbench.harness.machine.timing_lock import STAYS_BUSY, SharedPage
+from kgbench.harness.machine.shared_page import SharedPage
+from kgbench.harness.machine.timing_lock import STAYS_BUSY
 from kgbench.harness.referee import compiler
 from kgbench.harness.session.errors import OutOfMemory, ProcessLost
 from kgbench.harness.session.pools import DevicePool

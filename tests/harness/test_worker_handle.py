@@ -20,7 +20,8 @@ from kgbench.core.kinds import Phase
 from kgbench.core.outcomes import Outcome
 from kgbench.harness.candidate.compiling import ALIASES, COMPILER, note_compiling
 from kgbench.harness.machine import processes
-from kgbench.harness.machine.timing_lock import SharedPage, TimingLock
+from kgbench.harness.machine.shared_page import SharedPage
+from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.referee.checking import _writes
 from kgbench.harness.sandbox import linux
 from kgbench.harness.verdict.judge import OverloadJudge

@@ -10,7 +10,7 @@ import pytest
 
 from kgbench.core.errors import MachineError
 from kgbench.harness.machine.devices import Device
-from kgbench.harness.machine.timing_lock import SharedPage
+from kgbench.harness.machine.shared_page import SharedPage
 from kgbench.harness.session import slots
 from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.pools import DevicePool, Referee, Slot

@@ -19,7 +19,8 @@ import pytest
 
 from kgbench.harness.machine import processes
 from kgbench.harness.machine.processes import Ran, Task, ran_own_code, tasks_of, used_own_time, woken
-from kgbench.harness.machine.timing_lock import Disturbed, SharedPage, TimingLock
+from kgbench.harness.machine.shared_page import SharedPage
+from kgbench.harness.machine.timing_lock import Disturbed, TimingLock
 from tests.harness.living import wait_until
 
 Start = Callable[[Callable[[], object]], int]

@@ -25,7 +25,8 @@ import torch
 from kgbench.core.details.where import Where
 from kgbench.core.kinds import DeviceKind
 from kgbench.core.types import Timing
-from kgbench.harness.clock.case import Budget, CaseTiming, Measured
+from kgbench.harness.clock.budget import Budget
+from kgbench.harness.clock.case import CaseTiming, Measured
 from kgbench.harness.clock.estimate import estimate
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import KeptCalls, OutputChecks, SecuredOutputs

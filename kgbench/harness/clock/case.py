@@ -18,6 +18,7 @@ from kgbench.core.kinds import DeviceKind
 from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Window
 from kgbench.core.verdicts import PASSED
+from kgbench.harness.clock.budget import Budget
 from kgbench.harness.clock.compared import COMPARED_CALLS, compared_calls
 from kgbench.harness.clock.estimate import (
     MIN_PAIRS,
@@ -66,20 +67,6 @@ LEAST_CALL_US: Final = 1.0
 """Time in µs that a call counts as at least when the number of calls is chosen from direct calls."""
 LEAST_QUEUED_CALL_US: Final = 2.0
 """Time in µs that a call counts as at least when the number of calls is chosen from a queued window."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Limits of one case's timing on a kind of device."""
-
-    window_us: float
-    """Time in µs that a window's calls should fill."""
-    case_s: float
-    """Seconds for which a case may hold the timing lock."""
-    memory_bytes: int
-    """Bytes of a window's calls."""
-    window_deadline_s: float
-    """Seconds after which a window's worker has failed."""
 
 
 @dataclass(frozen=True)

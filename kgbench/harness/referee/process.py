@@ -18,7 +18,8 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Result
 from kgbench.harness.machine import trace
 from kgbench.harness.machine.settings import RefereeSettings
-from kgbench.harness.machine.timing_lock import SharedPage, TimingLock
+from kgbench.harness.machine.shared_page import SharedPage
+from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.referee import compiler
 from kgbench.harness.referee.evaluation import Report
 from kgbench.harness.referee.referee import Referee

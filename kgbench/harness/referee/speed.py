@@ -13,7 +13,7 @@ from kgbench.core.outcomes import Outcome
 from kgbench.core.types import Timing
 from kgbench.core.verdicts import PASSED, Verdict
 from kgbench.harness.clock.bench import Bench
-from kgbench.harness.clock.case import Budget
+from kgbench.harness.clock.budget import Budget
 from kgbench.harness.clock.estimate import Unmeasurable
 from kgbench.harness.clock.library_times import LibraryTimes
 from kgbench.harness.clock.outputs import BenchFailed

@@ -12,7 +12,7 @@ from kgbench.core.errors import numbered
 from kgbench.core.kinds import DeviceKind
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.gpu_lock import GpuLock
-from kgbench.harness.machine.timing_lock import MAX_REFEREES, SharedPage
+from kgbench.harness.machine.shared_page import MAX_REFEREES, SharedPage
 from kgbench.harness.wire.protocol import Channel
 
 GB_PER_SLOT: Final = 12.0

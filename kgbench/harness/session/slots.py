@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kgbench.core.errors import MachineError, numbered
-from kgbench.harness.machine.timing_lock import MAX_REFEREES
+from kgbench.harness.machine.shared_page import MAX_REFEREES
 from kgbench.harness.session.errors import SessionClosed
 from kgbench.harness.session.pools import DevicePool, Referee, Slot
 
