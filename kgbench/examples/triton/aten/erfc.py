@@ -1,4 +1,5 @@
-"""erfc: of float32 exp(-x * x) times a polynomial in (|x| - 2) / (|x| + 2), of float64 fdlibm's four ranges.
+"""erfc: of float32 exp(-x * x) times a polynomial in (|x| - 2) / (|x| + 2), of bfloat16 times a shorter one, of float64
+fdlibm's four ranges.
 
 Memory without gaps is read as it lies, whatever the order of its dimensions; anything else is copied first.
 """
@@ -9,35 +10,46 @@ import triton.language as tl
 
 
 @triton.jit
+def _erfc_coarse(x):
+    """float32, good enough for bfloat16, of which a * a is exact: exp(a * a) erfc(a) by 1 / (1 + 0.44 a)."""
+    a = tl.abs(x)
+    t = tl.rsqrt(a * 0.44 + 1.0)
+    t = t * t
+    p = 0.29542315006256104 + t * (-0.2772524058818817 + t * 0.07106450945138931)
+    p = 0.21753807365894318 + t * (0.21511827409267426 + t * (-0.01894773729145527 + t * p))
+    p = 0.24822364747524261 + t * (0.24883268773555756 + t * p)
+    y = (p * t) * tl.exp2((a * a) * -1.4426950408889634)
+    return tl.where(x < 0, 2.0 - y, y)
+
+
+@triton.jit
 def _erfc(x):
     """float32."""
     a = tl.abs(x)
-    # q = (a - 2) / (a + 2), and 1 / (1 + 2 a), from one reciprocal root; both are refined.
-    root = tl.rsqrt((a + 2.0) * (a + 0.5))
-    inverse = root * root
-    by_two = inverse * (a + 0.5)
-    by_half = inverse * (a + 2.0) * 0.5
-    q = (a - 2.0) * by_two
-    q = q + by_two * (((q + 1.0) * -2.0 + a) - a * q)
-    # (1 + 2 a) exp(a * a) erfc(a) - 1
-    p = -4.01139259e-4
-    p = p * q - 1.23075210e-3
-    p = p * q + 1.31355342e-3
-    p = p * q + 8.63227434e-3
-    p = p * q - 8.05991981e-3
-    p = p * q - 5.42046614e-2
-    p = p * q + 1.64055392e-1
-    p = p * q - 1.66031361e-1
-    p = p * q - 9.27639827e-2
-    p = p * q + 2.76978403e-1
-    y = p * by_half + by_half
-    y = y + ((p - y) + (1.0 - (y + y) * a)) * by_half
+    u, v = a + 2.0, a * 2.0 + 1.0
+    # 1 / u and 1 / v from one reciprocal root.
+    root = tl.rsqrt(u * v)
+    by_u, by_v = root * root * v, root * root * u
+    # q = (a - 2) / u, refined.
+    q = (a - 2.0) * by_u
+    q = q + by_u * (((q + 1.0) * -2.0 + a) - a * q)
+    # v exp(a * a) erfc(a) - 1
+    p = 1.31355342e-3 + q * (-1.23075210e-3 + q * -4.01139259e-4)
+    p = -5.42046614e-2 + q * (-8.05991981e-3 + q * (8.63227434e-3 + q * p))
+    p = -9.27639827e-2 + q * (-1.66031361e-1 + q * (1.64055392e-1 + q * p))
+    p = 2.76978403e-1 + q * p
+    # (p + 1) / v, refined too.
+    y = p * by_v + by_v
+    y = y + ((p - y) + (1.0 - (y + y) * a)) * by_v
+    # exp(-a * a): adding 1.5 * 2^23 rounds to an integer, whose last bits are then added to the exponent. log2(e) has
+    # two parts.
     square = a * a
-    # 1.5 * 2^23 rounds to an integer; log(2) in two parts.
-    n = (square * -1.4426950408889634 + 12582912.0) - 12582912.0
-    rest = (-square - n * 0.693359375) + n * 2.12194440e-4
-    y = y * (tl.exp2(rest * 1.4426950408889634) * tl.exp2(n))
-    y = tl.where(a > 10.0546875, 0.0, y)
+    shifted = square * -1.4426950216293335 + 12582912.0
+    rest = (square * -1.4426950216293335 - (shifted - 12582912.0)) - square * 1.925963033500692e-08
+    bits = tl.exp2(rest).to(tl.int32, bitcast=True) + (shifted.to(tl.int32, bitcast=True) << 23)
+    y = y * bits.to(tl.float32, bitcast=True)
+    # It is below 7e-38 there.
+    y = tl.where(a > 9.1, 0.0, y)
     return tl.where(x < 0, 2.0 - y, y)
 
 
@@ -93,12 +105,18 @@ def _erfc_64(x):
 
 
 @triton.jit
-def _erfc_dense(x_ptr, out_ptr, n, BLOCK: tl.constexpr, DOUBLE: tl.constexpr):
-    """Both lie in the same order without gaps."""
+def _erfc_dense(x_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    """Both lie in the same order without gaps. EVEN: the blocks end with the tensor."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n, other=0)
-    y = _erfc_64(x) if DOUBLE else _erfc(x.to(tl.float32))
-    tl.store(out_ptr + i, y.to(out_ptr.dtype.element_ty), mask=i < n)
+    inside = None if EVEN else i < n
+    x = tl.load(x_ptr + i, mask=inside, eviction_policy="evict_first")
+    if x.dtype == tl.float64:
+        y = _erfc_64(x)
+    elif x.dtype == tl.bfloat16:
+        y = _erfc_coarse(x.to(tl.float32))
+    else:
+        y = _erfc(x.to(tl.float32))
+    tl.store(out_ptr + i, y.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 def _fill(out, x):
@@ -108,8 +126,8 @@ def _fill(out, x):
         return out
     # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
     x = x.view(torch.uint8) if x.dtype == torch.bool else x
-    block = (256 if n <= 1 << 15 else 2048 if out.element_size() == 2 else 1024) if x.is_cuda else 1 << 16
-    _erfc_dense[(triton.cdiv(n, block),)](x, out, n, BLOCK=block, DOUBLE=x.dtype == torch.float64)
+    block = (128 if n <= 1 << 16 else 2048 if x.dtype == torch.bfloat16 else 1024) if x.is_cuda else 1 << 16
+    _erfc_dense[(triton.cdiv(n, block),)](x, out, n, BLOCK=block, EVEN=n % block == 0, num_warps=4)
     return out
 
 

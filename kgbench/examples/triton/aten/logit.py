@@ -1,10 +1,9 @@
-"""logit: log(x / (1 - x)), x first held between eps and 1 - eps if that is given.
+"""logit: log(x / (1 - x)) by the quotient's exponent and a polynomial for its mantissa, x first held between eps and
+1 - eps if that is given.
 
-Numbers are float32 inside (float64 for float64) and rounded once. Near x = 1/2, where the logarithm is small, what its
-argument loses by rounding is made good.
+Numbers are float32 inside (float64 for float64) and rounded once. Memory without gaps is read as it lies, whatever the
+order of its dimensions; anything else is copied first.
 """
-
-import math
 
 import torch
 import triton
@@ -12,93 +11,114 @@ import triton.language as tl
 
 
 @triton.jit
-def _logit(x, COARSE: tl.constexpr):
+def _exponent(q):
+    """The bits of q's exponent e alone, such that q / 2^e lies from 2/3 to 4/3."""
+    return (q.to(tl.int32, bitcast=True) - 0x3F2AAAAB) & -8388608
+
+
+@triton.jit
+def _log(exponent, f, COARSE: tl.constexpr):
+    """Of 2^e (1 + f). The exponent's bits count in units of 2^-23."""
     if COARSE:
-        return tl.log(x / (1.0 - x))
+        p = 0.19818168878555298 + f * (-0.1644081175327301 + f * (0.1699056178331375 + f * -0.1526680886745453))
+        p = -0.49999961256980896 + f * (0.33336734771728516 + f * (-0.2500632405281067 + f * p))
+    else:
+        p = -0.1641595959663391 + f * (0.13995806872844696 + f * (-0.15388548374176025 + f * 0.14026358723640442))
+        p = 0.33333197236061096 + f * (-0.2500782012939453 + f * (0.20011168718338013 + f * p))
+        p = -0.49999937415122986 + f * p
+    return exponent.to(tl.float32) * 8.262958294867817e-08 + ((f * f) * p + f)
+
+
+@triton.jit
+def _logit_coarse(x):
+    """float32, good enough for bfloat16."""
+    d = 1.0 - x
+    root = tl.rsqrt(d)
+    q = (root * root) * x
+    exponent = _exponent(q)
+    f = (q.to(tl.int32, bitcast=True) - exponent).to(tl.float32, bitcast=True) - 1.0
+    # -inf at 0, inf at 1, NaN beyond.
+    outside = root - tl.abs(tl.rsqrt(x))
+    return tl.where(x * d > 1.17e-38, _log(exponent, f, True), outside)
+
+
+@triton.jit
+def _logit(x):
+    """float32. Above 1/2 it is -logit(1 - x), as 1 - x is exact there; the quotient is at most 1."""
+    rest = 1.0 - x
+    above = x > 0.5
+    y = tl.where(above, rest, x)
+    d = tl.where(above, x, rest)
+    inverse = 1.0 / d
+    exponent = _exponent(y * inverse)
+    power = (0x3F800000 - exponent).to(tl.float32, bitcast=True)
+    # f = (y 2^-e - d) / d, where d = 1 - y.
+    f = tl.fma(y, power + 1.0, -1.0) * inverse
+    # -inf at 0, NaN beyond.
+    log = tl.where(y > 1.17e-38, _log(exponent, f, False), -tl.abs(tl.rsqrt(y)))
+    return tl.where(above, -log, log)
+
+
+@triton.jit
+def _logit_64(x):
     middle = (x > 0.25) & (x < 0.75)
     # Here x / (1 - x) = 1 + rest, and log(whole + lost) = log(whole) + lost / whole.
     rest = tl.where(middle, 2.0 * x - 1.0, x) / (1.0 - x)
     whole = tl.where(middle, 1.0 + rest, rest)
-    lost = rest - (whole - 1.0)
-    if x.dtype == tl.float64:
-        lost = lost / whole
-    else:
-        # The correction is tiny, so that four terms of 1 / whole in u = 2x - 1 are enough, and faster.
-        u = 2.0 * x - 1.0
-        lost = lost * (1.0 + u * (-2.0 + u * (2.0 - 2.0 * u)))
-    return tl.log(whole) + tl.where(middle, lost, 0.0)
+    return tl.log(whole) + tl.where(middle, (rest - (whole - 1.0)) / whole, 0.0)
 
 
 @triton.jit
-def _place(row, column, sizes, strides, DIMS: tl.constexpr):
-    """Where elements lie: columns count through the last dimension, rows through the others."""
-    at = column * strides[DIMS - 1]
-    for back in tl.static_range(2, DIMS + 1):
-        at += row % sizes[DIMS - back] * strides[DIMS - back]
-        row = row // sizes[DIMS - back]
-    return at
-
-
-@triton.jit
-def _tile(
-    x_ptr, out_ptr, eps, rows, n, sizes, x_strides, out_strides,
-    DIMS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLAMP: tl.constexpr, COARSE: tl.constexpr, WIDE:
-    tl.constexpr,
-):  # fmt: skip
-    # Not tl.cdiv, whose sum may leave 32 bits.
-    blocks = (n - 1) // COLUMNS + 1
-    row = (tl.program_id(0) // blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tl.program_id(0) % blocks).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    inside = (row < rows) & (column < n)
-    x = tl.load(x_ptr + _place(row, column, sizes, x_strides, DIMS), mask=inside, other=0).to(WIDE)
+def _logit_dense(x_ptr, out_ptr, n, eps, BLOCK: tl.constexpr, CLAMP: tl.constexpr, EVEN: tl.constexpr):
+    """Both lie in the same order without gaps. EVEN: the blocks end with the tensor."""
+    begin = tl.program_id(0).to(tl.int64) * BLOCK
+    i = tl.arange(0, BLOCK)
+    inside = None if EVEN else begin + i < n
+    loaded = tl.load(x_ptr + begin + i, mask=inside, eviction_policy="evict_first")
+    double: tl.constexpr = loaded.dtype == tl.float64
+    x = loaded if double else loaded.to(tl.float32)
     if CLAMP:
-        low = tl.load(eps) if tl.float64 == WIDE else eps
+        low = tl.load(eps) if double else eps
         high = 1.0 - low
         x = tl.where(x < low, low, tl.where(x > high, high, x))
-    y = _logit(x, COARSE).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + _place(row, column, sizes, out_strides, DIMS), y, mask=inside)
+    if double:
+        y = _logit_64(x)
+    elif loaded.dtype == tl.bfloat16:
+        y = _logit_coarse(x)
+    else:
+        y = _logit(x)
+    tl.store(out_ptr + begin + i, y.to(out_ptr.dtype.element_ty), mask=inside)
 
 
-def _merged(shape, *strides):
-    """Sizes and strides in the order of the last operand's memory, neighbours merged where every operand allows it."""
-    dims = [dim for dim in zip(shape, *strides, strict=True) if dim[0] != 1] or [(1,) * (1 + len(strides))]
-    dims.sort(key=lambda dim: -dim[-1])
-    merged = dims[:1]
-    for size, *steps in dims[1:]:
-        if all(outer == size * step for outer, step in zip(merged[-1][1:], steps, strict=True)):
-            merged[-1] = (merged[-1][0] * size, *steps)
-        else:
-            merged.append((size, *steps))
-    return tuple(zip(*merged, strict=True))
-
-
-def _filled(out, x, eps):
-    if out.numel() == 0:
+def _fill(out, x, eps):
+    """``out`` and ``x`` lie in the same order without gaps."""
+    n = out.numel()
+    if n == 0:
         return out
-    double = out.dtype == torch.float64
     clamp = eps is not None and not eps < 0
     eps = float(eps) if clamp else 0.0
-    if double:
+    if clamp and x.dtype == torch.float64:
         # As a number a kernel would take it in float32.
         eps = torch.full((), eps, dtype=torch.float64, device=x.device)
+    # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
     x = x.view(torch.uint8) if x.dtype == torch.bool else x
-    meta = {"CLAMP": clamp, "COARSE": x.dtype == torch.bfloat16, "WIDE": tl.float64 if double else tl.float32}
-    sizes, *strides = _merged(out.shape, x.stride(), out.stride())
-    rows, n = math.prod(sizes[:-1]), sizes[-1]
-    block = 4096 // out.element_size() if out.is_cuda else 1 << 16
-    columns = min(triton.next_power_of_2(n), block)
-    height = min(triton.next_power_of_2(rows), block // columns)
-    grid = (triton.cdiv(rows, height) * triton.cdiv(n, columns),)
-    _tile[grid](x, out, eps, rows, n, sizes, *strides, DIMS=len(sizes), ROWS=height, COLUMNS=columns, **meta)
+    block = (128 if n <= 1 << 16 else 2048 if x.dtype == torch.bfloat16 else 1024) if x.is_cuda else 1 << 16
+    _logit_dense[(triton.cdiv(n, block),)](x, out, n, eps, BLOCK=block, CLAMP=clamp, EVEN=n % block == 0, num_warps=4)
     return out
 
 
 def logit(self, eps=None):
     """A new tensor of the input's shape in its floating dtype, or in float32 for integers and truth values."""
     dtype = self.dtype if self.is_floating_point() else torch.float32
-    return _filled(torch.empty_like(self, dtype=dtype), self, eps)
+    out, x = torch.empty_like(self, dtype=dtype), self
+    if out.stride() != x.stride():
+        x = x.contiguous()
+        out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    return _fill(out, x, eps)
 
 
 def logit_out(self, eps=None, *, out):
     """The same into ``out``, of any strides, which is returned."""
-    return _filled(out, self, eps)
+    if out.is_contiguous():
+        return _fill(out, self.contiguous(), eps)
+    return out.copy_(logit(self, eps))
