@@ -1,8 +1,10 @@
-"""sum and sum.dim_IntList: in one pass where there are many results, in two where there are few; float32 inside.
+"""sum and sum.dim_IntList: tiles walk along rows or columns of a row-major tensor; float32 inside.
 
-What is reduced is brought to the last dimension of a row-major copy, unless it lies so already. float64 is added in
-float64, whole numbers and truth values in int64; complex numbers are summed by their parts.
+Where there are few results, or very many terms of each, the sums of pieces are stored first and summed in turn.
+float64 is added in float64, whole numbers and truth values in int64; complex numbers are summed by their parts.
 """
+
+import math
 
 import torch
 import triton
@@ -10,33 +12,124 @@ import triton.language as tl
 
 
 @triton.jit
-def _sum_rows(x_ptr, out_ptr, rows, n, pieces, piece, ROWS: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr):
-    """One piece of ROWS rows of n neighbours; out is (rows, pieces)."""
+def _sum_rows(
+    x_ptr, out_ptr, rows, n, width, row_step, step, piece, pieces,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """A row's n elements lie in stretches of ``width`` neighbours, ``step`` apart, rows ``row_step`` apart; of each
+    piece, which is ``piece`` stretches, the sum: out (rows, pieces).
+    """
     row = (tl.program_id(0) // pieces).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    which = tl.program_id(0) % pieces
-    column = tl.arange(0, BLOCK)[None, :]
-    begin = which.to(tl.int64) * piece
-    end = tl.minimum(begin + piece, n)
+    which = (tl.program_id(0) % pieces).to(tl.int64)
+    column = tl.arange(0, BLOCK).to(tl.int64)[None, :]
     total = tl.zeros((ROWS, BLOCK), WIDE)
-    for first in range(0, piece, BLOCK):
-        at = begin + first + column
-        total += tl.load(x_ptr + row * n + at, mask=(row < rows) & (at < end), other=0).to(WIDE)
+    # Not tl.cdiv, whose sum may leave 32 bits.
+    for stretch in range(which * piece, tl.minimum((which + 1) * piece, (n - 1) // width + 1)):
+        inside = (row < rows) & (column < width) & (stretch * width + column < n)
+        total += tl.load(x_ptr + row * row_step + (stretch * step + column), mask=inside, other=0).to(WIDE)
     out = tl.sum(total, axis=1)[:, None]
     tl.store(out_ptr + row * pieces + which, out.to(out_ptr.dtype.element_ty), mask=row < rows)
 
 
 @triton.jit
-def _sum_columns(x_ptr, out_ptr, n, inner, blocks, BLOCK: tl.constexpr, LANES: tl.constexpr, WIDE: tl.constexpr):
-    """Along the middle of (outer, n, inner), LANES neighbouring lanes at a time."""
-    outer = (tl.program_id(0) // blocks).to(tl.int64)
-    lane = (tl.program_id(0) % blocks) * LANES + tl.arange(0, LANES)[None, :]
-    step = tl.arange(0, BLOCK)[:, None]
+def _sum_columns(
+    x_ptr, out_ptr, outer, n, inner, piece, blocks, BLOCK: tl.constexpr, LANES: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """Along the middle of x (outer, n, inner), the sum of each piece of n: out (pieces, outer, inner)."""
+    column = (tl.program_id(0) % blocks).to(tl.int64) * LANES + tl.arange(0, LANES)[None, :]
+    group = (tl.program_id(0) // blocks % outer).to(tl.int64)
+    which = (tl.program_id(0) // blocks // outer).to(tl.int64)
+    end = tl.minimum((which + 1) * piece, n)
+    x_ptr += group * n * inner
     total = tl.zeros((BLOCK, LANES), WIDE)
-    for first in range(0, n, BLOCK):
-        at = (first + step).to(tl.int64)
-        total += tl.load(x_ptr + (outer * n + at) * inner + lane, mask=(at < n) & (lane < inner), other=0).to(WIDE)
+    for first in range(which * piece, end, BLOCK):
+        row = first + tl.arange(0, BLOCK)[:, None]
+        total += tl.load(x_ptr + row * inner + column, mask=(row < end) & (column < inner), other=0).to(WIDE)
     out = tl.sum(total, axis=0)[None, :]
-    tl.store(out_ptr + outer * inner + lane, out.to(out_ptr.dtype.element_ty), mask=lane < inner)
+    at = (which * outer + group) * inner + column
+    tl.store(out_ptr + at, out.to(out_ptr.dtype.element_ty), mask=column < inner)
+
+
+def _wide(dtype):
+    """What is added in, for torch and for Triton."""
+    if not dtype.is_floating_point:
+        return torch.int64, tl.int64
+    return (torch.float64, tl.float64) if dtype == torch.float64 else (torch.float32, tl.float32)
+
+
+def _cut(n, unit, programs):
+    """How large pieces of n are, in whole units, and how many: none longer than 1024 units."""
+    pieces = max(1, min(1056 // programs, triton.cdiv(n, unit)), triton.cdiv(n, 1024 * unit))
+    piece = triton.cdiv(triton.cdiv(n, pieces), unit) * unit
+    return piece, triton.cdiv(n, piece)
+
+
+def _rows(x, out, rows, n, width, row_step, step):
+    block = max(16, triton.next_power_of_2(width))
+    height = min(_stretch(x) // block, triton.next_power_of_2(max(1, rows // 264)))
+    groups = triton.cdiv(rows, height)
+    piece, pieces = _cut(triton.cdiv(n, width), 1, groups)
+    wide, wide_type = _wide(x.dtype)
+    target = out if pieces == 1 else torch.empty((rows, pieces), dtype=wide, device=x.device)
+    _sum_rows[(groups * pieces,)](
+        x, target, rows, n, width, row_step, step, piece, pieces,
+        ROWS=height, BLOCK=block, WIDE=wide_type, num_warps=8 if height * block >= 2048 else 4,
+    )  # fmt: skip
+    if pieces > 1:
+        _whole_rows(target, out, rows, pieces)
+
+
+def _whole_rows(x, out, rows, n):
+    """``x`` is (rows, n)."""
+    width = min(n, _stretch(x))
+    _rows(x, out, rows, n, width, n, width)
+
+
+def _stretch(x):
+    """Neighbours that a program reads at once, at most."""
+    return 4096 if x.element_size() <= 2 else 2048
+
+
+def _columns(x, out, outer, n, inner):
+    lanes = min(128, triton.next_power_of_2(inner))
+    block = min(4096 // lanes, triton.next_power_of_2(n))
+    blocks = triton.cdiv(inner, lanes)
+    piece, pieces = _cut(n, block, outer * blocks)
+    wide, wide_type = _wide(x.dtype)
+    target = out if pieces == 1 else torch.empty((pieces, outer, inner), dtype=wide, device=x.device)
+    _sum_columns[(outer * blocks * pieces,)](
+        x, target, outer, n, inner, piece, blocks, BLOCK=block, LANES=lanes, WIDE=wide_type
+    )  # fmt: skip
+    if pieces > 1:
+        _columns(target, out, 1, pieces, outer * inner)
+
+
+def _reduced(x, dims, keepdim, dtype):
+    """``x`` summed along ``dims``, which are in order and not negative."""
+    kept = [each for each in range(x.ndim) if each not in dims]
+    shape = [1 if at in dims else size for at, size in enumerate(x.shape)] if keepdim else [x.shape[at] for at in kept]
+    if x.numel() == 0:
+        return torch.zeros(shape, dtype=dtype, device=x.device)
+    out = torch.empty(shape, dtype=dtype, device=x.device)
+    x = x.contiguous()
+    x = x.view(torch.uint8) if x.dtype == torch.bool else x
+    # Neighbouring dimensions that are kept, k, or reduced, r, count as one.
+    pattern, sizes = "", []
+    for at, size in enumerate(x.shape):
+        if size != 1:
+            letter = "r" if at in dims else "k"
+            if not pattern.endswith(letter):
+                pattern, sizes = pattern + letter, [*sizes, 1]
+            sizes[-1] *= size
+    if pattern in ("k", "rk", "krk"):
+        _columns(x, out, *(1,) * (3 - len(sizes)), *sizes)
+    elif pattern == "rkr" and 128 <= sizes[-1] <= _stretch(x):
+        stretches, rows, width = sizes
+        _rows(x, out, rows, stretches * width, width, width, rows * width)
+    else:
+        rows = math.prod(x.shape[at] for at in kept)
+        _whole_rows(x.permute((*kept, *dims)).contiguous(), out, rows, x.numel() // rows)
+    return out
 
 
 def sum(self, *, dtype=None):
@@ -50,54 +143,8 @@ def sum_dim_IntList(self, dim, keepdim=False, *, dtype=None):
     dtype = dtype or (torch.int64 if whole else self.dtype)
     # 16-bit floats are widened as they are read; another dtype that is asked for must be taken on first.
     x = self if dtype == self.dtype or (whole and dtype == torch.int64) else self.to(dtype)
-    if dtype.is_complex:
-        parts = _reduced(torch.view_as_real(x), _dims(dim, x.ndim), keepdim, torch.view_as_real(x).dtype)
-        return torch.view_as_complex(parts)
-    return _reduced(x, _dims(dim, x.ndim), keepdim, dtype)
-
-
-def _dims(dim, rank):
-    return tuple(range(rank)) if not dim else tuple(sorted(each % max(rank, 1) for each in dim))
-
-
-def _reduced(x, dims, keepdim, dtype):
-    """``x`` summed along ``dims``, which are in order and not negative."""
-    kept = [each for each in range(x.ndim) if each not in dims]
-    shape = [1 if at in dims else size for at, size in enumerate(x.shape)] if keepdim else [x.shape[at] for at in kept]
-    out = torch.zeros(shape, dtype=dtype, device=x.device)
-    if x.numel() == 0:
-        return out
-    wide = tl.int64 if dtype == torch.int64 else tl.float64 if dtype == torch.float64 else tl.float32
-    x = x.view(torch.uint8) if x.dtype == torch.bool else x
-    if len(dims) == 1 and dims[0] < x.ndim - 1 and x.is_contiguous():
-        _columns(x, dims[0], out, wide)
-    else:
-        rows = x.permute(*kept, *dims).contiguous() if x.ndim else x
-        _rows(rows, out.numel(), x.numel() // out.numel(), out, wide)
-    return out
-
-
-def _columns(x, dim, out, wide):
-    n, inner = x.shape[dim], x.shape[dim + 1 :].numel()
-    lanes = min(triton.next_power_of_2(inner), 32 if x.is_cuda else 4096)
-    block = min(triton.next_power_of_2(n), 4096 // lanes if x.is_cuda else max(1, (1 << 18) // lanes))
-    blocks = triton.cdiv(inner, lanes)
-    grid = (x.shape[:dim].numel() * blocks,)
-    _sum_columns[grid](x, out, n, inner, blocks, BLOCK=block, LANES=lanes, WIDE=wide, num_warps=8)
-
-
-def _rows(x, rows, n, out, wide):
-    """Few long rows are cut into pieces, and the sums of these are summed in turn."""
-    pieces = max(1, min(n // 16384, 1024 // rows)) if x.is_cuda else 1
-    tile = 4096 if x.is_cuda else 1 << 18
-    block = min(triton.next_power_of_2(triton.cdiv(n, pieces)), tile)
-    height = min(triton.next_power_of_2(rows), tile // block)
-    piece = triton.cdiv(triton.cdiv(n, pieces), block) * block
-    target = out
-    if pieces > 1:
-        between = {tl.int64: torch.int64, tl.float64: torch.float64}.get(wide, torch.float32)
-        target = torch.empty((rows, pieces), dtype=between, device=x.device)
-    grid = (triton.cdiv(rows, height) * pieces,)
-    _sum_rows[grid](x, target, rows, n, pieces, piece, ROWS=height, BLOCK=block, WIDE=wide, num_warps=8)
-    if pieces > 1:
-        _rows(target, rows, pieces, out, wide)
+    dims = sorted(each % max(x.ndim, 1) for each in dim) if dim and x.ndim else range(x.ndim)
+    if not dtype.is_complex:
+        return _reduced(x, dims, keepdim, dtype)
+    parts = torch.view_as_real(x.resolve_conj())
+    return torch.view_as_complex(_reduced(parts, dims, keepdim, parts.dtype))
