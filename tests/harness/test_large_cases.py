@@ -359,7 +359,7 @@ def test_large_calls_without_room_come_last(problem_path: Path, monkeypatch: pyt
     cases = expand_cases(overload, DeviceKind.CUDA, H200_GB, "s")
     assert [*checker._as_there_is_room(cases)] == [*cases]
     device.others_gb = 0.6 * H200_GB
-    late = [case for case in cases if case.phase is Phase.LARGE and checker._room_bytes(case)]
+    late = [case for case in cases if case.phase is Phase.LARGE and checker._room_bytes(bind(overload, case))]
     assert late
     assert [*checker._as_there_is_room(cases)] == [*(case for case in cases if case not in late), *late]
     asked = iter(checker._as_there_is_room(cases))

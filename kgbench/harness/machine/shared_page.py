@@ -78,7 +78,7 @@ class SharedPage:
         return sum(self.slot(referee)[RESERVED] for referee in range(MAX_REFEREES))
 
     def slot(self, referee: int) -> memoryview:
-        """The 64-bit words of one referee; ``number``: 0 to MAX_REFEREES - 1."""
+        """The 64-bit words of one referee, 0 to MAX_REFEREES - 1."""
         begin = _HEADER + referee * _WORDS
         return self.words[begin : begin + _WORDS]
 

@@ -179,7 +179,7 @@ class TimingLock:
         """
         asked_ns, stopped_ns = time.monotonic_ns(), self._mine[STOPPED_NS]
         with self.page.locked(ROOM_BYTE):
-            while (others := self.page.reserved_bytes()) and others + nbytes > most:
+            while not self._fits(nbytes, most):
                 time.sleep(_ROOM_POLL_S)
             self._mine[RESERVED] = max(1, int(nbytes))
         begun_ns = self._waited("room in memory", asked_ns, stopped_ns)
@@ -191,8 +191,10 @@ class TimingLock:
 
     def has_room(self, nbytes: float, most: float) -> bool:
         """Whether ``reserved`` would not wait, were it entered now."""
-        if not self.page.is_free(ROOM_BYTE):
-            return False
+        return self.page.is_free(ROOM_BYTE) and self._fits(nbytes, most)
+
+    def _fits(self, nbytes: float, most: float) -> bool:
+        """Whether so much fits beside what is reserved; where nothing is, anything does."""
         others = self.page.reserved_bytes()
         return not others or others + nbytes <= most
 

@@ -36,7 +36,7 @@ from kgbench.harness.verdict.repeat import can_repeat, judge_repetition
 from kgbench.harness.wire.device import GPU
 from kgbench.harness.workers.handle import WorkerFailed
 from kgbench.harness.workers.started import Worker
-from kgbench.problem.cases import Case, bind, choose_preset
+from kgbench.problem.cases import BoundCase, Case, bind, choose_preset
 from kgbench.problem.model import Access, Overload
 
 ALONE_BYTES: Final = 1 << 30
@@ -146,25 +146,23 @@ class Checker:
         """All of them; large calls for which others have the memory now come after the rest."""
         later = []
         for case in cases:
-            nbytes = self._room_bytes(case) if case.phase is Phase.LARGE else 0.0
+            nbytes = self._room_bytes(bind(self.overload, case)) if case.phase is Phase.LARGE else 0.0
             if nbytes and not self.resources.turns.has_room(nbytes, most_room(self.resources)):
                 later.append(case)
             else:
                 yield case
         yield from later
 
-    def _room_bytes(self, case: Case) -> float:
+    def _room_bytes(self, bound: BoundCase) -> float:
         """Bytes of the device's memory that judging a large call reserves; 0 where it reserves none."""
-        bound = bind(self.overload, case)
-        if lacks_memory(self.judge, bound, self.resources.memory_gb) or call_bytes(self.judge, bound) < ALONE_BYTES:
-            return 0.0
-        return 1e9 * needed_gb(self.judge, bound)
+        return 0.0 if call_bytes(self.judge, bound) < ALONE_BYTES else 1e9 * needed_gb(self.judge, bound)
 
     def _check_large(self, case: Case) -> Verdict:
         """One call that may need a good part of the device's memory, which it reserves."""
-        if lacking := lacks_memory(self.judge, bind(self.overload, case), self.resources.memory_gb):
+        bound = bind(self.overload, case)
+        if lacking := lacks_memory(self.judge, bound, self.resources.memory_gb):
             return Verdict(Outcome.SKIPPED, lacking, Where(Purpose.CALL, case.overload, case.id))
-        nbytes = self._room_bytes(case)
+        nbytes = self._room_bytes(bound)
         if not nbytes:
             return self._check_case(case)
         with room(self.resources, self.worker, nbytes):
