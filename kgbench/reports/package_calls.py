@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -54,13 +55,37 @@ def package_table(rows: Sequence[PackageCalls]) -> Table:
     return table
 
 
+@dataclass(frozen=True)
+class PackageSums:
+    """The calls of all operators of a package."""
+
+    operators: int
+    correct: int
+    failed: int
+    not_offered: int
+    without_failure: int
+    """Operators of which no call fails."""
+    timed: int
+    """Operators of which a correct call was timed."""
+    speedup: float | None
+    """Geometric mean over them of their speedups where they are correct; None where none was timed."""
+
+
+def package_sums(rows: Sequence[PackageCalls]) -> PackageSums:
+    correct, failed, absent = (sum(getattr(row, name) for row in rows) for name in ("correct", "failed", "not_offered"))
+    timed = [row.speedup for row in rows if row.speedup is not None]
+    mean = statistics.geometric_mean(timed) if timed else None
+    whole = sum(row.failed == 0 for row in rows)
+    return PackageSums(len(rows), correct, failed, absent, whole, len(timed), mean)
+
+
 def package_lines(rows: Sequence[PackageCalls]) -> Iterable[str]:
     """The sums; nothing where no package was judged."""
     if not rows:
         return
-    correct, failed, absent = (sum(getattr(row, name) for row in rows) for name in ("correct", "failed", "not_offered"))
-    whole = sum(row.failed == 0 for row in rows)
+    sums = package_sums(rows)
     yield (
-        f"calls of installed packages: {correct} of {correct + failed} correct, {absent} not offered; "
-        f"no call fails of {whole} of {number_of(len(rows), 'operator')}"
+        f"calls of installed packages: {sums.correct} of {sums.correct + sums.failed} correct, "
+        f"{sums.not_offered} not offered; "
+        f"no call fails of {sums.without_failure} of {number_of(sums.operators, 'operator')}"
     )

@@ -119,6 +119,20 @@ def last_result_gone(run: Path) -> None:
     (run / "results.jsonl").write_text("\n".join(lines[:-1]) + "\n")
 
 
+def failed_ours(problem: str) -> Callable[[Path], None]:
+    """kgbench itself failed there, so that nothing was decided, not even about the policy."""
+
+    def act(run: Path) -> None:
+        file = run / "results.jsonl"
+        results = [json.loads(line) for line in file.read_text().splitlines()]
+        for each in results:
+            if each["problem"] == problem:
+                each |= {"outcome": "harness error", "policy": ""}
+        file.write_text("".join(f"{json.dumps(each)}\n" for each in results))
+
+    return act
+
+
 def other_file_of_a_problem(run: Path) -> None:
     said = json.loads((run / "run.json").read_text())
     said["problems"][0]["sha256"] = "0" * 64
@@ -556,6 +570,22 @@ def test_the_run_of_a_package_is_published_as_a_library_and_never_ranked(run: Pa
     assert ("fast_1 (best library)" in board, "flaggems" in board) == (True, False)
     each_result(policy="strict", adapted="flag_gems 5.0")(other)
     assert "WRONG  policy" in publish("--dry-run")[1], "packages are judged with policy report"
+
+
+def test_the_run_of_a_package_may_be_interrupted_and_names_what_has_no_verdict(run: Path, tmp_path: Path) -> None:
+    ratios = {"aten/add": 1.0, "aten/mm": 3.0, "aten/sub": 1.0}
+    other = gpu_run(tmp_path / "runs", run_id="20260102T060708Z-ab12cd", ratios=ratios, model="flaggems")
+    each_result(policy="report", adapted="flag_gems 5.0", model="flaggems:5.0")(other)
+    last_result_gone(other)
+    change(other / "run.json", status="interrupted")
+    failed_ours("aten/add")(other)
+    code, output = publish("--as", "flaggems")
+    assert (code, "ok     whole" in output) == (0, True), output
+    text = rendered(tmp_path / "results")["RESULTS.md"]
+    assert "| without a verdict | aten/add, aten/sub: counted as not correct |" in text
+    assert "| 2026-01-02-h200-flaggems | aten, 3 | 33.3 % " in text
+    (calls,) = (line for line in text.splitlines() if line.startswith("| 2026-01-02-h200-flaggems | 2 |"))
+    assert calls == "| 2026-01-02-h200-flaggems | 2 | 2 of 2, 100.0 % | 0 | 2 | 1.73x, of 2 operators |"
 
 
 def test_least_times_of_an_earlier_definition_are_named(run: Path, tmp_path: Path) -> None:

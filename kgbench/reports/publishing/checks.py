@@ -13,6 +13,7 @@ from kgbench.core.text import number_of
 from kgbench.core.types import Result
 from kgbench.problem.problem_set import sha256_of
 from kgbench.problem.registry import Registry, load_problem
+from kgbench.reports.best_library import packages_of
 from kgbench.reports.publishing.selftests import Evidence, wrong_with
 from kgbench.scores.samples import newest
 from kgbench.scores.speedups import speedup
@@ -47,13 +48,13 @@ def checks(run: StoredRun, evidence: Sequence[Evidence], *, later_round: bool = 
     """All checks, in a fixed order.
 
     ``later_round``: the run follows a published one. Then it may have been interrupted: of each problem the best kernel
-    of all rounds counts, so that one that was not judged can only be missing.
+    of all rounds counts, so that one that was not judged can only be missing. So may the run of an installed package,
+    whose problems without a verdict are named and count as not correct.
     """
     results = newest(run.results)
     info, path = run.info, run.path
-    whole = _sound(run, results) if later_round else (*_finished(run, results), *_sound(run, results))
     return (
-        _check("whole", whole, f"`kgbench run --resume {path}`, or judge it again"),
+        _check("whole", _whole(run, results, later_round), f"`kgbench run --resume {path}`, or judge it again"),
         _check("candidates stored", _candidates(run, results), "copy the run's folder whole, `candidates/` included"),
         _check("GPU", _gpu(info, results), "run it on an NVIDIA GPU; `--draft DIR` writes what a CPU shows"),
         _check("one device", _one_device(info, results), "judge it again on one kind of GPU"),
@@ -106,6 +107,25 @@ def not_judged(info: Mapping[str, Any], results: Iterable[Result]) -> list[str]:
     return [problem for problem, sample in asked if (problem, sample) not in there]
 
 
+def without_verdict(run: StoredRun) -> list[str]:
+    """The problems that a run was asked for and has no verdict of: no result, or kgbench's own failure."""
+    results = newest(run.results)
+    return [*not_judged(run.info, results), *(result.problem for result in results if _is_ours(result))]
+
+
+def _is_ours(result: Result) -> bool:
+    return result.outcome.facts.blames is Blame.HARNESS
+
+
+def _whole(run: StoredRun, results: Sequence[Result], later_round: bool) -> Iterator[str]:
+    of_package = bool(packages_of(run))
+    if not (later_round or of_package):
+        yield from _finished(run, results)
+    yield from _sound(run, results)
+    if not of_package and (ours := [result.problem for result in results if _is_ours(result)]):
+        yield f"kgbench itself failed: {_names(ours)}"
+
+
 def _finished(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
     if run.info.get("status") != "finished":
         yield f"its status is {run.info.get('status') or 'unknown'}"
@@ -120,8 +140,6 @@ def _sound(run: StoredRun, results: Sequence[Result]) -> Iterator[str]:
     if not run.info.get("problems"):
         yield "it says no problem that it was asked for"
     yield from (note for note in run.notes if not note.startswith(UNFINISHED))
-    if ours := [result.problem for result in results if result.outcome.facts.blames is Blame.HARNESS]:
-        yield f"kgbench itself failed: {_names(ours)}"
     if weak := [result.problem for result in results if result.without]:
         yield f"judged without a defence: {_names(weak)}"
 
@@ -229,7 +247,7 @@ def _sha256_of_file(problem: str) -> str | None:
 
 def _policy(results: Sequence[Result]) -> Iterator[str]:
     # An installed package may leave work to PyTorch; RESULTS.md shows it as a library.
-    judged = [result for result in results if result.candidate_sha256]
+    judged = [result for result in results if result.candidate_sha256 and not _is_ours(result)]
     loose = [each for each in judged if each.policy != (PolicyMode.REPORT if each.adapted else PolicyMode.STRICT)]
     if loose:
         words = sorted({result.policy or "not said" for result in loose})

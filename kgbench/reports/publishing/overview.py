@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from kgbench.core.figures import ABSENT, ratio_text
+from kgbench.core.figures import ABSENT, percent, ratio_text
 from kgbench.core.kinds import Phase
 from kgbench.core.types import Result, first_failure
 from kgbench.reports.columns import TIMES, score_column
 from kgbench.reports.markdown import table
 from kgbench.reports.model import Report
+from kgbench.reports.package_calls import package_sums
 from kgbench.reports.publishing.checks import renewed
 from kgbench.reports.slow_libraries import SLOW, slow_libraries
 from kgbench.scores.table import score_of
@@ -76,6 +77,19 @@ def overview(reports: Iterable[tuple[str, Report]], first: str = "kernels") -> I
     heads = [first, "problems of kind compute", *(column.head for column in columns)]
     lines = ([name, f"{row.source}, {row.problems}", *(column.cell(row) for column in columns)] for name, row in rows)
     return table(heads, lines, "ll" + "r" * len(columns))
+
+
+def called(reports: Iterable[tuple[str, Report]]) -> Iterator[str]:
+    """A table with a row per package: how its calls ended, since one that fails makes its operator not correct."""
+    heads = ["package", "operators called", "calls correct", "calls not offered", "operators without a failing call"]
+    lines = []
+    for name, report in reports:
+        sums = package_sums(report.package_calls)
+        share = percent(sums.correct / max(sums.correct + sums.failed, 1))
+        mean = ABSENT if sums.speedup is None else f"{ratio_text(sums.speedup)}{TIMES}, of {sums.timed} operators"
+        calls = f"{sums.correct:,} of {sums.correct + sums.failed:,}, {share}"
+        lines.append([name, sums.operators, calls, sums.not_offered, sums.without_failure, mean])
+    return table([*heads, "speedup of correct calls"], lines, "lrrrrr")
 
 
 def round_by_round(rounds: Iterable[tuple[str, int, Report]]) -> Iterator[str]:

@@ -22,9 +22,17 @@ from kgbench.reports.leaderboard import boards
 from kgbench.reports.markdown import table, table_row
 from kgbench.reports.model import Report, report_of
 from kgbench.reports.page.ranking import leaderboard_page
-from kgbench.reports.publishing.checks import not_judged, renewed
+from kgbench.reports.publishing.checks import renewed, without_verdict
 from kgbench.reports.publishing.folder import Publication, pack_verifications, publications
-from kgbench.reports.publishing.overview import as_rounds, failures, overview, peers, round_by_round, weak_libraries
+from kgbench.reports.publishing.overview import (
+    as_rounds,
+    called,
+    failures,
+    overview,
+    peers,
+    round_by_round,
+    weak_libraries,
+)
 from kgbench.reports.publishing.readme import README, with_tables
 from kgbench.scores.light import LEAST_VERSION, contradicted
 from kgbench.store.errors import StoreError
@@ -63,7 +71,7 @@ class _Shown:
     judged: int
     """Kernels of this run that have a verdict."""
     not_judged: tuple[str, ...]
-    """Problems of which it was interrupted before."""
+    """Problems of which it was interrupted before, and of a package's those in which kgbench itself failed."""
     renewed: tuple[str, ...]
     """Problems whose files have changed since the round before."""
     between: bool
@@ -128,7 +136,7 @@ def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], recor
     report = report_of(whole, records=records, libraries=compared)
     infos = tuple(each.info for each in (*earlier, run))
     judged = sum(bool(result.candidate_sha256) for result in run.results)
-    left_out = tuple(each for each in not_judged(run.info, run.results) if each not in rounds[-1].left_out)
+    left_out = tuple(each for each in without_verdict(run) if each not in rounds[-1].left_out)
     between = is_followed and len(rounds) > 1
     return _Shown(rounds, infos, report, packages, tuple(names), judged, left_out, tuple(changed), between)
 
@@ -152,8 +160,8 @@ def _whole(shown: Sequence[_Shown], results: Path) -> Iterator[str]:
     if libraries:
         yield "## Installed packages\n"
         yield "Judged like kernels, but for the policy, which is `report`; never ranked among them. docs/packages.md.\n"
-        yield "\n".join(overview(((each.name, each.report) for each in libraries), "package"))
-        yield ""
+        named = [(each.name, each.report) for each in libraries]
+        yield "\n".join([*overview(named, "package"), "", *called(named), ""])
     if others := "\n".join(peers(results)):
         yield f"## What others have published about the same operators\n\n{others}\n"
     yield from map(_section, shown)
@@ -198,7 +206,9 @@ def _section(shown: _Shown) -> str:
         facts.append(("follows", f"{shown.publication.after}; {again}; below, the best one of each"))
     if shown.renewed:
         facts.append(("problem files changed", f"{', '.join(shown.renewed)}: only the kernel of this round counts"))
-    if shown.not_judged:
+    if shown.not_judged and shown.packages:
+        facts.append(("without a verdict", f"{', '.join(sorted(shown.not_judged))}: counted as not correct"))
+    elif shown.not_judged:
         facts.append(("interrupted before", f"{', '.join(shown.not_judged)}: the kernel of the round before counts"))
     if left_out := shown.publication.left_out:
         facts.append(("left out", f"{', '.join(left_out)}: the kernel of the round before counts"))

@@ -1,0 +1,16 @@
+"""aten/arange by flag_gems 5.0.2, as `--model flaggems` has it judged."""
+
+import torch
+
+if not torch.cuda.is_available():
+    # Its kernels are wrapped in classes that Triton's interpreter does not know.
+    raise NotImplementedError("its kernels run on a GPU alone")
+import flag_gems
+import triton  # of its kernels
+
+
+arange_start_step = flag_gems.arange_start
+
+
+def arange_start_out(start, end, step=1, *, out):
+    raise NotImplementedError("it has no arange_start_out")

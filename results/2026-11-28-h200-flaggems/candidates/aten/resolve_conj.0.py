@@ -1,0 +1,12 @@
+"""aten/resolve_conj by flag_gems 5.0.2, as `--model flaggems` has it judged."""
+
+import torch
+
+if not torch.cuda.is_available():
+    # Its kernels are wrapped in classes that Triton's interpreter does not know.
+    raise NotImplementedError("its kernels run on a GPU alone")
+import flag_gems
+import triton  # of its kernels
+
+
+resolve_conj = flag_gems.resolve_conj

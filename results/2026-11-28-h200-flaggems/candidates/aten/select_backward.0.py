@@ -1,0 +1,16 @@
+"""aten/select_backward by flag_gems 5.0.2, as `--model flaggems` has it judged."""
+
+import torch
+
+if not torch.cuda.is_available():
+    # Its kernels are wrapped in classes that Triton's interpreter does not know.
+    raise NotImplementedError("its kernels run on a GPU alone")
+import flag_gems
+import triton  # of its kernels
+
+
+select_backward = flag_gems.select_backward
+
+
+def select_backward_out(grad_output, input_sizes, dim, index, *, out):
+    raise NotImplementedError("it has no select_backward_out")
