@@ -115,17 +115,19 @@ class Bench:
             run.others = self.judge.other_values.of(case)
         with trace.span("warm up", case=case.id):
             run.direct_calls()
-        with self.device.turns.turn():
-            self.windows.await_others()
-            self.windows.timing = True
-            try:
-                measured = run.measure()
-            finally:
-                self.windows.timing = False
-                self.windows.settle_library()
-                # Only here does one referee at a time need that much.
-                self.windows.release_outputs()
-                self._give_back_memory()
+        try:
+            with self.device.turns.turn():
+                self.windows.await_others()
+                self.windows.timing = True
+                try:
+                    measured = run.measure()
+                finally:
+                    self.windows.timing = False
+                    self.windows.settle_library()
+        finally:
+            # Others need this memory in their turns. The driver takes 8 to 40 ms, in which all would stand still.
+            self.windows.release_outputs()
+            self._give_back_memory()
         self.windows.settle("candidate")
         run.verify_kept()
         run.verify_suspect()

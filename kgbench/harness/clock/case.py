@@ -194,7 +194,8 @@ class CaseTiming:
             return
         self.windows.settle(name)
         side, stride = self.windows.sides[name], self.layout.stride
-        side.ensure_buffer(stride * calls)
+        # For all calls that a window may have: the first time is before the turn, and mapping takes milliseconds.
+        side.ensure_buffer(stride * self.most)
         self.windows.outputs[name].make_room(stride * calls)
         request = self.judge.requests.prepare(self.layout.first, name in self.references, calls, stride)
         where = Where(Purpose.PREPARING, self.case.overload, self.case.id)
