@@ -6,13 +6,14 @@ On the CPU, in one process. Of each overload the cases of 16- and 32-bit numbers
 is called twice: as it is, with numbers of 64 bits, and with numbers of 32. ``asks`` counts cases in which an element is
 finite and within float32 the first time, and infinite or NaN the second: an intermediate result left float32. A kernel
 that forms the same one fails there, so the problem's text has to say that it must not. ``wide`` counts cases whose
-reference computes in 64 bits whatever it is given, which says nothing.
+reference computes in 64 bits whatever it is given, which says nothing. ``sums`` counts cases of sums and products in
+which the sum of the terms' sizes leaves float32 where the result does not: a kernel that adds in another order fails.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -46,6 +47,8 @@ class Row:
     """Cases whose reference takes no numbers of 32 bits."""
     asks: list[str] = field(default_factory=list)
     """Ids of the cases that ask for more than float32 holds on the way."""
+    sums: list[str] = field(default_factory=list)
+    """Ids of the cases that ask for more in a sum of the terms' sizes."""
 
 
 @click.command(cls=Script)
@@ -60,11 +63,12 @@ def main(globs: tuple[str, ...], most: int, json_path: Path | None) -> None:
     paths = [registry.paths[name] for name in registry.select(globs=globs)]
     rows = [row for path in shown(paths, len(paths), "problems") for row in _rows(path, most)]
     for row in rows:
-        if row.asks or row.failed:
+        if row.asks or row.sums or row.failed:
             name = f"{row.problem} {row.overload}".rstrip()
-            click.echo(f"{name}: {len(row.asks)} of {row.cases} ask, {row.failed} failed: {', '.join(row.asks[:5])}")
+            counts = f"{len(row.asks)} of {row.cases} ask, {len(row.sums)} in a sum of sizes, {row.failed} failed"
+            click.echo(f"{name}: {counts}: {', '.join((row.asks + row.sums)[:5])}")
     silent = sum(row.wide >= row.cases for row in rows)
-    asking = sum(bool(row.asks) for row in rows)
+    asking = sum(bool(row.asks or row.sums) for row in rows)
     cases = sum(row.cases for row in rows)
     click.echo(f"{len(rows)} overloads, {cases} cases: {asking} overloads ask, {silent} say nothing")
     if json_path is not None:
@@ -94,24 +98,34 @@ def _calls(overload: Overload, most: int) -> Iterator[tuple[PlacedCall, Overload
 def _look_at(row: Row, call: PlacedCall, judge: OverloadJudge) -> None:
     row.cases += 1
     right = values_only(judge.expected(call.inputs))
+    real = {name: each.value for name, each in right.items() if each.value.dtype in NARROW}
     try:
-        found = _narrowly(lambda: values_only(judge.expected(call.inputs)))
+        found = _with(_narrow, lambda: values_only(judge.expected(call.inputs)))
+        row.wide += any(found[name].value.dtype in NARROW for name in real)
+        if _leaves(real, found):
+            row.asks.append(call.case.id)
+        elif judge.overload.tolerance.rule == "accumulate":
+            found = _with(_sizes, lambda: values_only(judge.expected(call.inputs)))
+            if _leaves(real, found):
+                row.sums.append(call.case.id)
     except Exception:  # a reference may need what only 64 bits have, in any way of its own
         row.failed += 1
-        return
-    real = {name: each.value for name, each in right.items() if each.value.dtype in NARROW}
-    row.wide += any(found[name].value.dtype in NARROW for name in real)
+
+
+def _leaves(real: Mapping[str, torch.Tensor], found: Mapping[str, Any]) -> bool:
+    """Whether an element of a result is finite and within float32, and not what was found in its place."""
     for name, value in real.items():
         fits = torch.isfinite(value) & (value.abs() <= LARGEST)
-        if bool((fits & ~torch.isfinite(found[name].value)).any()):
-            row.asks.append(call.case.id)
-            return
+        other = found[name].value
+        if bool((fits & ~(torch.isfinite(other) & (other.abs() <= LARGEST))).any()):
+            return True
+    return False
 
 
-def _narrowly(work: Callable[[], Any]) -> Any:
-    """What ``work`` returns where references get numbers of 32 bits in place of 64."""
+def _with(change: Callable[[Any], Any], work: Callable[[], Any]) -> Any:
+    """What ``work`` returns where references get what ``change`` makes of their numbers."""
     widened = reference.upcast
-    reference.upcast = lambda value: _narrow(widened(value))
+    reference.upcast = lambda value: change(widened(value))
     try:
         return work()
     finally:
@@ -122,6 +136,15 @@ def _narrow(value: Any) -> Any:
     if isinstance(value, list):
         return [_narrow(each) for each in value]
     return value.to(NARROW.get(value.dtype, value.dtype)) if isinstance(value, torch.Tensor) else value
+
+
+def _sizes(value: Any) -> Any:
+    """Numbers without their signs; of complex ones the sum of both parts, so that products are of all real ones."""
+    if isinstance(value, list):
+        return [_sizes(each) for each in value]
+    if not isinstance(value, torch.Tensor) or value.dtype not in NARROW:
+        return value
+    return torch.view_as_real(value).abs().sum(-1).to(value.dtype) if value.is_complex() else value.abs()
 
 
 if __name__ == "__main__":

@@ -184,7 +184,7 @@ def prepare_ggml(tensors: Tensors, variables: Variables, generator: torch.Genera
 
 
 def _without_first_half(tensors: Tensors, number: int) -> None:
-    """Codes that stand for zero in the first half of the columns, and activations there that are 1e5 times as large.
+    """Weights of zero in the first half of the columns, and activations there that are 1e5 times as large.
 
     They count nothing. A kernel that adds something to codes and takes it off again, in float32 after the product, is
     left with the rounding of numbers that are much larger than the result.
@@ -196,7 +196,8 @@ def _without_first_half(tensors: Tensors, number: int) -> None:
     if not first.numel():
         return
     block = ggml.unpack(first.contiguous(), number)
-    empty = replace(block, codes=torch.full_like(block.codes, ggml.FORMATS[number].zero))
+    none = {name: torch.zeros_like(found) for name in ("m", "minima") if (found := getattr(block, name)) is not None}
+    empty = replace(block, codes=torch.full_like(block.codes, ggml.FORMATS[number].zero), **none)
     first.copy_(ggml.pack(empty, number).reshape(first.shape))
 
 

@@ -40,24 +40,29 @@ def _found(mask_ptr, before_ptr, out_ptr, n, step, size, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _offsets(indices, i, inside, index_steps, sizes, steps, COUNT: tl.constexpr):
-    """Where the i-th group of indices leads; negative ones count from the end."""
+def _offsets(indices, i, inside, shape, index_steps, sizes, steps, COUNT: tl.constexpr, DIMS: tl.constexpr):
+    """Where the i-th group of indices leads; negative ones count from the end. ``shape``: the indices', last first."""
     offset = i * 0
     for k in tl.static_range(COUNT):
-        index = tl.load(indices[k] + i * index_steps[k], mask=inside, other=0).to(tl.int64)
+        at, rest = i * 0, i
+        for d in tl.static_range(DIMS):
+            # The first dimension is what is left.
+            at += (rest % shape[d] if d < DIMS - 1 else rest) * index_steps[k * DIMS + d]
+            rest = rest // shape[d] if d < DIMS - 1 else rest
+        index = tl.load(indices[k] + at, mask=inside, other=0).to(tl.int64)
         offset += tl.where(index < 0, index + sizes[k], index) * steps[k]
     return offset
 
 
 @triton.jit
 def _points(
-    x_ptr, out_ptr, indices, index_steps, sizes, steps, n, before, before_step, blocks,
-    COUNT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr, out_ptr, indices, shape, index_steps, sizes, steps, n, before, before_step, blocks,
+    COUNT: tl.constexpr, DIMS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """No dimension follows those indexed: out (before, n). Offsets serve ROWS rows."""
     i = (tl.program_id(0) % blocks).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     first = (tl.program_id(0) // blocks).to(tl.int64) * ROWS
-    offset = _offsets(indices, i, i < n, index_steps, sizes, steps, COUNT)
+    offset = _offsets(indices, i, i < n, shape, index_steps, sizes, steps, COUNT, DIMS)
     for more in tl.static_range(ROWS):
         row = first + more
         inside = (i < n) & (row < before)
@@ -67,15 +72,15 @@ def _points(
 
 @triton.jit
 def _slabs(
-    x_ptr, out_ptr, indices, index_steps, sizes, steps, n, before_step, after, after_step, blocks, across,
-    COUNT: tl.constexpr, GROUPS: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr, out_ptr, indices, shape, index_steps, sizes, steps, n, before_step, after, after_step, blocks, across,
+    COUNT: tl.constexpr, DIMS: tl.constexpr, GROUPS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """out (before, n, after)."""
     pid = tl.program_id(0).to(tl.int64)
     row = pid // across // blocks
     i = (pid // across % blocks * GROUPS + tl.arange(0, GROUPS))[:, None]
     column = (pid % across * BLOCK + tl.arange(0, BLOCK))[None, :]
-    offset = _offsets(indices, i, i < n, index_steps, sizes, steps, COUNT)
+    offset = _offsets(indices, i, i < n, shape, index_steps, sizes, steps, COUNT, DIMS)
     inside = (i < n) & (column < after)
     x = tl.load(x_ptr + row * before_step + offset + column * after_step, mask=inside)
     tl.store(out_ptr + (row * n + i) * after + column, x, mask=inside)
@@ -116,6 +121,25 @@ def _line(shape, strides):
     return step or 0
 
 
+def _merged(shape, strides):
+    """Dimensions of tensors with these strides, last first; neighbours that all count through as one are one.
+
+    Returns sizes, and strides of each tensor.
+    """
+    sizes, steps = [], [[] for _ in strides]
+    for dim in reversed(range(len(shape))):
+        own = [each[dim] for each in strides]
+        if shape[dim] == 1:
+            continue
+        if sizes and all(each == step[-1] * sizes[-1] for each, step in zip(own, steps, strict=True)):
+            sizes[-1] *= shape[dim]
+            continue
+        sizes.append(shape[dim])
+        for each, step in zip(own, steps, strict=True):
+            step.append(each)
+    return sizes or [1], [each or [0] for each in steps]
+
+
 def _taken(x, out, indices, before, where, after):
     """``x`` by its dimensions ``before``, ``where`` (which are indexed) and ``after``, in this order, into ``out``."""
     x = x.permute(before + where + after)
@@ -125,11 +149,11 @@ def _taken(x, out, indices, before, where, after):
     before_step, after_step = _line(x.shape[:first], x.stride()[:first]), _line(x.shape[last:], x.stride()[last:])
     shape = torch.broadcast_shapes(*(each.shape for each in indices))
     indices = [each.expand(shape) for each in indices]
-    indices = [each if _line(shape, each.stride()) is not None else each.contiguous() for each in indices]
+    dims, index_steps = _merged(shape, [each.stride() for each in indices])
     n, lines, width = shape.numel(), x.shape[:first].numel(), x.shape[last:].numel()
     same = _SAME_SIZE[x.element_size()]
     operands = (
-        x.view(same), out.view(same), tuple(indices), tuple(_line(shape, each.stride()) for each in indices),
+        x.view(same), out.view(same), tuple(indices), tuple(dims), tuple(step for each in index_steps for step in each),
         tuple(x.shape[first:last]), tuple(x.stride()[first:last]), n,
     )  # fmt: skip
     if width == 1:
@@ -137,7 +161,7 @@ def _taken(x, out, indices, before, where, after):
         block = (128 if n * lines <= 1 << 16 else block) if x.is_cuda else 1 << 14
         rows, blocks = min(8, triton.next_power_of_2(lines)), triton.cdiv(n, block)
         _points[(blocks * triton.cdiv(lines, rows),)](
-            *operands, lines, before_step, blocks, COUNT=len(where), ROWS=rows, BLOCK=block
+            *operands, lines, before_step, blocks, COUNT=len(where), DIMS=len(dims), ROWS=rows, BLOCK=block
         )  # fmt: skip
         return
     total = (1024 if out.numel() <= 1 << 18 else 8192 // max(2, min(4, x.element_size()))) if x.is_cuda else 1 << 16
@@ -145,7 +169,8 @@ def _taken(x, out, indices, before, where, after):
     groups = min(max(1, total // block), triton.next_power_of_2(n))
     blocks, across = triton.cdiv(n, groups), triton.cdiv(width, block)
     _slabs[(lines * blocks * across,)](
-        *operands, before_step, width, after_step, blocks, across, COUNT=len(where), GROUPS=groups, BLOCK=block
+        *operands, before_step, width, after_step, blocks, across,
+        COUNT=len(where), DIMS=len(dims), GROUPS=groups, BLOCK=block,
     )  # fmt: skip
 
 
