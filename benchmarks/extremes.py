@@ -5,7 +5,8 @@ reference.
 
 On the CPU, in one process. Of each overload a few check cases of each dtype are made again, with each of their
 floating arguments, and with all of them together, times each factor, and with each two of them times factors of which
-one is the other's inverse, so that a product of both stays as it was. ``library`` is the problem's baseline, ``plain``
+one is the other's inverse, so that a product of both stays as it was. Python numbers among the arguments become those
+of ``NUMBERS``, one at a time; what the library refuses is left out. ``library`` is the problem's baseline, ``plain``
 the reference in the arithmetic of the problem (``benchmarks.limit_shares``), ``kernel`` the file of ``--kernels``, as
 ``kgbench run --model dir:DIR`` takes them; without it the kernels that ship. A row that says ``kernel`` counts calls
 where the kernel alone is wrong: the text forbids them, or a case is missing. Where the ``library`` alone is wrong, it
@@ -48,8 +49,10 @@ from kgbench.harness.process.trusted_worker import TrustedStub
 from kgbench.harness.verdict.compare import share_used
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
+from kgbench.problem.calls import Call
 from kgbench.problem.cases import Case, expand_cases
-from kgbench.problem.model import Access, Overload
+from kgbench.problem.cases.calls import given_arguments
+from kgbench.problem.model import Access, Overload, plain_type
 from kgbench.problem.registry import Registry, load_problem
 
 FACTORS: Final = {
@@ -60,6 +63,12 @@ FACTORS: Final = {
     torch.complex64: (1e-25, 1e25),
     torch.complex128: (1e-170, 1e170),
 }
+NUMBERS: Final = {
+    int: (300, -300, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63)),
+    float: (7e4, -1e5, 1e39, -1e39, 1e300, -1e300, 1e-46, 1e-310),
+    complex: (1e39 + 1j, 1 - 1e39j, 1e300 + 1e300j),
+}
+"""What a number of each type becomes; beside complex tensors a real one, too."""
 NEAR_THE_END: Final = 0.1
 """Share of its dtype's largest number that an argument's largest becomes, while another is divided by as much."""
 MOST_ELEMENTS: Final = 30_000
@@ -150,6 +159,12 @@ def _measured(problem: str, overload: Overload, kernel: Any, most: int) -> tuple
                 row = rows.setdefault(wrong, Row(problem, overload.name, wrong=wrong))
                 row.count += 1
                 row.first = row.first or f"{case.id} {', '.join(f'{name} x {by:g}' for name, by in factors.items())}"
+    asked = list(_asked(judge, overload, stubs[LIBRARY], stubs[KERNEL]))
+    calls += len(asked)
+    if failed := [words for words in asked if words]:
+        row = rows.setdefault((KERNEL,), Row(problem, overload.name, wrong=(KERNEL,)))
+        row.count += len(failed)
+        row.first = row.first or failed[0]
     for stub in stubs.values():
         if stub is not None and stub.buffer is not None:
             stub.kept = None
@@ -176,6 +191,36 @@ def _cases(problem: str, overload: Overload, judge: OverloadJudge, most: int) ->
             if 0 < sum(sizes) <= MOST_ELEMENTS:
                 left[case.dtype] -= 1
                 yield case
+
+
+def _asked(
+    judge: OverloadJudge, overload: Overload, library: TrustedStub | None, kernel: TrustedStub | None
+) -> Iterator[str]:
+    """Of each call with a number far from usual on which the library is right: words where the kernel is not."""
+    if library is None or kernel is None:
+        return
+    for case, change in _with_numbers(overload):
+        with contextlib.suppress(OverflowError, RuntimeError, ValueError):
+            call = _placed(judge, case)
+            if _is_right(judge, call, library):
+                yield "" if _is_right(judge, call, kernel) else f"{case.id} with {change}"
+
+
+def _with_numbers(overload: Overload) -> Iterator[tuple[Case, str]]:
+    """Check cases with a number that is far from usual, and which: of each dtype, parameter and type of number one."""
+    parameters = {each.name for each in overload.signature.parameters if plain_type(each.type) in ("Scalar", "float")}
+    seen = set()
+    for case in expand_cases(replace(overload, opinfo=(), bench={}), DeviceKind.CPU, None, "extremes"):
+        if case.phase is not Phase.CHECK or case.call is None or case.unjudged:
+            continue
+        for name, value in given_arguments(overload, case.call).items():
+            key = case.dtype, name, type(value)
+            if name in parameters and type(value) in NUMBERS and key not in seen:
+                seen.add(key)
+                more = NUMBERS[float] if case.dtype.startswith("complex") else ()
+                for number in dict.fromkeys((*NUMBERS[type(value)], *more)):
+                    given = {**given_arguments(overload, case.call), name: number}
+                    yield replace(case, call=Call((), given), sizes={**case.sizes, name: number}), f"{name} = {number}"
 
 
 def _placed(judge: OverloadJudge, case: Case) -> PlacedCall:

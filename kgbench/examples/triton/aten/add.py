@@ -155,7 +155,7 @@ def add_Scalar(self, other, alpha=1):
 
 
 def _number(value, dtype, device):
-    """``value`` as the kind of number that ``dtype`` computes with; as an argument it would be no more than float32."""
+    """``value`` as a kernel takes it: integers wrapped to 64 bits; as an argument it would be float32 at most."""
     if dtype == torch.float64:
         return torch.full((), value, dtype=dtype, device=device)
-    return float(value) if dtype.is_floating_point else int(value)
+    return float(value) if dtype.is_floating_point else (int(value) + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -73,7 +73,7 @@ def _div(
     a_at = _starts(row, sizes, a_strides, DIMS)[:, None] + (column * a_step)[None, :]
     a = _promoted(tl.load(a_ptr + a_at, mask=inside, other=0), COMMON, WIDE)
     if NUMBER:
-        b = tl.broadcast_to(tl.cast(whole if WIDE.is_int() else number, WIDE), (ROWS, COLUMNS))
+        b = tl.broadcast_to(tl.cast(tl.cast(whole, COMMON) if WIDE.is_int() else number, WIDE), (ROWS, COLUMNS))
     else:
         b_at = _starts(row, sizes, b_strides, DIMS)[:, None] + (column * b_step)[None, :]
         b = _promoted(tl.load(b_ptr + b_at, mask=inside, other=1), COMMON, WIDE)
@@ -104,7 +104,7 @@ def _div_complex(a_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def _complex_quotient(a, b, out):
     """``b`` may be a number."""
-    b = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=out.dtype, device=out.device)
+    b = b if isinstance(b, torch.Tensor) else torch.tensor(b, dtype=out.dtype, device=out.device)
     pairs = [torch.view_as_real(each.to(out.dtype).expand(out.shape).resolve_conj().contiguous()) for each in (a, b)]
     n, block = out.numel(), 256 if out.is_cuda else 1 << 16
     _div_complex[(triton.cdiv(n, block),)](*pairs, torch.view_as_real(out), n, BLOCK=block)

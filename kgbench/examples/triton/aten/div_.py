@@ -72,7 +72,7 @@ def _div(
     a_at = a_ptr + _starts(row, sizes, a_strides, DIMS)[:, None] + (column * a_step)[None, :]
     a = _promoted(tl.load(a_at, mask=inside, other=0), COMMON, WIDE)
     if NUMBER:
-        b = tl.broadcast_to(tl.cast(whole if WIDE.is_int() else number, WIDE), (ROWS, COLUMNS))
+        b = tl.broadcast_to(tl.cast(tl.cast(whole, COMMON) if WIDE.is_int() else number, WIDE), (ROWS, COLUMNS))
     else:
         b_at = _starts(row, sizes, b_strides, DIMS)[:, None] + (column * b_step)[None, :]
         b = _promoted(tl.load(b_ptr + b_at, mask=inside, other=1), COMMON, WIDE)
@@ -102,7 +102,7 @@ def _div_complex(a_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def _complex_quotient(a, b):
     """``b`` may be a number."""
-    b = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=a.dtype, device=a.device)
+    b = b if isinstance(b, torch.Tensor) else torch.tensor(b, dtype=a.dtype, device=a.device)
     pairs = [torch.view_as_real(each.to(a.dtype).expand(a.shape).resolve_conj().contiguous()) for each in (a, b)]
     out = torch.empty(a.shape, dtype=a.dtype, device=a.device)
     n, block = out.numel(), 256 if a.is_cuda else 1 << 16
