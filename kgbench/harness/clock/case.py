@@ -156,7 +156,8 @@ class CaseTiming:
         if self.known is not None:
             call_us["library"] = self.known.call_us
         for name in self._timed_sides():
-            self._prepare(name, calls)
+            # Mapping takes milliseconds, so it is done before the turn, for all calls that a window may have.
+            self._prepare(name, calls, room=self.most)
             if not self.windows.timing:
                 self._timed_window(name, self._draw(calls), "warm", queued=False)
             window = self._timed_window(name, self._draw(calls), "warm", queued=False)
@@ -188,14 +189,16 @@ class CaseTiming:
     def _draw(self, calls: int) -> WindowInputs:
         return self.layout.draw(calls, self.generator)
 
-    def _prepare(self, name: str, calls: int) -> None:
-        """Build the arguments on the worker's side; the places of a case never change, only what is in them."""
+    def _prepare(self, name: str, calls: int, room: int = 0) -> None:
+        """Build the arguments on the worker's side; the places of a case never change, only what is in them.
+
+        ``room``: calls that the buffer is to hold, if more.
+        """
         if self._prepared.get(name, 0) >= calls:
             return
         self.windows.settle(name)
         side, stride = self.windows.sides[name], self.layout.stride
-        # For all calls that a window may have: the first time is before the turn, and mapping takes milliseconds.
-        side.ensure_buffer(stride * self.most)
+        side.ensure_buffer(stride * max(calls, room))
         self.windows.outputs[name].make_room(stride * calls)
         request = self.judge.requests.prepare(self.layout.first, name in self.references, calls, stride)
         where = Where(Purpose.PREPARING, self.case.overload, self.case.id)
