@@ -1,7 +1,7 @@
-"""acosh: log(1 + u) for u = (x - 1) + sqrt((x - 1) (x + 1)), with what 1 + u rounds away added again.
+"""acosh: log(1 + u) for u = (x - 1) + sqrt((x - 1) (x + 1)): its exponent times ln 2, and a polynomial of the rest.
 
-Numbers are float32 inside (float64 for float64 and complex numbers), rounded once when stored. Memory without gaps is
-read as it lies, whatever the order of its dimensions; anything else is copied first.
+float64 and complex numbers take the logarithm and add again what 1 + u rounds away. Memory without gaps is read as it
+lies, whatever the order of its dimensions; anything else is copied first.
 """
 
 import torch
@@ -10,30 +10,74 @@ import triton.language as tl
 
 
 @triton.jit
-def _acosh(x, BF16: tl.constexpr):
-    if BF16:
-        # 8 bits are left: those that this form loses near 1 do not matter.
-        huge = x > 1.0e9
-        w = tl.where(huge, x, x + tl.sqrt(x * x - 1.0))
-        y = tl.log(w) + tl.where(huge, 0.6931471805599453, 0.0)
-    else:
-        # Where x * x overflows, acosh(x) is log(2 x).
-        huge = x > (1.0e100 if x.dtype == tl.float64 else 1.0e15)
-        u = (x - 1.0) + tl.sqrt((x - 1.0) * (x + 1.0))
-        w = 1.0 + u
-        lost = u - (w - 1.0)
-        log_2 = tl.full(x.shape, 0.6931471805599453, x.dtype)
-        y = tl.log(tl.where(huge, x, w)) + tl.where(huge, log_2, lost / w)
+def _acosh_coarse(x):
+    """float32, good enough for bfloat16: the logarithm of 2 h, 2 h = 2^k (1 + f) with f from -1/3 to 1/3."""
+    half = x * 0.5
+    h = tl.sqrt(half - 0.5) * tl.sqrt(half + 0.5) + half
+    bits = h.to(tl.int32, bitcast=True)
+    # k in the place of the exponent, so in units of 2^-23: ln 2 * 2^-23 is 8.26e-08.
+    k = (bits - 0x3EAAAAAB) & -8388608
+    f = (bits - k + 0x00800000).to(tl.float32, bitcast=True) - 1.0
+    p = -0.1644081175327301 + f * (0.1699056178331375 + f * -0.1526680886745453)
+    p = -0.49999961256980896 + f * (0.33336734771728516 + f * (-0.2500632405281067 + f * (0.19818168878555298 + f * p)))
+    y = k.to(tl.float32) * 8.262958294867817e-08 + ((f * f) * p + f)
+    return tl.where(h < float("inf"), y, h)
+
+
+@triton.jit
+def _acosh(x):
+    """float32: the logarithm of 1 + u = 2^k (1 + f), by u / 16, which does not overflow."""
+    t = x - 1.0
+    root = tl.where(x > 1.0e9, x, tl.sqrt(t * (x + 1.0)))
+    u = t * 0.0625 + root * 0.0625
+    k = ((u + 0.0625).to(tl.int32, bitcast=True) - 0x3D2AAAAB) & -8388608
+    # 16 * 2^-k
+    scale = (0x41800000 - k).to(tl.float32, bitcast=True)
+    f = tl.fma(u, scale, tl.fma(scale, 0.0625, -1.0))
+    p = 0.13995806872844696 + f * (-0.15388548374176025 + f * 0.14026358723640442)
+    p = -0.2500782012939453 + f * (0.20011168718338013 + f * (-0.1641595959663391 + f * p))
+    p = -0.49999937415122986 + f * (0.33333197236061096 + f * p)
+    y = k.to(tl.float32) * 8.262958294867817e-08 + ((f * f) * p + f)
+    # Else t is negative, infinite or NaN, which the root makes NaN, infinite or NaN.
+    return tl.where(t.to(tl.uint32, bitcast=True) < 0x7F800000, y, tl.sqrt(t))
+
+
+@triton.jit
+def _acosh_64(x):
+    # Where x * x overflows, acosh(x) is log(2 x).
+    huge = x > 1.0e100
+    u = (x - 1.0) + tl.sqrt((x - 1.0) * (x + 1.0))
+    w = 1.0 + u
+    log_2 = tl.full(x.shape, 0.6931471805599453, x.dtype)
+    y = tl.log(tl.where(huge, x, w)) + tl.where(huge, log_2, (u - (w - 1.0)) / w)
     return tl.where(x >= 1.0, y, float("nan"))
 
 
 @triton.jit
-def _acosh_real(x_ptr, out_ptr, n, BLOCK: tl.constexpr, WIDE: tl.constexpr):
-    """Both lie in the same order without gaps."""
+def _acosh_real(x_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    """Both lie in the same order without gaps. EVEN: the blocks end with the tensor."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n, other=1).to(WIDE)
-    y = _acosh(x, out_ptr.dtype.element_ty == tl.bfloat16)
-    tl.store(out_ptr + i, y.to(out_ptr.dtype.element_ty), mask=i < n)
+    inside = None if EVEN else i < n
+    x = tl.load(x_ptr + i, mask=inside, eviction_policy="evict_first")
+    if x.dtype == tl.float64:
+        y = _acosh_64(x)
+    elif x.dtype == tl.bfloat16:
+        y = _acosh_coarse(x.to(tl.float32))
+    else:
+        y = _acosh(x.to(tl.float32))
+    tl.store(out_ptr + i, y.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+def _blocks(x):
+    """Elements and warps of a program."""
+    n = x.numel()
+    if not x.is_cuda:
+        return 1 << 16, 4
+    if n <= 1 << 16:
+        return 128, 4
+    block = {torch.bfloat16: 2048, torch.float64: 512}.get(x.dtype, 1024)
+    # Blocks for each of 132 multiprocessors, or smaller ones.
+    return (block, 4) if n > 528 * block else (256, 2)
 
 
 @triton.jit
@@ -112,9 +156,8 @@ def _fill(out, x):
         return out
     # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
     x = x.view(torch.uint8) if x.dtype == torch.bool else x
-    block = (256 if n <= 1 << 19 else 2048 if x.dtype == torch.bfloat16 else 1024) if x.is_cuda else 1 << 16
-    wide = tl.float64 if x.dtype == torch.float64 else tl.float32
-    _acosh_real[(triton.cdiv(n, block),)](x, out, n, BLOCK=block, WIDE=wide)
+    block, warps = _blocks(x)
+    _acosh_real[(triton.cdiv(n, block),)](x, out, n, BLOCK=block, EVEN=n % block == 0, num_warps=warps)
     return out
 
 

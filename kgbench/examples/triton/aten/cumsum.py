@@ -1,5 +1,6 @@
 """cumsum: a scan tile by tile along the dimension; long ones in pieces, whose sums are scanned first.
 
+Few long rows are read once, in float32: every program tells the others its sum and adds up those before it.
 Sums are float32 inside (float64 for float64, int64 for integers) and rounded once when stored; complex numbers are
 summed by their parts.
 """
@@ -35,16 +36,38 @@ def _scan(
     which = (tl.program_id(0) % pieces).to(tl.int64)
     outer, lane = line // inner, line % inner
     step = tl.arange(0, BLOCK)[None, :]
+    end = tl.where(line < lines, n, 0)
     carry = tl.zeros((LANES, 1), WIDE)
     if which > 0:
         carry += tl.load(carry_ptr + (outer * pieces + which - 1) * inner + lane, mask=line < lines, other=0)
     for first in range(0, piece, BLOCK):
         at = which * piece + first + step
-        inside = (at < n) & (line < lines)
-        x = tl.load(x_ptr + (outer * n + at) * inner + lane, mask=inside, other=0).to(WIDE)
+        x = tl.load(x_ptr + (outer * n + at) * inner + lane, mask=at < end, other=0).to(WIDE)
         y = tl.cumsum(x, axis=1) + carry
-        tl.store(out_ptr + (outer * n + at) * inner + lane, y.to(out_ptr.dtype.element_ty), mask=inside)
+        tl.store(out_ptr + (outer * n + at) * inner + lane, y.to(out_ptr.dtype.element_ty), mask=at < end)
         carry += tl.sum(x, axis=1)[:, None]
+
+
+@triton.jit
+def _scan_long(x_ptr, word_ptr, out_ptr, n, blocks, BLOCK: tl.constexpr, WORDS: tl.constexpr):
+    """A block of a row. Its sum is told in the upper half of a word, whose lowest bit says that it is there.
+
+    Programs start in the order of their numbers, so those that one waits for run or are done.
+    """
+    row, which = (tl.program_id(0) // blocks).to(tl.int64), tl.program_id(0) % blocks
+    at = which.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n + at, mask=at < n, other=0).to(tl.float32)
+    word_ptr += row * blocks
+    tl.atomic_xchg(word_ptr + which, (tl.sum(x, axis=0).to(tl.int32, bitcast=True).to(tl.int64) << 32) | 1)
+    before = tl.zeros((WORDS,), tl.float32)
+    for first in range(0, which, WORDS):
+        i = first + tl.arange(0, WORDS)
+        word = tl.load(word_ptr + i, mask=i < which, other=1, volatile=True)
+        while tl.min(word & 1, axis=0) == 0:
+            word = tl.load(word_ptr + i, mask=i < which, other=1, volatile=True)
+        before += (word >> 32).to(tl.int32).to(tl.float32, bitcast=True)
+    y = tl.sum(before, axis=0) + tl.cumsum(x, axis=0)
+    tl.store(out_ptr + row * n + at, y.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 def _wide(dtype):
@@ -53,25 +76,34 @@ def _wide(dtype):
     return (torch.float64, tl.float64) if dtype == torch.float64 else (torch.float32, tl.float32)
 
 
+def _tile(lines, n, inner, wide):
+    """BLOCK elements of each of LANES lines, neighbours in memory side by side; how often a line may be cut."""
+    most = 4096 if inner > 1 else 16384 // wide.itemsize // 2
+    lanes = min(triton.next_power_of_2(inner), 32)
+    block = max(16, min(triton.next_power_of_2(n), most // lanes))
+    lanes = max(1, min(triton.next_power_of_2(lines), most // block))
+    # Where there are few lines, pieces of each keep the device busy.
+    return block, lanes, max(1, 512 // triton.cdiv(lines, lanes))
+
+
 def _scanned(x, out, outer, n, inner):
     """Scan row-major x, seen as (outer, n, inner), along its middle into ``out``."""
     wide, wide_type = _wide(out.dtype)
-    tile = 4096 if x.is_cuda else 1 << 14
+    if inner == 1 and outer < 264 and n >= 32768 and wide == torch.float32:
+        blocks = triton.cdiv(n, 8192)
+        words = torch.zeros(outer * blocks, dtype=torch.int64, device=x.device)
+        _scan_long[(outer * blocks,)](x, words, out, n, blocks, BLOCK=8192, WORDS=1024, num_warps=8)
+        return
     lines = outer * inner
-    # Neighbours in memory side by side: those of one line where it lies in one piece, else those of several.
-    block = max(
-        1, min(triton.next_power_of_2(n), tile if inner == 1 else tile // min(triton.next_power_of_2(inner), 64))
-    )
-    lanes = max(1, min(triton.next_power_of_2(lines), tile // block))
+    block, lanes, cuts = _tile(lines, n, inner, wide)
     groups = triton.cdiv(lines, lanes)
-    # Where there are few lines, pieces of each keep the device busy.
-    wanted = max(1, 1024 // groups) if x.is_cuda else 2
-    piece = block * triton.cdiv(triton.cdiv(n, wanted), block)
+    piece = block * triton.cdiv(triton.cdiv(n, cuts), block)
     pieces = triton.cdiv(n, piece)
-    meta = {"BLOCK": block, "LANES": lanes, "WIDE": wide_type, "num_warps": 8 if lanes * block >= 2048 else 4}
-    carry = torch.empty((outer, pieces, inner), dtype=wide, device=x.device)
+    meta = {"BLOCK": block, "LANES": lanes, "WIDE": wide_type, "num_warps": 4}
+    carry = out
     if pieces > 1:
-        sums = torch.empty_like(carry)
+        sums = torch.empty((outer, pieces, inner), dtype=wide, device=x.device)
+        carry = torch.empty_like(sums)
         _totals[(groups * pieces,)](x, sums, lines, n, inner, pieces, piece, **meta)
         whole = block * triton.cdiv(pieces, block)
         _scan[(groups,)](sums, sums, carry, lines, pieces, inner, 1, whole, **meta)
@@ -90,7 +122,7 @@ def cumsum(self, dim, *, dtype=None):
     n = out.shape[dim] if out.ndim else 1
     inner = out.shape[dim:].numel() // n if out.ndim else 1
     outer = out.numel() // (n * inner)
-    x = x.contiguous()
+    x = x.resolve_conj().contiguous()
     if dtype.is_complex:
         _scanned(torch.view_as_real(x), torch.view_as_real(out), outer, n, 2 * inner)
     else:

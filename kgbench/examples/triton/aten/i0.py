@@ -1,6 +1,7 @@
 """i0: the modified Bessel function of order 0: its power series up to 8, Cephes' Chebyshev series beyond.
 
-Numbers are float32 inside (float64 for float64), rounded once when stored.
+Numbers are float32 inside (float64 for float64), rounded once when stored. Memory without gaps is read as it lies,
+whatever the order of its dimensions; anything else is copied first.
 """
 
 import math
@@ -68,68 +69,38 @@ def _i0(x):
 
 
 @triton.jit
-def _place(row, column, sizes, strides, DIMS: tl.constexpr):
-    """Where elements lie: columns count through the last dimension, rows through the others."""
-    at = column * strides[DIMS - 1]
-    for back in tl.static_range(2, DIMS + 1):
-        at += row % sizes[DIMS - back] * strides[DIMS - back]
-        row = row // sizes[DIMS - back]
-    return at
+def _i0_dense(x_ptr, out_ptr, n, BLOCK: tl.constexpr, WIDE: tl.constexpr):
+    """Both lie in the same order without gaps."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0)
+    tl.store(out_ptr + i, _i0(x.to(WIDE)).to(out_ptr.dtype.element_ty), mask=i < n)
 
 
-@triton.jit
-def _tile(
-    x_ptr, out_ptr, rows, n, sizes, x_strides, out_strides,
-    DIMS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
-):  # fmt: skip
-    # Not tl.cdiv, whose sum may leave 32 bits.
-    blocks = (n - 1) // COLUMNS + 1
-    row = (tl.program_id(0) // blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tl.program_id(0) % blocks).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    inside = (row < rows) & (column < n)
-    x = tl.load(x_ptr + _place(row, column, sizes, x_strides, DIMS), mask=inside, other=0)
-    y = _i0(x.to(WIDE)).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + _place(row, column, sizes, out_strides, DIMS), y, mask=inside)
-
-
-def _merged(shape, *strides):
-    """Sizes and strides in the order of the last operand's memory, neighbours merged where every operand allows it."""
-    dims = [dim for dim in zip(shape, *strides, strict=True) if dim[0] != 1] or [(1,) * (1 + len(strides))]
-    dims.sort(key=lambda dim: -dim[-1])
-    merged = dims[:1]
-    for size, *steps in dims[1:]:
-        if all(outer == size * step for outer, step in zip(merged[-1][1:], steps, strict=True)):
-            merged[-1] = (merged[-1][0] * size, *steps)
-        else:
-            merged.append((size, *steps))
-    return tuple(zip(*merged, strict=True))
-
-
-def _filled(out, x):
-    if out.numel() == 0:
+def _fill(out, x):
+    """``out`` and ``x`` lie in the same order without gaps."""
+    n = out.numel()
+    if n == 0:
         return out
-    if x.dtype == torch.bool:
-        # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
-        x = x.view(torch.uint8)
-    sizes, *strides = _merged(out.shape, x.stride(), out.stride())
-    rows, n = math.prod(sizes[:-1]), sizes[-1]
-    block = 4096 // out.element_size() if out.is_cuda else 1 << 16
-    columns = min(triton.next_power_of_2(n), block)
-    height = min(triton.next_power_of_2(rows), block // columns)
-    grid = (triton.cdiv(rows, height) * triton.cdiv(n, columns),)
-    _tile[grid](
-        x, out, rows, n, sizes, *strides,
-        DIMS=len(sizes), ROWS=height, COLUMNS=columns, WIDE=tl.float64 if out.dtype == torch.float64 else tl.float32,
-    )  # fmt: skip
+    # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
+    x = x.view(torch.uint8) if x.dtype == torch.bool else x
+    block = (512 if n <= 1 << 17 else 2048 if out.element_size() == 2 else 1024) if out.is_cuda else 1 << 16
+    wide = tl.float64 if x.dtype == torch.float64 else tl.float32
+    _i0_dense[(triton.cdiv(n, block),)](x, out, n, BLOCK=block, WIDE=wide, num_warps=4)
     return out
 
 
 def i0(self):
-    """A new tensor of the input's shape in its floating dtype, or in float32 for integers and truth values."""
+    """A new tensor of the input's dtype, float32 for integers; in its memory order where that has no gaps."""
     dtype = self.dtype if self.is_floating_point() else torch.float32
-    return _filled(torch.empty_like(self, dtype=dtype), self)
+    out, x = torch.empty_like(self, dtype=dtype), self
+    if out.stride() != x.stride():
+        x = x.contiguous()
+        out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    return _fill(out, x)
 
 
 def i0_out(self, *, out):
     """The same into ``out``, of any strides, which is returned."""
-    return _filled(out, self)
+    if out.is_contiguous():
+        return _fill(out, self.contiguous())
+    return out.copy_(i0(self))

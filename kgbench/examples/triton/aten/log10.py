@@ -1,9 +1,8 @@
-"""log10: the natural logarithm times 1 / log(10), for complex numbers its principal value.
+"""log10: the exponent's multiple of log10(2), a polynomial in the fraction; of complex numbers the principal value.
 
-Real numbers are float32 inside (float64 for float64), complex ones float64; rounded once.
+Numbers are float32 inside (float64 for float64 and complex numbers), rounded once when stored. Memory without gaps is
+read as it lies, whatever the order of its dimensions; anything else is copied first.
 """
-
-import math
 
 import torch
 import triton
@@ -11,17 +10,42 @@ import triton.language as tl
 
 
 @triton.jit
-def _log10(x):
-    if x.dtype == tl.float64:
-        return tl.log(x) * 0.43429448190325182765
-    # Denormal numbers are scaled by 2**64 first: the hardware's logarithm takes them for zeros.
-    small = x < 1.0e-30
-    scaled = tl.where(small, x * 18446744073709551616.0, x)
-    return tl.log(scaled) * 0.43429448190325182765 + tl.where(small, -19.265919722494797, 0.0)
+def _log10(x, DENORMAL: tl.constexpr):
+    """float32: x = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). DENORMAL: there may be denormal numbers."""
+    scale = 1.0
+    if DENORMAL:
+        scale = tl.where(x < 1.1754943508222875e-38, 8388608.0, 1.0)
+    bits = (x * scale).to(tl.int32, bitcast=True)
+    # k in the place of the exponent, so in units of 2^-23: log10(2) * 2^-23 is 3.59e-08.
+    k = (bits - 0x3F3504F3) & -8388608
+    f = (bits - k).to(tl.float32, bitcast=True) - 1.0
+    if DENORMAL:
+        k = k - (scale.to(tl.int32, bitcast=True) - 0x3F800000)
+    p = 0.06493686874341126 + f * (-0.062394315051905416 + f * 0.037880595670365586)
+    p = -0.10858262755414014 + f * (0.08667142854332421 + f * (-0.07192957262340503 + f * p))
+    p = 0.43429447069411475 + f * (-0.21714718868321736 + f * (0.14476852869406392 + f * p))
+    y = k.to(tl.float32) * 3.588557191657796e-08 + p * f
+    # inf and NaN stay; then 0 and what is below.
+    order = x.to(tl.int32, bitcast=True)
+    y = tl.where(order < 0x7F800000, y, x)
+    return tl.where(order > 0, y, tl.where(x == 0.0, float("-inf"), float("nan")))
 
 
 @triton.jit
-def _log10_complex(x, y):
+def _log10_real(x_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    """Both lie in the same order without gaps. EVEN: the blocks end with the tensor."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = None if EVEN else i < n
+    x = tl.load(x_ptr + i, mask=inside, eviction_policy="evict_first")
+    if x.dtype == tl.float64:
+        y = tl.log(x) * 0.43429448190325182765
+    else:
+        y = _log10(x.to(tl.float32), x.dtype == tl.float32 or x.dtype == tl.bfloat16)
+    tl.store(out_ptr + i, y.to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _principal(x, y):
     """log10 of x + iy in float64: half the logarithm of x * x + y * y, and the angle."""
     any_inf = (tl.abs(x) == float("inf")) | (tl.abs(y) == float("inf"))
     any_nan = (x != x) | (y != y)
@@ -65,76 +89,54 @@ def _arctan(q):
 
 
 @triton.jit
-def _place(row, column, sizes, strides, DIMS: tl.constexpr):
-    """Where elements lie: columns count through the last dimension, rows through the others."""
-    at = column * strides[DIMS - 1]
-    for back in tl.static_range(2, DIMS + 1):
-        at += row % sizes[DIMS - back] * strides[DIMS - back]
-        row = row // sizes[DIMS - back]
-    return at
+def _log10_complex(z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """Pairs (x, y)."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(z_ptr + 2 * i, mask=i < n, other=1.0).to(tl.float64)
+    y = tl.load(z_ptr + 2 * i + 1, mask=i < n, other=0.0).to(tl.float64)
+    real, imaginary = _principal(x, y)
+    tl.store(out_ptr + 2 * i, real.to(out_ptr.dtype.element_ty), mask=i < n)
+    tl.store(out_ptr + 2 * i + 1, imaginary.to(out_ptr.dtype.element_ty), mask=i < n)
 
 
-@triton.jit
-def _tile(
-    x_ptr, out_ptr, rows, n, sizes, x_strides, out_strides,
-    DIMS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, COMPLEX: tl.constexpr,
-):  # fmt: skip
-    # Not tl.cdiv, whose sum may leave 32 bits.
-    blocks = (n - 1) // COLUMNS + 1
-    row = (tl.program_id(0) // blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tl.program_id(0) % blocks).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    inside = (row < rows) & (column < n)
-    x_at = x_ptr + _place(row, column, sizes, x_strides, DIMS)
-    out_at = out_ptr + _place(row, column, sizes, out_strides, DIMS)
-    x = tl.load(x_at, mask=inside, other=0)
-    if COMPLEX:
-        real, imaginary = _log10_complex(x.to(tl.float64), tl.load(x_at + 1, mask=inside, other=0).to(tl.float64))
-        tl.store(out_at, real.to(out_ptr.dtype.element_ty), mask=inside)
-        tl.store(out_at + 1, imaginary.to(out_ptr.dtype.element_ty), mask=inside)
-    else:
-        wide = tl.float64 if x.dtype == tl.float64 else tl.float32
-        tl.store(out_at, _log10(x.to(wide)).to(out_ptr.dtype.element_ty), mask=inside)
+def _blocks(x):
+    """Elements and warps of a program."""
+    if not x.is_cuda:
+        return 1 << 16, 4
+    if x.numel() <= 1 << 17:
+        return 256, 2
+    return min(4096 // x.element_size(), 2048), 4
 
 
-def _merged(shape, *strides):
-    """Sizes and strides in the order of the last operand's memory, neighbours merged where every operand allows it."""
-    dims = [dim for dim in zip(shape, *strides, strict=True) if dim[0] != 1] or [(1,) * (1 + len(strides))]
-    dims.sort(key=lambda dim: -dim[-1])
-    merged = dims[:1]
-    for size, *steps in dims[1:]:
-        if all(outer == size * step for outer, step in zip(merged[-1][1:], steps, strict=True)):
-            merged[-1] = (merged[-1][0] * size, *steps)
-        else:
-            merged.append((size, *steps))
-    return tuple(zip(*merged, strict=True))
-
-
-def _filled(out, x):
-    if out.numel() == 0:
+def _fill(out, x):
+    """``out`` and ``x`` lie in the same order without gaps."""
+    n = out.numel()
+    if n == 0:
         return out
-    shape, pair = out.shape, out.is_complex()
-    y = torch.view_as_real(out) if pair else out
-    if pair:
-        x = torch.view_as_real(x.resolve_conj())
-    elif x.dtype == torch.bool:
-        # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
-        x = x.view(torch.uint8)
-    sizes, *strides = _merged(shape, *(each.stride()[: len(shape)] for each in (x, y)))
-    rows, n = math.prod(sizes[:-1]), sizes[-1]
-    block = 4096 // out.element_size() if out.is_cuda else 1 << 16
-    columns = min(triton.next_power_of_2(n), block)
-    height = min(triton.next_power_of_2(rows), block // columns)
-    grid = (triton.cdiv(rows, height) * triton.cdiv(n, columns),)
-    _tile[grid](x, y, rows, n, sizes, *strides, DIMS=len(sizes), ROWS=height, COLUMNS=columns, COMPLEX=pair)
+    if x.is_complex():
+        block = 256 if x.is_cuda else 1 << 16
+        _log10_complex[(triton.cdiv(n, block),)](torch.view_as_real(x), torch.view_as_real(out), n, BLOCK=block)
+        return out
+    # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
+    x = x.view(torch.uint8) if x.dtype == torch.bool else x
+    block, warps = _blocks(x)
+    _log10_real[(triton.cdiv(n, block),)](x, out, n, BLOCK=block, EVEN=n % block == 0, num_warps=warps)
     return out
 
 
 def log10(self):
-    """A new tensor of the input's shape and dtype; float32 for integers and truth values."""
+    """A new tensor of the input's dtype, float32 for integers; in its memory order where that has no gaps."""
     dtype = self.dtype if self.is_floating_point() or self.is_complex() else torch.float32
-    return _filled(torch.empty_like(self, dtype=dtype), self)
+    x = self.resolve_conj()
+    out = torch.empty_like(x, dtype=dtype)
+    if out.stride() != x.stride():
+        x = x.contiguous()
+        out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    return _fill(out, x)
 
 
 def log10_out(self, *, out):
     """The same into ``out``, of any strides, which is returned."""
-    return _filled(out, self)
+    if out.is_contiguous():
+        return _fill(out, self.resolve_conj().contiguous())
+    return out.copy_(log10(self))

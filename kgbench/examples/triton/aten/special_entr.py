@@ -1,9 +1,8 @@
-"""special_entr: -x * log(x), 0 at 0, -inf below; float32 inside, float64 for float64.
+"""special_entr: -x * log(x), 0 at 0, -inf below; of bfloat16 with a polynomial for the logarithm's fraction.
 
-Strides of both tensors are taken as they are, with dimensions merged where that leaves them so.
+Numbers are float32 inside (float64 for float64), rounded once when stored. Memory without gaps is read as it lies,
+whatever the order of its dimensions; anything else is copied first.
 """
-
-import math
 
 import torch
 import triton
@@ -11,84 +10,71 @@ import triton.language as tl
 
 
 @triton.jit
-def _entr(x, SIXTEEN: tl.constexpr):
-    below = tl.where(x < 0, float("-inf"), 0.0)
-    if SIXTEEN:
-        # Results of subnormal numbers are zeros in 16 bits.
-        y = x * (tl.log2(x) * -0.6931471805599453)
-        return tl.where(x < 1.1754943508222875e-38, below, y)
+def _entr_coarse(x):
+    """float32, good enough for bfloat16: x = 2^k (1 + f) with f from -1/3 to 1/3; subnormal numbers are zeros."""
+    bits = x.to(tl.int32, bitcast=True)
+    # k in the place of the exponent, so in units of 2^-23: ln 2 * 2^-23 is 8.26e-08.
+    k = (bits - 0x3F2AAAAB) & -8388608
+    f = (bits - k).to(tl.float32, bitcast=True) - 1.0
+    p = -0.1644081175327301 + f * (0.1699056178331375 + f * -0.1526680886745453)
+    p = -0.49999961256980896 + f * (0.33336734771728516 + f * (-0.2500632405281067 + f * (0.19818168878555298 + f * p)))
+    y = x * (k.to(tl.float32) * -8.262958294867817e-08 - ((f * f) * p + f))
+    return tl.where(x < 1.1754943508222875e-38, tl.where(x < 0, float("-inf"), 0.0), y)
+
+
+@triton.jit
+def _entr(x):
+    """float32 or float64."""
     if x.dtype == tl.float64:
-        y = -(x * tl.log(x))
+        log = tl.log(x)
     else:
         # Subnormal numbers are scaled by 2**24: the hardware's logarithm takes them for zeros.
         small = x < 1.1754943508222875e-38
         log = tl.log(tl.where(small, x * 16777216.0, x))
-        y = -(x * tl.where(small, log - 16.635532333438686, log))
-    return tl.where(x <= 0, below, y)
+        log = tl.where(small, log - 16.635532333438686, log)
+    y = tl.where(x == 0, 0.0, -(x * log))
+    return tl.where(x < 0, float("-inf"), y)
 
 
 @triton.jit
-def _place(row, column, sizes, strides, DIMS: tl.constexpr):
-    """Where elements lie: columns count through the last dimension, rows through the others."""
-    at = column * strides[DIMS - 1]
-    for back in tl.static_range(2, DIMS + 1):
-        at += row % sizes[DIMS - back] * strides[DIMS - back]
-        row = row // sizes[DIMS - back]
-    return at
+def _entr_dense(x_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    """Both lie in the same order without gaps. EVEN: the blocks end with the tensor."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = None if EVEN else i < n
+    x = tl.load(x_ptr + i, mask=inside, eviction_policy="evict_first")
+    if x.dtype == tl.float64:
+        y = _entr(x)
+    elif x.dtype == tl.bfloat16:
+        y = _entr_coarse(x.to(tl.float32))
+    else:
+        y = _entr(x.to(tl.float32))
+    tl.store(out_ptr + i, y.to(out_ptr.dtype.element_ty), mask=inside)
 
 
-@triton.jit
-def _tile(
-    x_ptr, out_ptr, rows, n, sizes, x_strides, out_strides,
-    DIMS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SIXTEEN: tl.constexpr, WIDE: tl.constexpr,
-):  # fmt: skip
-    # Not tl.cdiv, whose sum may leave 32 bits.
-    blocks = (n - 1) // COLUMNS + 1
-    row = (tl.program_id(0) // blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = (tl.program_id(0) % blocks).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    inside = (row < rows) & (column < n)
-    x = tl.load(x_ptr + _place(row, column, sizes, x_strides, DIMS), mask=inside, other=0)
-    y = _entr(x.to(WIDE), SIXTEEN).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + _place(row, column, sizes, out_strides, DIMS), y, mask=inside)
-
-
-def _merged(shape, *strides):
-    """Sizes and strides in the order of the last operand's memory, neighbours merged where every operand allows it."""
-    dims = [dim for dim in zip(shape, *strides, strict=True) if dim[0] != 1] or [(1,) * (1 + len(strides))]
-    dims.sort(key=lambda dim: -dim[-1])
-    merged = dims[:1]
-    for size, *steps in dims[1:]:
-        if all(outer == size * step for outer, step in zip(merged[-1][1:], steps, strict=True)):
-            merged[-1] = (merged[-1][0] * size, *steps)
-        else:
-            merged.append((size, *steps))
-    return tuple(zip(*merged, strict=True))
-
-
-def _filled(out, x):
-    if out.numel() == 0:
+def _fill(out, x):
+    """``out`` and ``x`` lie in the same order without gaps."""
+    n = out.numel()
+    if n == 0:
         return out
-    if x.dtype == torch.bool:
-        # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
-        x = x.view(torch.uint8)
-    wide = tl.float64 if out.dtype == torch.float64 else tl.float32
-    meta = {"SIXTEEN": x.dtype in (torch.float16, torch.bfloat16), "WIDE": wide}
-    sizes, *strides = _merged(out.shape, x.stride(), out.stride())
-    rows, n = math.prod(sizes[:-1]), sizes[-1]
-    block = 4096 // out.element_size() if out.is_cuda else 1 << 16
-    columns = min(triton.next_power_of_2(n), block)
-    height = min(triton.next_power_of_2(rows), block // columns)
-    grid = (triton.cdiv(rows, height) * triton.cdiv(n, columns),)
-    _tile[grid](x, out, rows, n, sizes, *strides, DIMS=len(sizes), ROWS=height, COLUMNS=columns, **meta)
+    # Triton has no pointers to bool; 0 and 1 as bytes are the same memory.
+    x = x.view(torch.uint8) if x.dtype == torch.bool else x
+    block = (128 if n <= 1 << 16 else 2048 if x.dtype == torch.bfloat16 else 1024) if x.is_cuda else 1 << 16
+    _entr_dense[(triton.cdiv(n, block),)](x, out, n, BLOCK=block, EVEN=n % block == 0, num_warps=4)
     return out
 
 
 def special_entr(self):
-    """A new tensor of the input's shape in its floating dtype, or in float32 for integers and truth values."""
+    """A new tensor of the input's dtype, float32 for integers; in its memory order where that has no gaps."""
     dtype = self.dtype if self.is_floating_point() else torch.float32
-    return _filled(torch.empty_like(self, dtype=dtype), self)
+    out, x = torch.empty_like(self, dtype=dtype), self
+    if out.stride() != x.stride():
+        x = x.contiguous()
+        out = torch.empty(x.shape, dtype=dtype, device=x.device)
+    return _fill(out, x)
 
 
 def special_entr_out(self, *, out):
     """The same into ``out``, of any strides, which is returned."""
-    return _filled(out, self)
+    if out.is_contiguous():
+        return _fill(out, self.contiguous())
+    return out.copy_(special_entr(self))

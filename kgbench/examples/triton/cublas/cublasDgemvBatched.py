@@ -12,109 +12,85 @@ import triton.language as tl
 
 
 @triton.jit
-def _add_columns(
-    a_ptr, x_ptr, row, rows, begin, end, lda, incx, x_first,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
-    """The sums over columns begin to end of these rows."""
-    total = tl.zeros((COLUMNS, ROWS), dtype=tl.float64)
-    for start in range(begin, end, COLUMNS):
-        column = start + tl.arange(0, COLUMNS)
-        x = tl.load(x_ptr + x_first + column * incx, mask=column < end, other=0.0)
-        inside = (column < end)[:, None] & (row < rows)[None, :]
-        a = tl.load(a_ptr + column[:, None] * lda + row[None, :], mask=inside, other=0.0)
-        total += a * x[:, None]
-    return tl.sum(total, axis=0)
+def _behind(addresses, batch):
+    """Addresses are multiples of 8, nothing more."""
+    return tl.multiple_of(tl.load(addresses + batch).to(tl.pointer_type(tl.float64)), 8)
 
 
 @triton.jit
-def _add_rows(
-    a_ptr, x_ptr, column, columns, rows, begin, end, lda, incx, x_first,
-    DENSE: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
-    """Sums over rows begin to end of these columns; DENSE: incx is 1."""
-    at = a_ptr + column[:, None] * lda
-    total = tl.zeros((COLUMNS, ROWS), dtype=tl.float64)
-    for start in range(begin, end, ROWS):
-        row = tl.multiple_of(start, ROWS) + tl.arange(0, ROWS)
-        x_at = x_ptr + row if DENSE else x_ptr + x_first + row * incx
-        x = tl.load(x_at, mask=row < rows, other=0.0)
-        inside = (column < columns)[:, None] & (row < rows)[None, :]
-        total += tl.load(at + row[None, :], mask=inside, other=0.0) * x[None, :]
-    return tl.sum(total, axis=1)
+def _put(y_ptr, batch, i, length, total, incy, y_first, alpha, beta, read_y):
+    """y = alpha * total + beta * y."""
+    at = _behind(y_ptr, batch) + y_first + i * incy
+    old = tl.load(at, mask=(i < length) & (read_y != 0), other=0.0)
+    tl.store(at, alpha * total + beta * old, mask=i < length)
+
+
+@triton.jit
+def _load(a_ptr, x_ptr, row, rows, column, end, lda, incx, x_first):
+    """Columns (before ``end``) of these rows, and x."""
+    x = tl.load(x_ptr + (x_first + column * incx), mask=column < end, other=0.0)
+    inside = (column < end)[:, None] & (row < rows)[None, :]
+    return tl.load(a_ptr + column[:, None] * lda + row[None, :], mask=inside, other=0.0), x
 
 
 @triton.jit(
     do_not_specialize=[
-        "rows", "columns", "part", "batches", "lda", "incx", "x_first", "incy", "y_first", "read_y",
+        "length", "terms", "part", "batches", "blocks", "lda", "incx", "x_first", "incy", "y_first", "read_y",
     ]
 )  # fmt: skip
 def _gemv(
-    a_ptr, x_ptr, y_ptr, sum_ptr, rows, columns, part, batches, lda, incx, x_first,
+    a_ptr, x_ptr, y_ptr, sum_ptr, length, terms, part, batches, blocks, lda, incx, x_first,
     incy, y_first, alpha: tl.float64, beta: tl.float64, read_y,
-    ROW_DIVISOR: tl.constexpr, DIVISOR: tl.constexpr,
-    SPLIT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    PLAIN: tl.constexpr, AHEAD: tl.constexpr, DENSE: tl.constexpr, SPLIT: tl.constexpr,
+    ROW_DIVISOR: tl.constexpr, DIVISOR: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
-    """ROWS elements of y = alpha * A @ x + beta * y; SPLIT: sums over ``part`` columns go to sum_ptr."""
-    blocks = ((rows.to(tl.int64) + (ROWS - 1)) // ROWS).to(tl.int32)
+    """Elements of y of one matrix, or SPLIT: their sums over ``part`` terms, to sum_ptr. DENSE: incx is 1."""
     batch = (tl.program_id(0) // blocks).to(tl.int64)
-    row = (tl.program_id(0) % blocks).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    rows = tl.multiple_of(rows.to(tl.int64), ROW_DIVISOR)
+    block = (tl.program_id(0) % blocks).to(tl.int64)
     lda = tl.multiple_of(lda.to(tl.int64), DIVISOR)
-    a_ptr = tl.multiple_of(tl.load(a_ptr + batch).to(tl.pointer_type(tl.float64)), 8)
-    x_ptr = tl.multiple_of(tl.load(x_ptr + batch).to(tl.pointer_type(tl.float64)), 8)
+    a_ptr, x_ptr = _behind(a_ptr, batch), _behind(x_ptr, batch)
     begin = tl.program_id(1).to(tl.int64) * part
-    end = tl.minimum(begin + part, columns)
-    total = _add_columns(a_ptr, x_ptr, row, rows, begin, end, lda, incx, x_first, ROWS, COLUMNS)
-    if SPLIT:
-        at = sum_ptr + (tl.program_id(1).to(tl.int64) * batches + batch) * rows + row
-        tl.store(at, total, mask=row < rows)
+    end = tl.minimum(begin + part, terms)
+    sums = tl.zeros((COLUMNS, ROWS), dtype=tl.float64)
+    if PLAIN:
+        length = tl.multiple_of(length.to(tl.int64), ROW_DIVISOR)
+        i = block * ROWS + tl.arange(0, ROWS)
+        step = tl.arange(0, COLUMNS)
+        if AHEAD:
+            # The next tile is under way while one is added.
+            a, x = _load(a_ptr, x_ptr, i, length, begin + step, end, lda, incx, x_first)
+            for start in range(begin, end, COLUMNS):
+                next_a, next_x = _load(a_ptr, x_ptr, i, length, start + COLUMNS + step, end, lda, incx, x_first)
+                sums += a * x[:, None]
+                a, x = next_a, next_x
+        else:
+            for start in range(begin, end, COLUMNS):
+                a, x = _load(a_ptr, x_ptr, i, length, start + step, end, lda, incx, x_first)
+                sums += a * x[:, None]
+        total = tl.sum(sums, axis=0)
     else:
-        y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64))
-        at = y_ptr + y_first + row * incy
-        old = tl.load(at, mask=(row < rows) & (read_y != 0), other=0.0)
-        tl.store(at, alpha * total + beta * old, mask=row < rows)
-
-
-@triton.jit(
-    do_not_specialize=[
-        "rows", "columns", "part", "batches", "lda", "incx", "x_first", "incy", "y_first", "read_y",
-    ]
-)  # fmt: skip
-def _gemv_transposed(
-    a_ptr, x_ptr, y_ptr, sum_ptr, rows, columns, part, batches, lda, incx, x_first,
-    incy, y_first, alpha: tl.float64, beta: tl.float64, read_y,
-    ROW_DIVISOR: tl.constexpr, DIVISOR: tl.constexpr, DENSE: tl.constexpr,
-    SPLIT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
-    """COLUMNS elements of y = alpha * A^T @ x + beta * y; SPLIT: sums over ``part`` rows go to sum_ptr."""
-    blocks = ((columns.to(tl.int64) + (COLUMNS - 1)) // COLUMNS).to(tl.int32)
-    batch = (tl.program_id(0) // blocks).to(tl.int64)
-    column = (tl.program_id(0) % blocks).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
-    rows = tl.multiple_of(rows.to(tl.int64), ROW_DIVISOR)
-    lda = tl.multiple_of(lda.to(tl.int64), DIVISOR)
-    a_ptr = tl.multiple_of(tl.load(a_ptr + batch).to(tl.pointer_type(tl.float64)), 8)
-    x_ptr = tl.multiple_of(tl.load(x_ptr + batch).to(tl.pointer_type(tl.float64)), 8)
-    begin = tl.program_id(1).to(tl.int64) * part
-    end = tl.minimum(begin + part, rows)
-    total = _add_rows(a_ptr, x_ptr, column, columns, rows, begin, end, lda, incx, x_first, DENSE, ROWS, COLUMNS)
+        terms = tl.multiple_of(terms.to(tl.int64), ROW_DIVISOR)
+        i = block * COLUMNS + tl.arange(0, COLUMNS)
+        a_ptrs = a_ptr + i[:, None] * lda
+        for start in range(begin, end, ROWS):
+            row = tl.multiple_of(start, ROWS) + tl.arange(0, ROWS)
+            x = tl.load(x_ptr + row if DENSE else x_ptr + x_first + row * incx, mask=row < terms, other=0.0)
+            inside = (i < length)[:, None] & (row < terms)[None, :]
+            sums += tl.load(a_ptrs + row[None, :], mask=inside, other=0.0) * x[None, :]
+        total = tl.sum(sums, axis=1)
     if SPLIT:
-        at = sum_ptr + (tl.program_id(1).to(tl.int64) * batches + batch) * columns + column
-        tl.store(at, total, mask=column < columns)
+        at = sum_ptr + (tl.program_id(1).to(tl.int64) * batches + batch) * length + i
+        tl.store(at, total, mask=i < length)
     else:
-        y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64))
-        at = y_ptr + y_first + column * incy
-        old = tl.load(at, mask=(column < columns) & (read_y != 0), other=0.0)
-        tl.store(at, alpha * total + beta * old, mask=column < columns)
+        _put(y_ptr, batch, i, length, total, incy, y_first, alpha, beta, read_y)
 
 
-@triton.jit(do_not_specialize=["length", "count", "batches", "incy", "y_first", "read_y"])
+@triton.jit(do_not_specialize=["length", "count", "batches", "blocks", "incy", "y_first", "read_y"])
 def _finish(
-    sum_ptr, y_ptr, length, count, batches, incy, y_first, alpha: tl.float64, beta: tl.float64, read_y,
+    sum_ptr, y_ptr, length, count, batches, blocks, incy, y_first, alpha: tl.float64, beta: tl.float64, read_y,
     PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Adds the ``count`` parts of the sums up, always in the same order."""
-    blocks = tl.cdiv(length, BLOCK)
     batch = (tl.program_id(0) // blocks).to(tl.int64)
     i = (tl.program_id(0) % blocks).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((PARTS, BLOCK), dtype=tl.float64)
@@ -122,31 +98,26 @@ def _finish(
         part = start + tl.arange(0, PARTS).to(tl.int64)
         at = sum_ptr + ((part * batches + batch) * length)[:, None] + i[None, :]
         total += tl.load(at, mask=(part < count)[:, None] & (i < length)[None, :], other=0.0)
-    y_ptr = tl.load(y_ptr + batch).to(tl.pointer_type(tl.float64))
-    at = y_ptr + y_first + i * incy
-    old = tl.load(at, mask=(i < length) & (read_y != 0), other=0.0)
-    tl.store(at, alpha * tl.sum(total, axis=0) + beta * old, mask=i < length)
-
-
-def _divisor(n, most=16):
-    """The largest power of two up to ``most`` that divides n."""
-    return most if n == 0 else min(most, n & -n)
+    _put(y_ptr, batch, i, length, tl.sum(total, axis=0), incy, y_first, alpha, beta, read_y)
 
 
 def _tile(plain, m, n):
-    """Rows and columns of a tile of A."""
+    """Rows and columns of a tile of A, and whether tiles are loaded ahead."""
     if plain:
         rows = min(128, max(16, triton.next_power_of_2(m)))
-        return rows, 2048 // rows
+        return (128, 8, True) if rows == 128 and n >= 256 else (rows, 2048 // rows, False)
+    if m <= 256 and n >= 64:
+        # Short columns: many of them, so that the sum over threads is a small part of the work.
+        return 16, 64, False
     rows = min(256, max(16, triton.next_power_of_2(m)))
-    return rows, min(2048 // rows, max(4, triton.next_power_of_2(n)))
+    return rows, min(2048 // rows, max(4, triton.next_power_of_2(n))), False
 
 
 def _parts(terms, step, blocks):
     """How many parts the sums are cut into, and their length: parts only where y alone gives too few blocks."""
     if blocks >= 264 or terms <= 4 * step:
         return 1, triton.cdiv(max(terms, 1), step) * step
-    count = min(triton.cdiv(792, blocks), triton.cdiv(terms, 4 * step))
+    count = min(triton.cdiv(792, blocks), triton.cdiv(terms, 4 * max(step, 16)))
     part = triton.cdiv(triton.cdiv(terms, count), step) * step
     return triton.cdiv(terms, part), part
 
@@ -162,24 +133,20 @@ def cublasDgemvBatched(trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarr
     length, terms = (m, n) if plain else (n, m)
     x_first = (1 - terms) * incx if incx < 0 else 0
     y_first = (1 - length) * incy if incy < 0 else 0
-    if alpha == 0:
-        terms = 0
-    rows, columns = _tile(plain, m, n)
-    step = columns if plain else rows
-    blocks = triton.cdiv(length, rows if plain else columns) * batchCount
-    count, part = _parts(terms, step, blocks)
+    rows, columns, ahead = _tile(plain, m, n)
+    wide, step = (rows, columns) if plain else (columns, rows)
+    blocks = triton.cdiv(length, wide)
+    count, part = _parts(terms if alpha != 0 else 0, step, blocks * batchCount)
     sums = torch.empty(count * batchCount * length, dtype=torch.float64, device=yarray.device) if count > 1 else yarray
     ends = (incy, y_first, float(alpha), float(beta), int(beta != 0))
-    shape = (m, terms) if plain else (terms, n)
-    kinds = {"ROW_DIVISOR": _divisor(m), "DIVISOR": _divisor(lda), "SPLIT": count > 1}
-    if not plain:
-        kinds["DENSE"] = incx == 1
-    (_gemv if plain else _gemv_transposed)[(blocks, count)](
-        Aarray, xarray, yarray, sums, *shape, part, batchCount, lda, incx, x_first, *ends, **kinds,
-        ROWS=rows, COLUMNS=columns, num_warps=4,
+    _gemv[(blocks * batchCount, count)](
+        Aarray, xarray, yarray, sums, length, terms if alpha != 0 else 0, part, batchCount, blocks, lda, incx, x_first,
+        *ends, PLAIN=plain, AHEAD=ahead and alpha != 0, DENSE=incx == 1, SPLIT=count > 1,
+        ROW_DIVISOR=min(16, m & -m), DIVISOR=min(16, lda & -lda), ROWS=rows, COLUMNS=columns, num_warps=4,
     )  # fmt: skip
     if count > 1:
-        _finish[(triton.cdiv(length, 32) * batchCount,)](
-            sums, yarray, length, count, batchCount, *ends, PARTS=min(32, triton.next_power_of_2(count)), BLOCK=32,
-            num_warps=4,
+        blocks = triton.cdiv(length, 32)
+        _finish[(blocks * batchCount,)](
+            sums, yarray, length, count, batchCount, blocks, *ends,
+            PARTS=min(32, triton.next_power_of_2(count)), BLOCK=32, num_warps=4,
         )  # fmt: skip

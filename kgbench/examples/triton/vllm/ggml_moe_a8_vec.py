@@ -2,6 +2,10 @@
 
 Weights are in one of GGML's block formats and are decoded as they are multiplied, byte by byte, since blocks of 18 or
 110 bytes are aligned to nothing. A program has some rows of one matrix and goes through runs of 32 columns.
+
+Q4_K and Q8_0 (12 and 8) go to the tensor cores, in words of 32 bits. Activations are first rounded to two signed bytes,
+x = step * (first + second / 254) with a step for each run. The right factor of a block's product has a column for each
+of its 8 runs and 2 bytes, with zeros where other runs are: so the runs' integer sums come apart, to be scaled.
 """
 
 import torch
@@ -135,6 +139,105 @@ def _multiply(
     tl.store(out_ptr + vector.to(tl.int64) * rows + row, total.to(out_ptr.dtype.element_ty), mask=row < rows)
 
 
+@triton.jit
+def _round(x_ptr, code_ptr, step_ptr, sum_ptr):
+    """Eight runs: first and second bytes of all, steps, and sums."""
+    block = tl.program_id(0).to(tl.int64)
+    run = tl.arange(0, 8)
+    place = run[:, None] * 32 + tl.arange(0, 32)[None, :]
+    x = tl.load(x_ptr + block * 256 + place).to(tl.float32)
+    step = tl.max(tl.abs(x), axis=1) * (1.0 / 127.0)
+    codes = x * tl.where(step > 0.0, 1.0 / tl.where(step > 0.0, step, 1.0), 0.0)[:, None]
+    first = tl.minimum(tl.maximum(tl.floor(codes + 0.5), -127.0), 127.0)
+    second = tl.minimum(tl.maximum(tl.floor((codes - first) * 254.0 + 0.5), -127.0), 127.0)
+    tl.store(code_ptr + block * 512 + place, first.to(tl.int32).to(tl.int8))
+    tl.store(code_ptr + block * 512 + 256 + place, second.to(tl.int32).to(tl.int8))
+    tl.store(step_ptr + block * 8 + run, step)
+    tl.store(sum_ptr + block * 8 + run, tl.sum(x, axis=1))
+
+
+@triton.jit
+def _bytes(word, ROWS: tl.constexpr):
+    """(ROWS, 32) words as (ROWS, 128) signed bytes."""
+    even = tl.join(word.to(tl.int8), (word >> 16).to(tl.int8))
+    odd = tl.join((word >> 8).to(tl.int8), (word >> 24).to(tl.int8))
+    return tl.reshape(tl.join(even, odd), [ROWS, 128])
+
+
+@triton.jit
+def _lower(word):
+    return word.to(tl.int16).to(tl.float16, bitcast=True).to(tl.float32)
+
+
+@triton.jit(do_not_specialize=["rows", "topk", "blocks", "tiles"])
+def _multiply_blocks(
+    word_ptr, code_ptr, step_ptr, sum_ptr, expert_ptr, out_ptr, rows, topk, blocks, tiles,
+    TYPE: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    """ROWS elements of one row of the result, by blocks of 256 columns."""
+    WORDS: tl.constexpr = 36 if TYPE == 12 else 68
+    vector = tl.program_id(0) // tiles
+    row = (tl.program_id(0) - vector * tiles) * ROWS + tl.arange(0, ROWS)
+    read = tl.minimum(row, rows - 1).to(tl.int64) + tl.load(expert_ptr + vector).to(tl.int64) * rows
+    token = (vector // topk).to(tl.int64) * blocks
+    word_ptr += read * blocks * WORDS
+    i = tl.arange(0, 32)
+    run = tl.arange(0, 8)
+    # Of runs 0, 2, 4 and 6; those of 1, 3, 5 and 7 lie 32 bytes on.
+    column, k = tl.arange(0, 16)[:, None], tl.arange(0, 128)[None, :]
+    codes = code_ptr + token * 512 + (column // 8 * 256 + k // 32 * 64 + k % 32)
+    even, odd = column % 8 == k // 32 * 2, column % 8 == k // 32 * 2 + 1
+    weight = tl.where(tl.arange(0, 2) == 0, 1.0, 1.0 / 254.0)[None, :, None]
+    total = tl.zeros([ROWS, 8], tl.float32)
+    for block in tl.range(0, blocks, num_stages=STAGES):
+        head = word_ptr + block * WORDS
+        if TYPE == 12:
+            word = tl.load(head[:, None] + (4 + i)[None, :])
+            low, high = word & 0x0F0F0F0F, (word >> 4) & 0x0F0F0F0F
+        else:
+            # Two runs have 17 words: 16 bits of scale, the codes half a word off, and the same again, aligned.
+            at = head[:, None] + (i // 8 * 17 + i % 8)[None, :]
+            low = ((tl.load(at) >> 16) & 0xFFFF) | (tl.load(at + 1) << 16)
+            high = tl.load(at + 9)
+        x_even = tl.load(codes + block * 512, mask=even, other=0)
+        x_odd = tl.load(codes + block * 512 + 32, mask=odd, other=0)
+        product = tl.dot(_bytes(low, ROWS), tl.trans(x_even), out_dtype=tl.int32)
+        product = tl.dot(_bytes(high, ROWS), tl.trans(x_odd), product, out_dtype=tl.int32)
+        sums = tl.sum(tl.reshape(product.to(tl.float32), [ROWS, 2, 8]) * weight, axis=1)
+        sums *= tl.load(step_ptr + (token + block) * 8 + run)[None, :]
+        if TYPE == 12:
+            both = tl.load(head)
+            shift = (run % 4 * 8)[None, :]
+            first, second = tl.load(head + 1)[:, None] >> shift, tl.load(head + 2)[:, None] >> shift
+            third = tl.load(head + 3)[:, None] >> shift
+            lower = (run < 4)[None, :]
+            scale = tl.where(lower, first & 63, (third & 15) | ((first >> 2) & 48)).to(tl.float32)
+            minimum = tl.where(lower, second & 63, ((third >> 4) & 15) | ((second >> 2) & 48)).to(tl.float32)
+            of_x = tl.load(sum_ptr + (token + block) * 8 + run)[None, :]
+            total += _lower(both)[:, None] * (scale * sums) - _lower(both >> 16)[:, None] * (minimum * of_x)
+        else:
+            scale = tl.load(head[:, None] + (run // 2 * 17 + run % 2 * 8)[None, :]) >> (run % 2 * 16)[None, :]
+            total += _lower(scale) * sums
+    out = out_ptr + vector.to(tl.int64) * rows + row
+    tl.store(out, tl.sum(total, axis=1).to(out_ptr.dtype.element_ty), mask=row < rows)
+
+
+def _by_tensor_cores(weights, x, experts, out, type, vectors, rows, depth, topk):
+    """Whether this was done: it takes whole blocks of 256 and X in 16 bits."""
+    aligned = weights.data_ptr() % 16 == 0 and weights.storage_offset() % 4 == 0
+    if type not in (8, 12) or depth % 256 or depth >= 1 << 30 or x.element_size() != 2 or not aligned:
+        return False
+    codes = torch.empty(2 * x.numel(), dtype=torch.int8, device=x.device)
+    steps, sums = (torch.empty(x.numel() // 32, dtype=torch.float32, device=x.device) for _ in range(2))
+    _round[(x.numel() // 256,)](x, codes, steps, sums, num_warps=1)
+    tiles = triton.cdiv(rows, 64)
+    _multiply_blocks[(tiles * vectors,)](
+        weights.view(-1).view(torch.int32), codes, steps, sums, experts, out, rows, topk, depth // 256, tiles,
+        TYPE=type, ROWS=64, STAGES=4 if type == 12 else 3, num_warps=4,
+    )  # fmt: skip
+    return True
+
+
 def ggml_moe_a8_vec(X, W, topk_ids, top_k, type, row, tokens):
     """X: (tokens, depth); W: uint8 (experts, row, bytes); topk_ids: (tokens, top_k). Returns (tokens * top_k, row)."""
     vectors, rows, depth = int(tokens) * int(top_k), int(row), X.shape[1]
@@ -145,6 +248,8 @@ def ggml_moe_a8_vec(X, W, topk_ids, top_k, type, row, tokens):
         return out
     if depth == 0:
         return out.fill_(0)
+    if _by_tensor_cores(*operands, out, int(type), vectors, *sizes):
+        return out
     weights, block_bytes = _BLOCKS[int(type)]
     runs = 32 if depth > 512 else 16
     _multiply[(triton.cdiv(rows, 4) * vectors,)](

@@ -1,6 +1,8 @@
-"""merge_attn_states: two attention results over disjoint keys, each weighted by its share of the exponents' sum."""
+"""merge_attn_states: two attention results over disjoint keys, each weighted by its share of the exponents' sum.
 
-import torch
+A program merges some tokens of one head. All its loads come first, so that they are under way together.
+"""
+
 import triton
 import triton.language as tl
 
@@ -16,61 +18,67 @@ def _on_grid(x):
 
 
 @triton.jit
-def _widened(x, WORDS: tl.constexpr):
-    """float32 of what was loaded, WORDS: the bits of bfloat16."""
-    return (x.to(tl.int32) << 16).to(tl.float32, bitcast=True) if WORDS else x.to(tl.float32)
+def _exp(x):
+    """exp(x) for x <= 0 to about a unit in the last place: what x * log2(e) loses by rounding is made good."""
+    x = tl.maximum(x, -200.0)
+    power = x * 1.4426950408889634
+    lost = tl.fma(x, 1.4426950408889634, -power) + x * 1.925963033500692e-08
+    return tl.exp2(power) * (1.0 + lost * 0.6931471805599453)
 
 
 @triton.jit
-def _bits_of_bfloat16(x):
-    bits = x.to(tl.int32, bitcast=True)
-    rounded = bits + 0x7FFF + ((bits >> 16) & 1)
-    return (tl.where(x == x, rounded, bits | 0x400000) >> 16).to(tl.int16)
+def _log_of_1_and(e):
+    """log(1 + e), also where the sum rounds e away."""
+    whole = 1.0 + e
+    rounded = whole - 1.0
+    none = rounded == 0.0
+    return tl.where(none, e, tl.log(whole) * tl.div_rn(e, tl.where(none, 1.0, rounded)))
 
 
 @triton.jit
 def _merge(
     out_ptr, out_lse_ptr, prefix_ptr, prefix_lse_ptr, suffix_ptr, suffix_lse_ptr, scale_ptr, tokens, heads, n, merged,
     out_token, out_head, part_token, part_head,
-    HAS_LSE: tl.constexpr, HAS_SCALE: tl.constexpr, WORDS: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    HAS_LSE: tl.constexpr, HAS_SCALE: tl.constexpr, INTERPRETED: tl.constexpr, TOKENS: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """ROWS rows, a row being one head of one token; tokens from ``merged`` on have no prefix.
-
-    WORDS: bfloat16 comes as words of 16 bits, since Triton's interpreter loses its denormals.
-    """
-    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
-    token, head = row // heads, row % heads
-    live = row < tokens * heads
+    """Tokens from ``merged`` on have no prefix."""
+    head = (tl.program_id(0) % heads).to(tl.int64)
+    token = tl.program_id(0) // heads * TOKENS + tl.arange(0, TOKENS)
+    live = token < tokens
     both = live & (token < merged)
-    nothing = float("-inf")
-    given = tl.load(suffix_lse_ptr + head * tokens + token, mask=live, other=0.0)
-    p = tl.load(prefix_lse_ptr + head * tokens + token, mask=both, other=nothing)
-    # An infinity of either sign says that there are no keys.
-    p = tl.where(p == float("inf"), nothing, p)
-    s = tl.where(both & (given == float("inf")), nothing, given)
-    most = tl.maximum(p, s)
-    shift = tl.where(most == nothing, 0.0, most)
-    p, s = tl.exp(p - shift), tl.exp(s - shift)
-    total = p + s
-    empty = total == 0.0
-    if HAS_LSE:
-        lse = tl.where(empty, nothing, shift + tl.log(tl.where(empty, 1.0, total)))
-        tl.store(out_lse_ptr + head * tokens + token, tl.where(both, lse, given), mask=live)
-    of_prefix = tl.where(empty, 1.0, p / tl.where(empty, 1.0, total))
-    of_suffix = tl.where(empty, 0.0, s / tl.where(empty, 1.0, total))
-    column = tl.arange(0, BLOCK)[None, :]
-    at = (token * part_token + head * part_head)[:, None] + column
-    x = _widened(tl.load(prefix_ptr + at, mask=both[:, None] & (column < n), other=0), WORDS)
-    y = _widened(tl.load(suffix_ptr + at, mask=live[:, None] & (column < n), other=0), WORDS)
-    result = tl.where(both[:, None], of_prefix[:, None] * x + of_suffix[:, None] * y, y)
+    lse_at = head * tokens + token
+    prefix_lse = tl.load(prefix_lse_ptr + lse_at, mask=both, other=0.0)
+    suffix_lse = tl.load(suffix_lse_ptr + lse_at, mask=live, other=0.0)
     if HAS_SCALE:
-        result = _on_grid(result / tl.load(scale_ptr)).to(out_ptr.dtype.element_ty)
-    elif WORDS:
-        result = _bits_of_bfloat16(result)
-    else:
-        result = result.to(out_ptr.dtype.element_ty)
-    at = (token * out_token + head * out_head)[:, None] + column
-    tl.store(out_ptr + at, result, mask=live[:, None] & (column < n))
+        scale = tl.load(scale_ptr)
+    column = tl.arange(0, BLOCK)[None, :]
+    at = (token.to(tl.int64) * part_token + head * part_head)[:, None] + column
+    x = tl.load(prefix_ptr + at, mask=both[:, None] & (column < n), other=0.0)
+    y = tl.load(suffix_ptr + at, mask=live[:, None] & (column < n), other=0.0)
+
+    # An infinity of either sign says that there are no keys.
+    nothing = float("-inf")
+    p = tl.where(prefix_lse == float("inf"), nothing, prefix_lse)
+    s = tl.where(suffix_lse == float("inf"), nothing, suffix_lse)
+    most = tl.maximum(p, s)
+    empty = most == nothing
+    shift = tl.where(empty, 0.0, most)
+    p, s = _exp(p - shift), _exp(s - shift)
+    total = tl.where(empty, 1.0, p + s)
+    of_prefix = tl.where(both, tl.where(empty, 1.0, tl.div_rn(p, total)), 0.0)
+    of_suffix = tl.where(both, tl.div_rn(s, total), 1.0)
+    if HAS_LSE:
+        # The larger of the two exponentials is 1.
+        lse = tl.where(empty, nothing, shift + _log_of_1_and(tl.minimum(p, s)))
+        tl.store(out_lse_ptr + lse_at, tl.where(both, lse, suffix_lse), mask=live)
+    result = x.to(tl.float32) * of_prefix[:, None] + y.to(tl.float32) * of_suffix[:, None]
+    if HAS_SCALE:
+        result = result * tl.div_rn(1.0, scale)
+        if INTERPRETED:
+            result = _on_grid(result)
+    at = (token.to(tl.int64) * out_token + head * out_head)[:, None] + column
+    tl.store(out_ptr + at, result.to(out_ptr.dtype.element_ty), mask=live[:, None] & (column < n))
 
 
 def merge_attn_states(
@@ -80,15 +88,11 @@ def merge_attn_states(
     """output, prefix_output, suffix_output: (tokens, heads, n), the parts alike in strides; lse: (heads, tokens)."""
     tokens, heads, n = output.shape
     merged = tokens if prefill_tokens_with_context is None else prefill_tokens_with_context
-    words = prefix_output.dtype == torch.bfloat16 and not output.is_cuda
-    if words:
-        prefix_output, suffix_output = prefix_output.view(torch.int16), suffix_output.view(torch.int16)
-        output = output if output_scale is not None else output.view(torch.int16)
     block = triton.next_power_of_2(n)
-    rows = max(1, min((2048 if output.is_cuda else 1 << 17) // block, triton.next_power_of_2(tokens * heads)))
-    _merge[(triton.cdiv(tokens * heads, rows),)](
+    each = max(1, min(64, 2048 // block))
+    _merge[(triton.cdiv(tokens, each) * heads,)](
         output, output_lse, prefix_output, prefix_lse, suffix_output, suffix_lse, output_scale, tokens, heads, n,
         merged, output.stride(0), output.stride(1), prefix_output.stride(0), prefix_output.stride(1),
-        HAS_LSE=output_lse is not None, HAS_SCALE=output_scale is not None, WORDS=words,
-        ROWS=rows, BLOCK=block, num_warps=4,
+        HAS_LSE=output_lse is not None, HAS_SCALE=output_scale is not None, INTERPRETED=not output.is_cuda,
+        TOKENS=each, BLOCK=block, num_warps=4,
     )  # fmt: skip
