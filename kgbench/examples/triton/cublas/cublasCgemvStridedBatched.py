@@ -1,11 +1,8 @@
 """cublasCgemvStridedBatched: y = alpha * op(A) @ x + beta * y for each of a batch at fixed strides, complex64.
 
-A is worked on as a real matrix whose row 2 i holds the real parts of row i and 2 i + 1 the imaginary ones; a tile's
-last axis runs down a column of it, along memory. Plain, a program owns rows, multiplies them by Re x and by Im x, and
-puts neighbouring rows together at the end. Transposed, it owns columns, which it multiplies by two interleavings of x,
-for the real and for the imaginary part. Where that gives too few programs, sums are cut into parts, which a second
-kernel adds up. The divisors are powers of two that divide the sizes, from which the compiler sees how wide it may
-load.
+A tile's last axis runs down a column, along memory. Where x has no gaps and tiles cover A without a rest, a program
+owns rows, or columns if A is transposed, and either the compiler loads tiles ahead or the next one waits in registers.
+Whatever else there may be is cut into shares along the sums, and a second kernel adds the shares up.
 """
 
 import torch
@@ -14,167 +11,200 @@ import triton.language as tl
 
 
 @triton.jit
-def _finish(at, real, imag, inside, alpha_real, alpha_imag, beta_real, beta_imag, read_y):
-    """y = alpha * (real, imag) + beta * y."""
-    old_real = tl.load(at, mask=inside & (read_y != 0), other=0.0)
-    old_imag = tl.load(at + 1, mask=inside & (read_y != 0), other=0.0)
-    out_real = (real * alpha_real - imag * alpha_imag) + (old_real * beta_real - old_imag * beta_imag)
-    out_imag = (real * alpha_imag + imag * alpha_real) + (old_real * beta_imag + old_imag * beta_real)
-    tl.store(at, out_real, mask=inside)
-    tl.store(at + 1, out_imag, mask=inside)
+def _times(a, x, AXIS: tl.constexpr, CONJUGATED: tl.constexpr):
+    """A or conj(A) times x, which lacks A's AXIS: complex64 loaded as int64, the imaginary part in the upper half."""
+    a_real, a_imag = a.to(tl.int32).to(tl.float32, bitcast=True), (a >> 32).to(tl.int32).to(tl.float32, bitcast=True)
+    x_real, x_imag = x.to(tl.int32).to(tl.float32, bitcast=True), (x >> 32).to(tl.int32).to(tl.float32, bitcast=True)
+    x_real, x_imag = tl.expand_dims(x_real, AXIS), tl.expand_dims(x_imag, AXIS)
+    if CONJUGATED:
+        return a_real * x_real + a_imag * x_imag, a_real * x_imag - a_imag * x_real
+    else:
+        return a_real * x_real - a_imag * x_imag, a_real * x_imag + a_imag * x_real
 
 
-@triton.jit(
-    do_not_specialize=[
-        "rows", "columns", "part", "batches", "lda", "a_batch", "x_batch", "y_batch",
-        "incx", "x_first", "incy", "y_first", "read_y",
-    ]
-)  # fmt: skip
+@triton.jit
+def _add(real, imag, a, x, AXIS: tl.constexpr, CONJUGATED: tl.constexpr):
+    """Adds A times x, summed along the first axis."""
+    more_real, more_imag = _times(a, x, AXIS, CONJUGATED)
+    return real + tl.sum(more_real, axis=0), imag + tl.sum(more_imag, axis=0)
+
+
+@triton.jit
+def _rows(a_ptr, x_ptr, columns, lda, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The sums of ROWS rows."""
+    column = tl.arange(0, COLUMNS)
+    at = column[:, None] * lda + tl.arange(0, ROWS)[None, :]
+    real, imag = tl.zeros((ROWS,), tl.float32), tl.zeros((ROWS,), tl.float32)
+    for _ in tl.range(0, columns // COLUMNS, num_stages=4):
+        a = tl.load(a_ptr + at, eviction_policy="evict_first")
+        real, imag = _add(real, imag, a, tl.load(x_ptr + column), 1, False)
+        a_ptr += lda.to(tl.int64) * COLUMNS
+        x_ptr += COLUMNS
+    return real, imag
+
+
+@triton.jit
+def _columns(a_ptr, x_ptr, rows, lda, CONJUGATED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """The sums of COLUMNS columns."""
+    row = tl.arange(0, ROWS)
+    at = (tl.arange(0, COLUMNS) * lda)[:, None] + row[None, :]
+    real, imag = tl.zeros((COLUMNS, ROWS), tl.float32), tl.zeros((COLUMNS, ROWS), tl.float32)
+    for _ in tl.range(0, rows // ROWS, num_stages=4):
+        a = tl.load(a_ptr + at, eviction_policy="evict_first")
+        more_real, more_imag = _times(a, tl.load(x_ptr + row), 0, CONJUGATED)
+        real += more_real
+        imag += more_imag
+        a_ptr += ROWS
+        x_ptr += ROWS
+    return tl.sum(real, axis=1), tl.sum(imag, axis=1)
+
+
+@triton.jit
+def _ahead(a_ptr, at, a_step, x_ptr, x_at, x_step, turns, AXIS: tl.constexpr, CONJUGATED: tl.constexpr):
+    """The sums of tiles along their first axis, which a thread adds up alone, the next tile on its way meanwhile."""
+    real = tl.zeros((at.shape[1], at.shape[2]), tl.float32)
+    imag = tl.zeros((at.shape[1], at.shape[2]), tl.float32)
+    a, x = tl.load(a_ptr + at, eviction_policy="evict_first"), tl.load(x_ptr + x_at)
+    for _ in range(1, turns):
+        real, imag = _add(real, imag, a, x, AXIS, CONJUGATED)
+        a_ptr += a_step
+        x_ptr += x_step
+        a, x = tl.load(a_ptr + at, eviction_policy="evict_first"), tl.load(x_ptr + x_at)
+    return _add(real, imag, a, x, AXIS, CONJUGATED)
+
+
+@triton.jit
+def _sums(
+    a_ptr, x_ptr, terms, lda,
+    KIND: tl.constexpr, CONJUGATED: tl.constexpr, PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
+    """The sums of ROWS rows or COLUMNS columns, at once or, ahead, by PARTS of a tile."""
+    if KIND == "rows":
+        return _rows(a_ptr, x_ptr, terms, lda, ROWS, COLUMNS)
+    elif KIND == "columns":
+        return _columns(a_ptr, x_ptr, terms, lda, CONJUGATED, ROWS, COLUMNS)
+    elif KIND == "rows ahead":
+        step: tl.constexpr = PARTS * COLUMNS
+        column = tl.arange(0, PARTS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+        at = column[:, :, None] * lda + tl.arange(0, ROWS)[None, None, :]
+        real, imag = _ahead(a_ptr, at, lda.to(tl.int64) * step, x_ptr, column, step, terms // step, 2, False)
+        return tl.sum(real, axis=0), tl.sum(imag, axis=0)
+    else:
+        step: tl.constexpr = PARTS * ROWS
+        row = tl.arange(0, PARTS)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
+        at = (tl.arange(0, COLUMNS) * lda)[None, :, None] + row[:, None, :]
+        real, imag = _ahead(a_ptr, at, step, x_ptr, row, step, terms // step, 1, CONJUGATED)
+        return tl.sum(real, axis=1), tl.sum(imag, axis=1)
+
+
+@triton.jit
+def _end(i, real, imag, inside, y_ptr, incy, alpha_real, alpha_imag, beta_real, beta_imag, END: tl.constexpr):
+    """y = alpha * sums + beta * y, or stores the sums as y's share."""
+    at = y_ptr + i.to(tl.int64) * incy
+    if END == "share":
+        at += tl.program_id(1) * 2
+    else:
+        real, imag = real * alpha_real - imag * alpha_imag, real * alpha_imag + imag * alpha_real
+    if END == "read":
+        old_real, old_imag = tl.load(at, mask=inside), tl.load(at + 1, mask=inside)
+        real += old_real * beta_real - old_imag * beta_imag
+        imag += old_real * beta_imag + old_imag * beta_real
+    tl.store(at, real, mask=inside)
+    tl.store(at + 1, imag, mask=inside)
+
+
+@triton.jit
 def _gemv(
-    a_ptr, x_ptr, y_ptr, sum_ptr, rows, columns, part, batches, lda, a_batch, x_batch, y_batch, incx, x_first,
-    incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, read_y,
-    ROW_DIVISOR: tl.constexpr, DIVISOR: tl.constexpr, X_DIVISOR: tl.constexpr, SPLIT: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    a_ptr, a_batch, x_ptr, x_batch, blocks, terms, lda,
+    y_ptr, y_batch, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END: tl.constexpr,
+    KIND: tl.constexpr, CONJUGATED: tl.constexpr, PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    DIVISOR: tl.constexpr,
 ):  # fmt: skip
-    """ROWS real rows of y = alpha * A @ x + beta * y; SPLIT: sums over ``part`` columns go to sum_ptr."""
-    blocks = ((rows.to(tl.int64) * 2 + (ROWS - 1)) // ROWS).to(tl.int32)
+    """ROWS elements of y, or COLUMNS ones of a transposed A."""
+    PLAIN: tl.constexpr = KIND == "rows" or KIND == "rows ahead"
+    BLOCK: tl.constexpr = ROWS if PLAIN else COLUMNS
+    lda *= DIVISOR
     batch = (tl.program_id(0) // blocks).to(tl.int64)
-    program = (tl.program_id(0) % blocks).to(tl.int64)
-    height = tl.multiple_of(rows.to(tl.int64), ROW_DIVISOR) * 2
-    lda = tl.multiple_of(lda.to(tl.int64), DIVISOR) * 2
-    a_ptr += batch * tl.multiple_of(a_batch.to(tl.int64), DIVISOR) * 2
-    x_ptr += batch * tl.multiple_of(x_batch.to(tl.int64), X_DIVISOR) * 2
-    row = program * ROWS + tl.arange(0, ROWS)
-    begin = tl.program_id(1).to(tl.int64) * part
-    end = tl.minimum(begin + part, columns.to(tl.int64))
-    with_real = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
-    with_imag = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
-    for start in range(begin, end, COLUMNS):
-        column = start + tl.arange(0, COLUMNS)
-        x_at = x_ptr + (x_first + column * incx) * 2
-        x_real = tl.load(x_at, mask=column < end, other=0.0)
-        x_imag = tl.load(x_at + 1, mask=column < end, other=0.0)
-        inside = (column < end)[:, None] & (row < height)[None, :]
-        a = tl.load(a_ptr + column[:, None] * lda + row[None, :], mask=inside, other=0.0)
-        with_real += a * x_real[:, None]
-        with_imag += a * x_imag[:, None]
-    # Each pair of rows: what Re A and Im A give.
-    real_real, imag_real = tl.split(tl.reshape(tl.sum(with_real, axis=0), (ROWS // 2, 2)))
-    real_imag, imag_imag = tl.split(tl.reshape(tl.sum(with_imag, axis=0), (ROWS // 2, 2)))
-    real = real_real - imag_imag
-    imag = real_imag + imag_real
-    i = program * (ROWS // 2) + tl.arange(0, ROWS // 2)
-    if SPLIT:
-        at = sum_ptr + (tl.program_id(1).to(tl.int64) * batches + batch) * height + i * 2
-        tl.store(at, real, mask=i < rows)
-        tl.store(at + 1, imag, mask=i < rows)
-    else:
-        y_ptr += (batch * y_batch + y_first) * 2
-        at = y_ptr + i * incy * 2
-        _finish(at, real, imag, i < rows, alpha_real, alpha_imag, beta_real, beta_imag, read_y)
+    first = tl.program_id(0) % blocks * BLOCK
+    a_ptr += batch * a_batch * DIVISOR + (first if PLAIN else first.to(tl.int64) * lda)
+    real, imag = _sums(a_ptr, x_ptr + batch * x_batch, terms, lda, KIND, CONJUGATED, PARTS, ROWS, COLUMNS)
+    y_ptr += batch * y_batch + y_first
+    i = first + tl.arange(0, BLOCK)
+    _end(i, real, imag, None, y_ptr, incy, alpha_real, alpha_imag, beta_real, beta_imag, END)
 
 
-@triton.jit(
-    do_not_specialize=[
-        "rows", "columns", "part", "batches", "lda", "a_batch", "x_batch", "y_batch",
-        "incx", "x_first", "incy", "y_first", "read_y",
-    ]
-)  # fmt: skip
-def _gemv_transposed(
-    a_ptr, x_ptr, y_ptr, sum_ptr, rows, columns, part, batches, lda, a_batch, x_batch, y_batch, incx, x_first,
-    incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, read_y,
-    ROW_DIVISOR: tl.constexpr, DIVISOR: tl.constexpr, X_DIVISOR: tl.constexpr,
-    CONJUGATED: tl.constexpr, DENSE: tl.constexpr, SPLIT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+@triton.jit
+def _share(
+    a_ptr, a_batch, x_ptr, x_batch, blocks, length, terms, per, a_step, a_term, incx, x_first,
+    y_ptr, y_batch, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END: tl.constexpr,
+    CONJUGATED: tl.constexpr, BLOCK: tl.constexpr, TERMS: tl.constexpr,
 ):  # fmt: skip
-    """COLUMNS elements of y = alpha * A^T @ x + beta * y; SPLIT: sums over ``part`` real rows go to sum_ptr."""
-    blocks = ((columns.to(tl.int64) + (COLUMNS - 1)) // COLUMNS).to(tl.int32)
+    """BLOCK elements' sums of ``per`` terms, of any strides."""
     batch = (tl.program_id(0) // blocks).to(tl.int64)
-    column = (tl.program_id(0) % blocks).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
-    height = tl.multiple_of(rows.to(tl.int64), ROW_DIVISOR) * 2
-    lda = tl.multiple_of(lda.to(tl.int64), DIVISOR) * 2
-    a_ptr += batch * tl.multiple_of(a_batch.to(tl.int64), DIVISOR) * 2
-    x_ptr += batch * tl.multiple_of(x_batch.to(tl.int64), X_DIVISOR) * 2
-    begin = tl.program_id(1).to(tl.int64) * part
-    odd = (tl.arange(0, ROWS) % 2) == 1
-    real_sums = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
-    imag_sums = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
-    for start in range(begin, tl.minimum(begin + part, height), ROWS):
-        row = tl.multiple_of(start, ROWS) + tl.arange(0, ROWS)
-        # x's part of the same kind as that row's, and its other part.
-        x_at = row if DENSE else (x_first + (row // 2) * incx) * 2 + row % 2
-        own = tl.load(x_ptr + x_at, mask=row < height, other=0.0)
-        other = tl.load(x_ptr + tl.where(odd, x_at - 1, x_at + 1), mask=row < height, other=0.0)
-        inside = (column < columns)[:, None] & (row < height)[None, :]
-        a = tl.load(a_ptr + column[:, None] * lda + row[None, :], mask=inside, other=0.0)
-        if CONJUGATED:
-            real_sums += a * own[None, :]
-            imag_sums += a * tl.where(odd, -other, other)[None, :]
-        else:
-            real_sums += a * tl.where(odd, -own, own)[None, :]
-            imag_sums += a * other[None, :]
-    real = tl.sum(real_sums, axis=1)
-    imag = tl.sum(imag_sums, axis=1)
-    if SPLIT:
-        at = sum_ptr + ((tl.program_id(1).to(tl.int64) * batches + batch) * columns + column) * 2
-        tl.store(at, real, mask=column < columns)
-        tl.store(at + 1, imag, mask=column < columns)
-    else:
-        y_ptr += (batch * y_batch + y_first) * 2
-        at = y_ptr + column * incy * 2
-        _finish(at, real, imag, column < columns, alpha_real, alpha_imag, beta_real, beta_imag, read_y)
+    a_ptr += batch * a_batch
+    x_ptr += batch * x_batch + x_first
+    y_ptr += batch * y_batch + y_first
+    i = (tl.program_id(0) % blocks).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    begin = tl.program_id(1).to(tl.int64) * per
+    real, imag = tl.zeros((BLOCK, TERMS), tl.float32), tl.zeros((BLOCK, TERMS), tl.float32)
+    for start in range(0, per, TERMS):
+        term = begin + start + tl.arange(0, TERMS)
+        inside = (i < length)[:, None] & (term < terms)[None, :]
+        a = tl.load(a_ptr + i[:, None] * a_step + term[None, :] * a_term, mask=inside, other=0)
+        x = tl.load(x_ptr + term * incx, mask=term < terms, other=0)
+        more_real, more_imag = _times(a, x, 0, CONJUGATED)
+        real += more_real
+        imag += more_imag
+    real, imag = tl.sum(real, axis=1), tl.sum(imag, axis=1)
+    _end(i, real, imag, i < length, y_ptr, incy, alpha_real, alpha_imag, beta_real, beta_imag, END)
 
 
-@triton.jit(do_not_specialize=["length", "count", "batches", "y_batch", "incy", "y_first", "read_y"])
-def _add_parts(
-    sum_ptr, y_ptr, length, count, batches, y_batch, incy, y_first,
-    alpha_real, alpha_imag, beta_real, beta_imag, read_y,
-    PARTS: tl.constexpr, BLOCK: tl.constexpr,
+@triton.jit
+def _total(
+    shares_ptr, blocks, length, count,
+    y_ptr, y_batch, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END: tl.constexpr,
+    BLOCK: tl.constexpr, COUNT: tl.constexpr,
 ):  # fmt: skip
-    """Adds the ``count`` parts of the sums up, always in the same order."""
-    blocks = ((length.to(tl.int64) + (BLOCK - 1)) // BLOCK).to(tl.int32)
+    """Adds ``count`` shares up, always in the same order."""
     batch = (tl.program_id(0) // blocks).to(tl.int64)
     i = (tl.program_id(0) % blocks).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    real = tl.zeros((PARTS, BLOCK), dtype=tl.float32)
-    imag = tl.zeros((PARTS, BLOCK), dtype=tl.float32)
-    for start in range(0, count, PARTS):
-        part = start + tl.arange(0, PARTS).to(tl.int64)
-        at = sum_ptr + ((part * batches + batch) * length)[:, None] * 2 + i[None, :] * 2
-        inside = (part < count)[:, None] & (i < length)[None, :]
-        real += tl.load(at, mask=inside, other=0.0)
-        imag += tl.load(at + 1, mask=inside, other=0.0)
-    y_ptr += (batch * y_batch + y_first) * 2
-    at = y_ptr + i * incy * 2
-    real = tl.sum(real, axis=0)
-    imag = tl.sum(imag, axis=0)
-    _finish(at, real, imag, i < length, alpha_real, alpha_imag, beta_real, beta_imag, read_y)
+    share = tl.arange(0, COUNT)
+    at = shares_ptr + ((batch * length + i)[:, None] * count + share[None, :]) * 2
+    inside = (i < length)[:, None] & (share < count)[None, :]
+    real = tl.sum(tl.load(at, mask=inside, other=0.0), axis=1)
+    imag = tl.sum(tl.load(at + 1, mask=inside, other=0.0), axis=1)
+    y_ptr += batch * y_batch + y_first
+    _end(i, real, imag, i < length, y_ptr, incy, alpha_real, alpha_imag, beta_real, beta_imag, END)
 
 
-def _divisor(n, most=16):
-    """The largest power of two up to ``most`` that divides n."""
-    return most if n == 0 else min(most, n & -n)
+def _tile(plain, m, n, batches, near):
+    """How A is walked, if tiles of at most ``near`` columns cover it."""
+    if plain and m in (64, 128) and n % 8 == 0 and m * batches >= 64 * 1056 and near >= 8:
+        return {"KIND": "rows", "PARTS": 1, "ROWS": 64, "COLUMNS": 8, "num_warps": 1}
+    if plain and m % 128 == 0 and n % 16 == 0 and m // 128 * batches >= 264 and near >= 16:
+        return {"KIND": "rows ahead", "PARTS": 8, "ROWS": 128, "COLUMNS": 2, "num_warps": 4}
+    if not plain and m % 256 == 0 and m >= 1024 and n % 8 == 0 and n // 8 * batches >= 396 and near >= 8:
+        if m % 512 == 0 and m >= 4096 and n * batches >= 8192:
+            return {"KIND": "columns", "PARTS": 1, "ROWS": 512, "COLUMNS": 4, "num_warps": 4}
+        return {"KIND": "columns", "PARTS": 1, "ROWS": 256, "COLUMNS": 8, "num_warps": 4}
+    if not plain and m % 64 == 0 and m < 1024 and n % 32 == 0 and n // 32 * batches >= 200 and near >= 32:
+        return {"KIND": "columns ahead", "PARTS": 4, "ROWS": 16, "COLUMNS": 32, "num_warps": 4}
+    return None
 
 
-def _tile(plain, m, n):
-    """Real rows and columns of a tile of A."""
-    if plain:
-        rows = min(256, max(16, triton.next_power_of_2(2 * m)))
-        return rows, 4096 // rows
-    rows = min(512, max(16, triton.next_power_of_2(2 * m)))
-    return rows, min(4096 // rows, max(4, triton.next_power_of_2(n)))
+def _cut(terms, step, blocks):
+    """How many shares of the sums, and how many terms each.
 
-
-def _parts(terms, step, blocks):
-    """How many parts the sums are cut into, and their length: parts only where y alone gives too few blocks."""
-    if blocks >= 264 or terms <= 4 * step:
-        return 1, triton.cdiv(max(terms, 1), step) * step
-    count = min(triton.cdiv(792, blocks), triton.cdiv(terms, 4 * step))
-    part = triton.cdiv(triton.cdiv(terms, count), step) * step
-    return triton.cdiv(terms, part), part
+    Shares only where y alone gives too few programs, or for sums of more than 4096 steps.
+    """
+    count = max(1, min(triton.cdiv(792, blocks), terms // (4 * step)), triton.cdiv(terms, 4096 * step))
+    per = max(1, triton.cdiv(triton.cdiv(terms, count), step)) * step
+    return max(1, triton.cdiv(terms, per)), per
 
 
 def cublasCgemvStridedBatched(
     trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount
-):
+):  # fmt: skip
     """A, x, y: 1-D complex64 storage, element (i, j) of matrix p at i + j * lda + p * strideA.
 
     A negative increment walks from the far end. With beta 0 y is not read, with alpha 0 neither A nor x is.
@@ -185,25 +215,42 @@ def cublasCgemvStridedBatched(
     length, terms = (m, n) if plain else (n, m)
     x_first = (1 - terms) * incx if incx < 0 else 0
     y_first = (1 - length) * incy if incy < 0 else 0
+    scalars = (alpha.real, alpha.imag, beta.real, beta.imag)
+    ends = (torch.view_as_real(y), 2 * stridey, 2 * incy, 2 * y_first, *scalars)
+    end = "read" if beta != 0 else "put"
     if alpha == 0:
         terms = 0
-    rows, columns = _tile(plain, m, n)
-    blocks = triton.cdiv(2 * m, rows) if plain else triton.cdiv(n, columns)
-    count, part = _parts(terms if plain else 2 * terms, columns if plain else rows, blocks * batchCount)
-    out = torch.view_as_real(y)
-    sums = torch.empty(2 * count * batchCount * length, dtype=torch.float32, device=y.device) if count > 1 else out
-    ends = (incy, y_first, alpha.real, alpha.imag, beta.real, beta.imag, int(beta != 0))
-    kinds = {"ROW_DIVISOR": _divisor(m), "DIVISOR": _divisor(lda, _divisor(strideA)), "SPLIT": count > 1}
-    kinds["X_DIVISOR"] = _divisor(stridex, 4)
-    if not plain:
-        kinds |= {"CONJUGATED": trans == "C", "DENSE": incx == 1}
-    (_gemv if plain else _gemv_transposed)[(blocks * batchCount, count)](
-        torch.view_as_real(A), torch.view_as_real(x), out, sums, *((m, terms) if plain else (terms, n)),
-        part, batchCount, lda, strideA, stridex, stridey, incx, x_first, *ends, **kinds,
-        ROWS=rows, COLUMNS=columns, num_warps=8,
+
+    divisor = min(4, (lda | strideA) & -(lda | strideA))
+    # The columns that a tile may have: its offsets take 32 bits.
+    near = (2**31 - 2**12) // lda if incx == 1 and 0 < terms <= 1 << 16 else 0
+    kinds = _tile(plain, m, n, batchCount, near)
+    if kinds:
+        kernel, blocks, count = _gemv, m // kinds["ROWS"] if plain else n // kinds["COLUMNS"], 1
+        sizes = terms, lda // divisor
+        kinds["DIVISOR"] = divisor
+    else:
+        divisor, block = (
+            1,
+            min(128, triton.next_power_of_2(m)) if plain else 2048 // min(256, triton.next_power_of_2(m)),
+        )
+        kernel, blocks = _share, triton.cdiv(length, block)
+        count, per = _cut(terms, 2048 // block, blocks * batchCount)
+        sizes = length, terms, per, *((1, lda) if plain else (lda, 1)), incx, x_first
+        kinds = {"BLOCK": block, "TERMS": 2048 // block, "num_warps": 8}
+    kinds["CONJUGATED"] = trans == "C"
+
+    factors = A.view(torch.int64), strideA // divisor, x.view(torch.int64), stridex
+    grid = (blocks * batchCount, count)
+    if count == 1:
+        kernel[grid](*factors, blocks, *sizes, *ends, END=end, **kinds)
+        return
+    shares = torch.empty(2 * batchCount * length * count, dtype=torch.float32, device=y.device)
+    share_ends = (shares, 2 * length * count, 2 * count, 0, *scalars)
+    kernel[grid](*factors, blocks, *sizes, *share_ends, END="share", **kinds)
+    width = triton.next_power_of_2(count)
+    block = max(1, 1024 // width)
+    blocks = triton.cdiv(length, block)
+    _total[(blocks * batchCount,)](
+        shares, blocks, length, count, *ends, END=end, BLOCK=block, COUNT=width, num_warps=4
     )  # fmt: skip
-    if count > 1:
-        _add_parts[(triton.cdiv(length, 32) * batchCount,)](
-            sums, out, length, count, batchCount, stridey, *ends,
-            PARTS=min(32, triton.next_power_of_2(count)), BLOCK=32, num_warps=4,
-        )  # fmt: skip

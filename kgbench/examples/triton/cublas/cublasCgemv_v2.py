@@ -1,11 +1,8 @@
 """cublasCgemv_v2: y = alpha * op(A) @ x + beta * y, complex64.
 
-A is worked on as a real matrix whose row 2 i holds the real parts of row i and 2 i + 1 the imaginary ones; a tile's
-last axis runs down a column of it, along memory. Plain, a program owns rows, multiplies them by Re x and by Im x, and
-puts neighbouring rows together at the end. Transposed, it owns columns, which it multiplies by two interleavings of x,
-for the real and for the imaginary part. Where that gives too few programs, sums are cut into parts, which a second
-kernel adds up. The divisors are powers of two that divide the sizes, from which the compiler sees how wide it may
-load.
+A tile's last axis runs down a column, along memory. Where x has no gaps and tiles cover A without a rest, a program
+owns rows (of a long A only some columns of them, whose sums it adds to y), or columns if A is transposed. A tall
+transposed A and whatever else there may be is cut into shares along the sums, and a second kernel adds the shares up.
 """
 
 import torch
@@ -14,142 +11,171 @@ import triton.language as tl
 
 
 @triton.jit
-def _finish(at, real, imag, inside, alpha_real, alpha_imag, beta_real, beta_imag, read_y):
-    """y = alpha * (real, imag) + beta * y."""
-    old_real = tl.load(at, mask=inside & (read_y != 0), other=0.0)
-    old_imag = tl.load(at + 1, mask=inside & (read_y != 0), other=0.0)
-    out_real = (real * alpha_real - imag * alpha_imag) + (old_real * beta_real - old_imag * beta_imag)
-    out_imag = (real * alpha_imag + imag * alpha_real) + (old_real * beta_imag + old_imag * beta_real)
-    tl.store(at, out_real, mask=inside)
-    tl.store(at + 1, out_imag, mask=inside)
-
-
-@triton.jit(do_not_specialize=["rows", "columns", "part", "lda", "incx", "x_first", "incy", "y_first", "read_y"])
-def _gemv(
-    a_ptr, x_ptr, y_ptr, sum_ptr, rows, columns, part, lda, incx, x_first,
-    incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, read_y,
-    ROW_DIVISOR: tl.constexpr, DIVISOR: tl.constexpr, SPLIT: tl.constexpr,
-    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-):  # fmt: skip
-    """ROWS real rows of y = alpha * A @ x + beta * y; SPLIT: sums over ``part`` columns go to sum_ptr."""
-    program = tl.program_id(0).to(tl.int64)
-    height = tl.multiple_of(rows.to(tl.int64), ROW_DIVISOR) * 2
-    lda = tl.multiple_of(lda.to(tl.int64), DIVISOR) * 2
-    row = program * ROWS + tl.arange(0, ROWS)
-    begin = tl.program_id(1).to(tl.int64) * part
-    end = tl.minimum(begin + part, columns.to(tl.int64))
-    with_real = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
-    with_imag = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
-    for start in range(begin, end, COLUMNS):
-        column = start + tl.arange(0, COLUMNS)
-        x_at = x_ptr + (x_first + column * incx) * 2
-        x_real = tl.load(x_at, mask=column < end, other=0.0)
-        x_imag = tl.load(x_at + 1, mask=column < end, other=0.0)
-        inside = (column < end)[:, None] & (row < height)[None, :]
-        a = tl.load(a_ptr + column[:, None] * lda + row[None, :], mask=inside, other=0.0)
-        with_real += a * x_real[:, None]
-        with_imag += a * x_imag[:, None]
-    # Each pair of rows: what Re A and Im A give.
-    real_real, imag_real = tl.split(tl.reshape(tl.sum(with_real, axis=0), (ROWS // 2, 2)))
-    real_imag, imag_imag = tl.split(tl.reshape(tl.sum(with_imag, axis=0), (ROWS // 2, 2)))
-    real = real_real - imag_imag
-    imag = real_imag + imag_real
-    i = program * (ROWS // 2) + tl.arange(0, ROWS // 2)
-    if SPLIT:
-        at = sum_ptr + tl.program_id(1).to(tl.int64) * height + i * 2
-        tl.store(at, real, mask=i < rows)
-        tl.store(at + 1, imag, mask=i < rows)
+def _times(a, x, AXIS: tl.constexpr, CONJUGATED: tl.constexpr):
+    """A or conj(A) times x, which lacks A's AXIS: complex64 loaded as int64, the imaginary part in the upper half."""
+    a_real, a_imag = a.to(tl.int32).to(tl.float32, bitcast=True), (a >> 32).to(tl.int32).to(tl.float32, bitcast=True)
+    x_real, x_imag = x.to(tl.int32).to(tl.float32, bitcast=True), (x >> 32).to(tl.int32).to(tl.float32, bitcast=True)
+    x_real, x_imag = tl.expand_dims(x_real, AXIS), tl.expand_dims(x_imag, AXIS)
+    if CONJUGATED:
+        return a_real * x_real + a_imag * x_imag, a_real * x_imag - a_imag * x_real
     else:
-        y_ptr += y_first.to(tl.int64) * 2
-        at = y_ptr + i * incy * 2
-        _finish(at, real, imag, i < rows, alpha_real, alpha_imag, beta_real, beta_imag, read_y)
+        return a_real * x_real - a_imag * x_imag, a_real * x_imag + a_imag * x_real
 
 
-@triton.jit(do_not_specialize=["rows", "columns", "part", "lda", "incx", "x_first", "incy", "y_first", "read_y"])
-def _gemv_transposed(
-    a_ptr, x_ptr, y_ptr, sum_ptr, rows, columns, part, lda, incx, x_first,
-    incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, read_y,
-    ROW_DIVISOR: tl.constexpr, DIVISOR: tl.constexpr,
-    CONJUGATED: tl.constexpr, DENSE: tl.constexpr, SPLIT: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+@triton.jit
+def _add(real, imag, a, x, AXIS: tl.constexpr, CONJUGATED: tl.constexpr):
+    """Adds A times x, summed along the first axis."""
+    more_real, more_imag = _times(a, x, AXIS, CONJUGATED)
+    return real + tl.sum(more_real, axis=0), imag + tl.sum(more_imag, axis=0)
+
+
+@triton.jit
+def _end(
+    i, real, imag, AXIS: tl.constexpr, inside,
+    y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END: tl.constexpr,
 ):  # fmt: skip
-    """COLUMNS elements of y = alpha * A^T @ x + beta * y; SPLIT: sums over ``part`` real rows go to sum_ptr."""
-    column = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
-    height = tl.multiple_of(rows.to(tl.int64), ROW_DIVISOR) * 2
-    lda = tl.multiple_of(lda.to(tl.int64), DIVISOR) * 2
-    begin = tl.program_id(1).to(tl.int64) * part
-    odd = (tl.arange(0, ROWS) % 2) == 1
-    real_sums = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
-    imag_sums = tl.zeros((COLUMNS, ROWS), dtype=tl.float32)
-    for start in range(begin, tl.minimum(begin + part, height), ROWS):
-        row = tl.multiple_of(start, ROWS) + tl.arange(0, ROWS)
-        # x's part of the same kind as that row's, and its other part.
-        x_at = row if DENSE else (x_first + (row // 2) * incx) * 2 + row % 2
-        own = tl.load(x_ptr + x_at, mask=row < height, other=0.0)
-        other = tl.load(x_ptr + tl.where(odd, x_at - 1, x_at + 1), mask=row < height, other=0.0)
-        inside = (column < columns)[:, None] & (row < height)[None, :]
-        a = tl.load(a_ptr + column[:, None] * lda + row[None, :], mask=inside, other=0.0)
-        if CONJUGATED:
-            real_sums += a * own[None, :]
-            imag_sums += a * tl.where(odd, -other, other)[None, :]
-        else:
-            real_sums += a * tl.where(odd, -own, own)[None, :]
-            imag_sums += a * other[None, :]
-    real = tl.sum(real_sums, axis=1)
-    imag = tl.sum(imag_sums, axis=1)
-    if SPLIT:
-        at = sum_ptr + (tl.program_id(1).to(tl.int64) * columns + column) * 2
-        tl.store(at, real, mask=column < columns)
-        tl.store(at + 1, imag, mask=column < columns)
+    """y = alpha * sums + beta * y, or adds alpha * sums to y, or stores the sums, along AXIS, as y's share."""
+    if AXIS is not None:
+        real, imag = tl.sum(real, axis=AXIS), tl.sum(imag, axis=AXIS)
+    at = y_ptr + y_first + i.to(tl.int64) * incy
+    if END == "share":
+        at += tl.program_id(1) * 2
     else:
-        y_ptr += y_first.to(tl.int64) * 2
-        at = y_ptr + column * incy * 2
-        _finish(at, real, imag, column < columns, alpha_real, alpha_imag, beta_real, beta_imag, read_y)
+        real, imag = real * alpha_real - imag * alpha_imag, real * alpha_imag + imag * alpha_real
+    if END == "add":
+        tl.atomic_add(at, real, mask=inside, sem="relaxed")
+        tl.atomic_add(at + 1, imag, mask=inside, sem="relaxed")
+    else:
+        if END == "read":
+            old_real, old_imag = tl.load(at, mask=inside), tl.load(at + 1, mask=inside)
+            real += old_real * beta_real - old_imag * beta_imag
+            imag += old_real * beta_imag + old_imag * beta_real
+        tl.store(at, real, mask=inside)
+        tl.store(at + 1, imag, mask=inside)
 
 
-@triton.jit(do_not_specialize=["length", "count", "incy", "y_first", "read_y"])
-def _add_parts(
-    sum_ptr, y_ptr, length, count, incy, y_first,
-    alpha_real, alpha_imag, beta_real, beta_imag, read_y,
-    PARTS: tl.constexpr, BLOCK: tl.constexpr,
+@triton.jit(do_not_specialize=["per"])
+def _rows(
+    a_ptr, x_ptr, columns, per, lda,
+    y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag,
+    END: tl.constexpr, ONE: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DIVISOR: tl.constexpr,
 ):  # fmt: skip
-    """Adds the ``count`` parts of the sums up, always in the same order."""
+    """ROWS elements of y, or what ``per`` columns give for them; ONE: by a single tile of all columns."""
+    lda *= DIVISOR
+    first, begin = tl.program_id(0) * ROWS, tl.program_id(1) * per
+    row, column = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    at = column[:, None] * lda + row[None, :]
+    a_ptr += begin.to(tl.int64) * lda + first
+    x_ptr += begin
+    real, imag = tl.zeros((ROWS,), tl.float32), tl.zeros((ROWS,), tl.float32)
+    turns = 1 if ONE else tl.minimum(columns - begin, per) // COLUMNS
+    for _ in tl.range(0, turns, num_stages=1 if ONE else 4):
+        a = tl.load(a_ptr + at, eviction_policy="evict_first")
+        real, imag = _add(real, imag, a, tl.load(x_ptr + column), 1, False)
+        a_ptr += lda.to(tl.int64) * COLUMNS
+        x_ptr += COLUMNS
+    _end(first + row, real, imag, None, None, y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END)
+
+
+@triton.jit
+def _columns(
+    a_ptr, x_ptr, rows, lda,
+    y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END: tl.constexpr,
+    CONJUGATED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DIVISOR: tl.constexpr,
+):  # fmt: skip
+    """COLUMNS elements of y of a transposed A."""
+    lda *= DIVISOR
+    first = tl.program_id(0) * COLUMNS
+    row, column = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    at = (column * lda)[:, None] + row[None, :]
+    a_ptr += first.to(tl.int64) * lda
+    real, imag = tl.zeros((COLUMNS, ROWS), tl.float32), tl.zeros((COLUMNS, ROWS), tl.float32)
+    for _ in tl.range(0, rows // ROWS, num_stages=4):
+        a = tl.load(a_ptr + at, eviction_policy="evict_first")
+        more_real, more_imag = _times(a, tl.load(x_ptr + row), 0, CONJUGATED)
+        real += more_real
+        imag += more_imag
+        a_ptr += ROWS
+        x_ptr += ROWS
+    _end(first + column, real, imag, 1, None, y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END)
+
+
+@triton.jit(do_not_specialize=["per"])
+def _tall_share(
+    a_ptr, x_ptr, tiles, per, lda,
+    y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END: tl.constexpr,
+    CONJUGATED: tl.constexpr, PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DIVISOR: tl.constexpr,
+):  # fmt: skip
+    """Shares of the columns of a transposed A: sums of ``per`` tiles of PARTS * ROWS rows.
+
+    A thread adds the parts up alone. The next tile is loaded before the sums that wait for one that is on its way.
+    """
+    first, begin = tl.program_id(0) * COLUMNS, tl.program_id(1) * per
+    column = tl.arange(0, COLUMNS)
+    row = tl.arange(0, PARTS)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]
+    lda *= DIVISOR
+    at = (column * lda)[None, :, None] + row[:, None, :]
+    a_ptr += first.to(tl.int64) * lda + begin * (PARTS * ROWS)
+    x_ptr += begin * (PARTS * ROWS)
+    real, imag = tl.zeros((COLUMNS, ROWS), tl.float32), tl.zeros((COLUMNS, ROWS), tl.float32)
+    a, x = tl.load(a_ptr + at, eviction_policy="evict_first"), tl.load(x_ptr + row)
+    for _ in range(1, tl.minimum(tiles - begin, per)):
+        real, imag = _add(real, imag, a, x, 1, CONJUGATED)
+        a_ptr += PARTS * ROWS
+        x_ptr += PARTS * ROWS
+        a, x = tl.load(a_ptr + at, eviction_policy="evict_first"), tl.load(x_ptr + row)
+    real, imag = _add(real, imag, a, x, 1, CONJUGATED)
+    _end(first + column, real, imag, 1, None, y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END)
+
+
+@triton.jit
+def _share(
+    a_ptr, x_ptr, length, terms, per, a_step, a_term, incx, x_first,
+    y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END: tl.constexpr,
+    CONJUGATED: tl.constexpr, BLOCK: tl.constexpr, TERMS: tl.constexpr,
+):  # fmt: skip
+    """BLOCK elements' sums of ``per`` terms, of any strides."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    real = tl.zeros((PARTS, BLOCK), dtype=tl.float32)
-    imag = tl.zeros((PARTS, BLOCK), dtype=tl.float32)
-    for start in range(0, count, PARTS):
-        part = start + tl.arange(0, PARTS).to(tl.int64)
-        at = sum_ptr + (part * length)[:, None] * 2 + i[None, :] * 2
-        inside = (part < count)[:, None] & (i < length)[None, :]
-        real += tl.load(at, mask=inside, other=0.0)
-        imag += tl.load(at + 1, mask=inside, other=0.0)
-    y_ptr += y_first.to(tl.int64) * 2
-    at = y_ptr + i * incy * 2
-    real = tl.sum(real, axis=0)
-    imag = tl.sum(imag, axis=0)
-    _finish(at, real, imag, i < length, alpha_real, alpha_imag, beta_real, beta_imag, read_y)
+    begin = tl.program_id(1).to(tl.int64) * per
+    real, imag = tl.zeros((BLOCK, TERMS), tl.float32), tl.zeros((BLOCK, TERMS), tl.float32)
+    for start in range(0, per, TERMS):
+        term = begin + start + tl.arange(0, TERMS)
+        inside = (i < length)[:, None] & (term < terms)[None, :]
+        a = tl.load(a_ptr + i[:, None] * a_step + term[None, :] * a_term, mask=inside, other=0)
+        x = tl.load(x_ptr + x_first + term * incx, mask=term < terms, other=0)
+        more_real, more_imag = _times(a, x, 0, CONJUGATED)
+        real += more_real
+        imag += more_imag
+    _end(i, real, imag, 1, i < length, y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END)
 
 
-def _divisor(n, most=16):
-    """The largest power of two up to ``most`` that divides n."""
-    return most if n == 0 else min(most, n & -n)
+@triton.jit
+def _total(
+    shares_ptr, length, count, y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag,
+    END: tl.constexpr, BLOCK: tl.constexpr, COUNT: tl.constexpr,
+):  # fmt: skip
+    """Adds ``count`` shares up, always in the same order."""
+    i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    share = tl.arange(0, COUNT)
+    at = shares_ptr + ((i * count)[:, None] + share[None, :]) * 2
+    inside = (i < length)[:, None] & (share < count)[None, :]
+    real, imag = tl.load(at, mask=inside, other=0.0), tl.load(at + 1, mask=inside, other=0.0)
+    _end(i, real, imag, 1, i < length, y_ptr, incy, y_first, alpha_real, alpha_imag, beta_real, beta_imag, END)
 
 
-def _tile(plain, m, n):
-    """Real rows and columns of a tile of A."""
-    if plain:
-        rows = min(256, max(16, triton.next_power_of_2(2 * m)))
-        return rows, 4096 // rows
-    rows = min(512, max(16, triton.next_power_of_2(2 * m)))
-    return rows, min(4096 // rows, max(4, triton.next_power_of_2(n)))
+def _add_up(shares, length, count, *ends, **kinds):
+    """Without shares y is only multiplied by beta."""
+    width = triton.next_power_of_2(max(1, count))
+    block = max(1, 1024 // width)
+    _total[(triton.cdiv(length, block),)](
+        shares, length, count, *ends, **kinds, BLOCK=block, COUNT=width, num_warps=4
+    )  # fmt: skip
 
 
-def _parts(terms, step, blocks):
-    """How many parts the sums are cut into, and their length: parts only where y alone gives too few blocks."""
-    if blocks >= 264 or terms <= 4 * step:
-        return 1, triton.cdiv(max(terms, 1), step) * step
-    count = min(triton.cdiv(792, blocks), triton.cdiv(terms, 4 * step))
-    part = triton.cdiv(triton.cdiv(terms, count), step) * step
-    return triton.cdiv(terms, part), part
+def _cut(terms, most, step):
+    """How many shares of the sums, about ``most``, and how many terms each, up to 4096 * ``step``."""
+    per = triton.cdiv(triton.cdiv(terms, max(1, most, triton.cdiv(terms, 4096 * step))), step) * step
+    return triton.cdiv(terms, per), per
 
 
 def cublasCgemv_v2(trans, m, n, alpha, A, lda, x, incx, beta, y, incy):
@@ -161,26 +187,49 @@ def cublasCgemv_v2(trans, m, n, alpha, A, lda, x, incx, beta, y, incy):
         return
     alpha, beta, plain = complex(alpha), complex(beta), trans == "N"
     length, terms = (m, n) if plain else (n, m)
-    x_first = (1 - terms) * incx if incx < 0 else 0
-    y_first = (1 - length) * incy if incy < 0 else 0
+    out, y_first = torch.view_as_real(y), (1 - length) * incy if incy < 0 else 0
+    scalars = (alpha.real, alpha.imag, beta.real, beta.imag)
+    ends = (out, 2 * incy, 2 * y_first, *scalars)
+    end = "read" if beta != 0 else "put"
     if alpha == 0:
-        terms = 0
-    rows, columns = _tile(plain, m, n)
-    blocks = triton.cdiv(2 * m, rows) if plain else triton.cdiv(n, columns)
-    count, part = _parts(terms if plain else 2 * terms, columns if plain else rows, blocks)
-    out = torch.view_as_real(y)
-    sums = torch.empty(2 * count * length, dtype=torch.float32, device=y.device) if count > 1 else out
-    ends = (incy, y_first, alpha.real, alpha.imag, beta.real, beta.imag, int(beta != 0))
-    kinds = {"ROW_DIVISOR": _divisor(m), "DIVISOR": _divisor(lda), "SPLIT": count > 1}
-    if not plain:
-        kinds |= {"CONJUGATED": trans == "C", "DENSE": incx == 1}
-    (_gemv if plain else _gemv_transposed)[(blocks, count)](
-        torch.view_as_real(A), torch.view_as_real(x), out, sums, *((m, terms) if plain else (terms, n)),
-        part, lda, incx, x_first, *ends, **kinds,
-        ROWS=rows, COLUMNS=columns, num_warps=8,
-    )  # fmt: skip
-    if count > 1:
-        _add_parts[(triton.cdiv(length, 32),)](
-            sums, out, length, count, *ends,
-            PARTS=min(32, triton.next_power_of_2(count)), BLOCK=32, num_warps=4,
-        )  # fmt: skip
+        return _add_up(out, length, 0, *ends, END=end)
+
+    divisor = min(4, lda & -lda)
+    lead = lda // divisor
+    near = (2**31 - 2**12) // lda if incx == 1 else 0  # the columns that a tile may have: its offsets take 32 bits
+    wide = min(32, n & -n)
+    kinds = {"DIVISOR": divisor, "num_warps": 4} | ({} if plain else {"CONJUGATED": trans == "C"})
+    count, adds = 1, False
+    if plain and m % 8 == 0 and m <= 1600 and n in (512, 1024) and near >= n:
+        kernel, blocks, sizes = _rows, m // 8, (n, n, lead)
+        kinds |= {"ONE": True, "ROWS": 8, "COLUMNS": n, "num_warps": 16}
+    elif plain and m % 256 == 0 and m >= 4096 and n % 8 == 0 and n >= 256 and near >= 8:
+        kernel, blocks = _rows, m // 256
+        count, per = _cut(n, min(triton.cdiv(1440, blocks), n // 64), 8)
+        sizes = n, per, lead
+        adds = beta == 1 and abs(alpha) <= 1  # a larger alpha may make a share overflow where the whole sum does not
+        kinds |= {"ONE": False, "ROWS": 256, "COLUMNS": 8}
+    elif not plain and m % 256 == 0 and 1024 <= m <= 1 << 20 and n % 8 == 0 and n >= 8 * 396 and near >= 8:
+        kernel, blocks, sizes = _columns, n // 8, (m, lead)
+        kinds |= {"ROWS": 256, "COLUMNS": 8}
+    elif not plain and m % 64 == 0 and m >= 1024 and 8 <= wide <= near and n < 200 * wide:
+        kernel, blocks = _tall_share, n // wide
+        count, per = _cut(m // 64, min(triton.cdiv(792, blocks), m // 256), 1)
+        sizes = m // 64, per, lead
+        kinds |= {"PARTS": 2, "ROWS": 32, "COLUMNS": wide}
+    else:
+        block = min(128, triton.next_power_of_2(m)) if plain else 2048 // min(256, triton.next_power_of_2(m))
+        step = 2048 // block
+        kernel, blocks = _share, triton.cdiv(length, block)
+        count, per = _cut(terms, min(triton.cdiv(792, blocks), terms // (4 * step)), step)
+        x_first = (1 - terms) * incx if incx < 0 else 0
+        sizes = length, terms, per, *((1, lda) if plain else (lda, 1)), incx, x_first
+        kinds = {"CONJUGATED": trans == "C", "BLOCK": block, "TERMS": step, "num_warps": 8}
+
+    a, vector = A.view(torch.int64), x.view(torch.int64)
+    if count == 1 or adds:
+        kernel[(blocks, count)](a, vector, *sizes, *ends, END=end if count == 1 else "add", **kinds)
+    else:
+        shares = torch.empty(2 * length * count, dtype=torch.float32, device=y.device)
+        kernel[(blocks, count)](a, vector, *sizes, shares, 2 * count, 0, *scalars, END="share", **kinds)
+        _add_up(shares, length, count, *ends, END=end)
