@@ -28,6 +28,11 @@ def within(inner: dict[str, Any], outer: list[dict[str, Any]]) -> bool:
     )
 
 
+def meanwhile(inner: dict[str, Any], outer: list[dict[str, Any]]) -> bool:
+    """Whether a span of any process begins while one of the others lasts."""
+    return any(each["ts"] <= inner["ts"] < each["ts"] + each["dur"] for each in outer)
+
+
 @pytest.mark.in_turn("kgbench/harness/machine/trace.py", "kgbench/harness/session/timeline.py")
 @pytest.mark.timeout(180)
 def test_a_timed_evaluation_leaves_a_timeline(session_of: SessionOf, problem_path: Path, tmp_path: Path) -> None:
@@ -52,6 +57,11 @@ def test_a_timed_evaluation_leaves_a_timeline(session_of: SessionOf, problem_pat
     for outer, names in parts.items():
         for name in names:
             assert any(within(span, spans[outer]) for span in spans[name]), f"no {name} within {outer}"
+    # Others stand still in a turn, while the driver takes its time for memory.
+    assert spans["map"]
+    assert spans["give memory back"]
+    for name in ("map", "give memory back"):
+        assert not any(meanwhile(span, spans["turn"]) for span in spans[name]), f"{name} in a turn"
     scored = [span for span in spans["window"] if span["args"]["kind"] == "window"]
     assert {span["args"]["side"] for span in scored} == {"library", "candidate"}
     assert all(within(span, spans["turn"]) for span in scored)

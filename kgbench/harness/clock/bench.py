@@ -126,8 +126,9 @@ class Bench:
                     self.windows.settle_library()
         finally:
             # Others need this memory in their turns. The driver takes 8 to 40 ms, in which all would stand still.
-            self.windows.release_outputs()
-            self._give_back_memory()
+            with trace.span("give memory back"):
+                self.windows.release_outputs()
+                self._give_back_memory()
         self.windows.settle("candidate")
         run.verify_kept()
         run.verify_suspect()
