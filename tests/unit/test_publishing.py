@@ -583,6 +583,8 @@ def test_the_run_of_a_package_may_be_interrupted_and_names_what_has_no_verdict(r
     assert (code, "ok     whole" in output) == (0, True), output
     text = rendered(tmp_path / "results")["RESULTS.md"]
     assert "| without a verdict | aten/add, aten/sub: counted as not correct |" in text
+    (note,) = (each for each in read_run(tmp_path / "results/2026-01-02-h200-flaggems").notes if "KGB609" in each)
+    assert note.endswith("It is published so, and nothing is added."), "such a folder cannot be resumed"
     assert "| 2026-01-02-h200-flaggems | aten, 3 | 33.3 % " in text
     (calls,) = (line for line in text.splitlines() if line.startswith("| 2026-01-02-h200-flaggems | 2 |"))
     assert calls == "| 2026-01-02-h200-flaggems | 2 | 2 of 2, 100.0 % | 0 | 2 | 1.73x, of 2 operators |"
