@@ -143,7 +143,9 @@ def add_Scalar(self, other, alpha=1):
     if n == 0:
         return out
     if dtype.is_complex:
-        return _complex_sum(self, torch.tensor(other, dtype=dtype, device=self.device).expand(out.shape), alpha, out)
+        # torch.full refuses what complex64 does not hold; rounded it is infinite.
+        number = torch.full((), other, dtype=torch.complex128, device=self.device).to(dtype)
+        return _complex_sum(self, number.expand(out.shape), alpha, out)
     a, y = _bytes_if_bool(self), _bytes_if_bool(out)
     block = _block(out)
     _add_number[(triton.cdiv(n, block),)](

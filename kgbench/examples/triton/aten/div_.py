@@ -102,7 +102,7 @@ def _div_complex(a_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def _complex_quotient(a, b):
     """``b`` may be a number."""
-    b = b if isinstance(b, torch.Tensor) else torch.tensor(b, dtype=a.dtype, device=a.device)
+    b = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=torch.complex128, device=a.device)
     pairs = [torch.view_as_real(each.to(a.dtype).expand(a.shape).resolve_conj().contiguous()) for each in (a, b)]
     out = torch.empty(a.shape, dtype=a.dtype, device=a.device)
     n, block = out.numel(), 256 if a.is_cuda else 1 << 16

@@ -166,6 +166,7 @@ def mul_Scalar(self, other):
     out = torch.empty(self.shape, dtype=dtype, device=self.device)
     if dtype.is_complex:
         part = dtype if complex(other).imag else dtype.to_real()
-        number = torch.tensor(other if part == dtype else complex(other).real, dtype=part, device=self.device)
+        number, wide = (other, torch.complex128) if part == dtype else (complex(other).real, torch.float64)
+        number = torch.full((), number, dtype=wide, device=self.device).to(part)
         return _complex(out, self, number)
     return _real(out, self, _number(other, dtype, self.device), dtype)
