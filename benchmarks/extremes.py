@@ -26,7 +26,7 @@ import signal
 import types
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -78,6 +78,8 @@ MOST_S: Final = 8
 LIBRARY: Final = "library"
 PLAIN: Final = "plain"
 KERNEL: Final = "kernel"
+Stubs = Mapping[str, TrustedStub | None]
+"""Who answers calls, by LIBRARY and KERNEL; None where there is none."""
 
 
 @dataclass
@@ -149,22 +151,13 @@ def _measured(problem: str, overload: Overload, kernel: Any, most: int) -> tuple
     stubs = {LIBRARY: library, KERNEL: None if entry is None else _stub(overload, entry)}
     rows: dict[tuple[str, ...], Row] = {}
     calls = 0
-    for case in _cases(problem, overload, judge, most):
-        for factors in _scalings(judge, case):
-            call = _scaled(judge, case, factors, overload.prepare)
-            if call is None:
-                continue
-            calls += 1
-            if wrong := tuple(_wrong(judge, call, stubs)):
-                row = rows.setdefault(wrong, Row(problem, overload.name, wrong=wrong))
-                row.count += 1
-                row.first = row.first or f"{case.id} {', '.join(f'{name} x {by:g}' for name, by in factors.items())}"
-    asked = list(_asked(judge, overload, stubs[LIBRARY], stubs[KERNEL]))
-    calls += len(asked)
-    if failed := [words for words in asked if words]:
-        row = rows.setdefault((KERNEL,), Row(problem, overload.name, wrong=(KERNEL,)))
-        row.count += len(failed)
-        row.first = row.first or failed[0]
+    scaled = _scaled_calls(judge, _cases(problem, overload, judge, most), stubs)
+    for wrong, words in itertools.chain(scaled, _calls_with_numbers(judge, stubs)):
+        calls += 1
+        if wrong:
+            row = rows.setdefault(wrong, Row(problem, overload.name, wrong=wrong))
+            row.count += 1
+            row.first = row.first or words
     for stub in stubs.values():
         if stub is not None and stub.buffer is not None:
             stub.kept = None
@@ -178,13 +171,19 @@ def _stub(overload: Overload, entry: Callable[..., Any]) -> TrustedStub:
     return stub
 
 
+def _check_cases(overload: Overload, order: random.Random | None = None) -> list[Case]:
+    """Those whose values are judged, on a CPU, as they come or in another order."""
+    found = list(expand_cases(replace(overload, opinfo=(), bench={}), DeviceKind.CPU, None, "extremes"))
+    if order is not None:
+        order.shuffle(found)
+    return [case for case in found if case.phase is Phase.CHECK and not case.unjudged]
+
+
 def _cases(problem: str, overload: Overload, judge: OverloadJudge, most: int) -> Iterator[Case]:
     """A few small check cases of each dtype that have floating arguments; the same ones in each run."""
-    found = list(expand_cases(replace(overload, opinfo=(), bench={}), DeviceKind.CPU, None, "extremes"))
-    random.Random(zlib.crc32(problem.encode())).shuffle(found)
     left: dict[str | None, int] = {"float32": most, "complex64": most}
-    for case in found:
-        if case.phase is not Phase.CHECK or case.unjudged or case.exact or not left.setdefault(case.dtype, 1):
+    for case in _check_cases(overload, random.Random(zlib.crc32(problem.encode()))):
+        if case.exact or not left.setdefault(case.dtype, 1):
             continue
         with contextlib.suppress(ValueError):
             sizes = [view.numel() for _, view in _floating(_placed(judge, case))]
@@ -193,34 +192,42 @@ def _cases(problem: str, overload: Overload, judge: OverloadJudge, most: int) ->
                 yield case
 
 
-def _asked(
-    judge: OverloadJudge, overload: Overload, library: TrustedStub | None, kernel: TrustedStub | None
-) -> Iterator[str]:
-    """Of each call with a number far from usual on which the library is right: words where the kernel is not."""
+def _scaled_calls(judge: OverloadJudge, cases: Iterable[Case], stubs: Stubs) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Who is wrong in each call with scaled arguments, and words for the call."""
+    for case in cases:
+        for factors in _scalings(judge, case):
+            call = _scaled(judge, case, factors, judge.overload.prepare)
+            if call is not None:
+                words = f"{case.id} {', '.join(f'{name} x {by:g}' for name, by in factors.items())}"
+                yield tuple(_wrong(judge, call, stubs)), words
+
+
+def _calls_with_numbers(judge: OverloadJudge, stubs: Stubs) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Who is wrong in each call with a number far from usual that the library answers rightly, and words for it."""
+    library, kernel = stubs[LIBRARY], stubs[KERNEL]
     if library is None or kernel is None:
         return
-    for case, change in _with_numbers(overload):
+    for case, change in _with_numbers(judge.overload):
         with contextlib.suppress(OverflowError, RuntimeError, ValueError):
             call = _placed(judge, case)
             if _is_right(judge, call, library):
-                yield "" if _is_right(judge, call, kernel) else f"{case.id} with {change}"
+                yield () if _is_right(judge, call, kernel) else (KERNEL,), f"{case.id} with {change}"
 
 
 def _with_numbers(overload: Overload) -> Iterator[tuple[Case, str]]:
     """Check cases with a number that is far from usual, and which: of each dtype, parameter and type of number one."""
     parameters = {each.name for each in overload.signature.parameters if plain_type(each.type) in ("Scalar", "float")}
     seen = set()
-    for case in expand_cases(replace(overload, opinfo=(), bench={}), DeviceKind.CPU, None, "extremes"):
-        if case.phase is not Phase.CHECK or case.call is None or case.unjudged:
-            continue
-        for name, value in given_arguments(overload, case.call).items():
+    for case in _check_cases(overload):
+        given = {} if case.call is None else given_arguments(overload, case.call)
+        for name, value in given.items():
             key = case.dtype, name, type(value)
             if name in parameters and type(value) in NUMBERS and key not in seen:
                 seen.add(key)
                 more = NUMBERS[float] if case.dtype.startswith("complex") else ()
                 for number in dict.fromkeys((*NUMBERS[type(value)], *more)):
-                    given = {**given_arguments(overload, case.call), name: number}
-                    yield replace(case, call=Call((), given), sizes={**case.sizes, name: number}), f"{name} = {number}"
+                    call, sizes = Call((), {**given, name: number}), {**case.sizes, name: number}
+                    yield replace(case, call=call, sizes=sizes), f"{name} = {number}"
 
 
 def _placed(judge: OverloadJudge, case: Case) -> PlacedCall:
@@ -271,7 +278,7 @@ def _scaled(judge: OverloadJudge, case: Case, factors: Mapping[str, float], prep
     return call
 
 
-def _wrong(judge: OverloadJudge, call: PlacedCall, stubs: dict[str, TrustedStub | None]) -> Iterator[str]:
+def _wrong(judge: OverloadJudge, call: PlacedCall, stubs: Stubs) -> Iterator[str]:
     for name, stub in stubs.items():
         if stub is not None and not _is_right(judge, call, stub):
             yield name

@@ -97,37 +97,37 @@ def _calls(overload: Overload, most: int) -> Iterator[tuple[PlacedCall, Overload
 
 def _look_at(row: Row, call: PlacedCall, judge: OverloadJudge) -> None:
     row.cases += 1
-    right = values_only(judge.expected(call.inputs))
-    real = {name: each.value for name, each in right.items() if each.value.dtype in NARROW}
+    real = {name: value for name, value in _values(call, judge).items() if value.dtype in NARROW}
     try:
-        found = _with(_narrow, lambda: values_only(judge.expected(call.inputs)))
-        row.wide += any(found[name].value.dtype in NARROW for name in real)
-        if _leaves(real, found):
-            row.asks.append(call.case.id)
-        elif judge.overload.tolerance.rule == "accumulate":
-            found = _with(_sizes, lambda: values_only(judge.expected(call.inputs)))
-            if _leaves(real, found):
-                row.sums.append(call.case.id)
+        found = _values(call, judge, _narrow)
     except Exception:  # a reference may need what only 64 bits have, in any way of its own
         row.failed += 1
+        return
+    row.wide += any(found[name].dtype in NARROW for name in real)
+    if _leaves(real, found):
+        row.asks.append(call.case.id)
+    elif judge.overload.tolerance.rule == "accumulate" and _leaves(real, _values(call, judge, _sizes)):
+        row.sums.append(call.case.id)
 
 
-def _leaves(real: Mapping[str, torch.Tensor], found: Mapping[str, Any]) -> bool:
+def _leaves(real: Mapping[str, torch.Tensor], found: Mapping[str, torch.Tensor]) -> bool:
     """Whether an element of a result is finite and within float32, and not what was found in its place."""
     for name, value in real.items():
         fits = torch.isfinite(value) & (value.abs() <= LARGEST)
-        other = found[name].value
+        other = found[name]
         if bool((fits & ~(torch.isfinite(other) & (other.abs() <= LARGEST))).any()):
             return True
     return False
 
 
-def _with(change: Callable[[Any], Any], work: Callable[[], Any]) -> Any:
-    """What ``work`` returns where references get what ``change`` makes of their numbers."""
+def _values(
+    call: PlacedCall, judge: OverloadJudge, change: Callable[[Any], Any] = lambda value: value
+) -> dict[str, torch.Tensor]:
+    """What is right, where references get what ``change`` makes of their numbers."""
     widened = reference.upcast
     reference.upcast = lambda value: change(widened(value))
     try:
-        return work()
+        return {name: each.value for name, each in values_only(judge.expected(call.inputs)).items()}
     finally:
         reference.upcast = widened
 

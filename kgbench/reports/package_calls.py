@@ -70,6 +70,10 @@ class PackageSums:
     speedup: float | None
     """Geometric mean over them of their speedups where they are correct; None where none was timed."""
 
+    @property
+    def offered(self) -> int:
+        return self.correct + self.failed
+
 
 def package_sums(rows: Sequence[PackageCalls]) -> PackageSums:
     correct, failed, absent = (sum(getattr(row, name) for row in rows) for name in ("correct", "failed", "not_offered"))
@@ -85,7 +89,7 @@ def package_lines(rows: Sequence[PackageCalls]) -> Iterable[str]:
         return
     sums = package_sums(rows)
     yield (
-        f"calls of installed packages: {sums.correct} of {sums.correct + sums.failed} correct, "
+        f"calls of installed packages: {sums.correct} of {sums.offered} correct, "
         f"{sums.not_offered} not offered; "
         f"no call fails of {sums.without_failure} of {number_of(sums.operators, 'operator')}"
     )

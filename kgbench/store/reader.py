@@ -65,10 +65,11 @@ def read_run(path: Path, *, with_windows: bool = False) -> StoredRun:
         notes = (numbered("KGB627", words), *notes)
     how_it_ended = _NOT_FINISHED.get(info.get("status", ""), "" if results else "The run ended without a result.")
     if how_it_ended and info.get("status"):
-        command = "evaluate" if info["status"] == "generated" else "run --resume"
-        next_step = f"`kgbench {command} {path}` does what is missing."
         if (path / PACKED_RESULTS_FILE).exists():
             next_step = "It is published so, and nothing is added."
+        else:
+            command = "evaluate" if info["status"] == "generated" else "run --resume"
+            next_step = f"`kgbench {command} {path}` does what is missing."
         words = f"{how_it_ended} {next_step}"
         notes = (*notes, numbered("KGB609", words))
     if shard := shard_of(info):

@@ -97,11 +97,14 @@ def change(path: Path, **values: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
-def each_result(**values: Any) -> Callable[[Path], None]:
+def each_result(of: str = "", **values: Any) -> Callable[[Path], None]:
+    """``of``: the only problem whose results change."""
+
     def act(run: Path) -> None:
         file = run / "results.jsonl"
-        lines = [json.dumps({**json.loads(line), **values}) for line in file.read_text().splitlines()]
-        file.write_text("\n".join(lines) + "\n")
+        results = [json.loads(line) for line in file.read_text().splitlines()]
+        changed = [{**each, **values} if of in ("", each["problem"]) else each for each in results]
+        file.write_text("".join(f"{json.dumps(each)}\n" for each in changed))
 
     return act
 
@@ -117,20 +120,6 @@ def of_selftest(part: str, **values: Any) -> Callable[[Path], None]:
 def last_result_gone(run: Path) -> None:
     lines = (run / "results.jsonl").read_text().splitlines()
     (run / "results.jsonl").write_text("\n".join(lines[:-1]) + "\n")
-
-
-def failed_ours(problem: str) -> Callable[[Path], None]:
-    """kgbench itself failed there, so that nothing was decided, not even about the policy."""
-
-    def act(run: Path) -> None:
-        file = run / "results.jsonl"
-        results = [json.loads(line) for line in file.read_text().splitlines()]
-        for each in results:
-            if each["problem"] == problem:
-                each |= {"outcome": "harness error", "policy": ""}
-        file.write_text("".join(f"{json.dumps(each)}\n" for each in results))
-
-    return act
 
 
 def other_file_of_a_problem(run: Path) -> None:
@@ -578,7 +567,8 @@ def test_the_run_of_a_package_may_be_interrupted_and_names_what_has_no_verdict(r
     each_result(policy="report", adapted="flag_gems 5.0", model="flaggems:5.0")(other)
     last_result_gone(other)
     change(other / "run.json", status="interrupted")
-    failed_ours("aten/add")(other)
+    # Nothing was decided there, not even about the policy.
+    each_result(of="aten/add", outcome="harness error", policy="")(other)
     code, output = publish("--as", "flaggems")
     assert (code, "ok     whole" in output) == (0, True), output
     text = rendered(tmp_path / "results")["RESULTS.md"]

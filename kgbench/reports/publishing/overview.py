@@ -85,9 +85,9 @@ def called(reports: Iterable[tuple[str, Report]]) -> Iterator[str]:
     lines = []
     for name, report in reports:
         sums = package_sums(report.package_calls)
-        share = percent(sums.correct / max(sums.correct + sums.failed, 1))
+        share = percent(sums.correct / max(sums.offered, 1))
         mean = ABSENT if sums.speedup is None else f"{ratio_text(sums.speedup)}{TIMES}, of {sums.timed} operators"
-        calls = f"{sums.correct:,} of {sums.correct + sums.failed:,}, {share}"
+        calls = f"{sums.correct:,} of {sums.offered:,}, {share}"
         lines.append([name, sums.operators, calls, sums.not_offered, sums.without_failure, mean])
     return table([*heads, "speedup of correct calls"], lines, "lrrrrr")
 

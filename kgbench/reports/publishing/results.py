@@ -70,8 +70,8 @@ class _Shown:
     """Packages that the kernels are compared with."""
     judged: int
     """Kernels of this run that have a verdict."""
-    not_judged: tuple[str, ...]
-    """Problems of which it was interrupted before, and of a package's those in which kgbench itself failed."""
+    missing: tuple[str, ...]
+    """Problems without a verdict: it was interrupted before, or of a package's run kgbench itself failed."""
     renewed: tuple[str, ...]
     """Problems whose files have changed since the round before."""
     between: bool
@@ -136,9 +136,9 @@ def _shown(rounds: tuple[Publication, ...], runs: Mapping[str, StoredRun], recor
     report = report_of(whole, records=records, libraries=compared)
     infos = tuple(each.info for each in (*earlier, run))
     judged = sum(bool(result.candidate_sha256) for result in run.results)
-    left_out = tuple(each for each in without_verdict(run) if each not in rounds[-1].left_out)
+    missing = tuple(each for each in without_verdict(run) if each not in rounds[-1].left_out)
     between = is_followed and len(rounds) > 1
-    return _Shown(rounds, infos, report, packages, tuple(names), judged, left_out, tuple(changed), between)
+    return _Shown(rounds, infos, report, packages, tuple(names), judged, missing, tuple(changed), between)
 
 
 def _named(shown: _Shown) -> Report:
@@ -206,10 +206,10 @@ def _section(shown: _Shown) -> str:
         facts.append(("follows", f"{shown.publication.after}; {again}; below, the best one of each"))
     if shown.renewed:
         facts.append(("problem files changed", f"{', '.join(shown.renewed)}: only the kernel of this round counts"))
-    if shown.not_judged and shown.packages:
-        facts.append(("without a verdict", f"{', '.join(sorted(shown.not_judged))}: counted as not correct"))
-    elif shown.not_judged:
-        facts.append(("interrupted before", f"{', '.join(shown.not_judged)}: the kernel of the round before counts"))
+    if shown.missing and shown.packages:
+        facts.append(("without a verdict", f"{', '.join(sorted(shown.missing))}: counted as not correct"))
+    elif shown.missing:
+        facts.append(("interrupted before", f"{', '.join(shown.missing)}: the kernel of the round before counts"))
     if left_out := shown.publication.left_out:
         facts.append(("left out", f"{', '.join(left_out)}: the kernel of the round before counts"))
     if shown.beside:

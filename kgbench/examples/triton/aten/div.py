@@ -104,6 +104,7 @@ def _div_complex(a_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def _complex_quotient(a, b, out):
     """``b`` may be a number."""
+    # torch.full refuses what complex64 does not hold; rounded below it is infinite.
     b = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=torch.complex128, device=out.device)
     pairs = [torch.view_as_real(each.to(out.dtype).expand(out.shape).resolve_conj().contiguous()) for each in (a, b)]
     n, block = out.numel(), 256 if out.is_cuda else 1 << 16

@@ -102,6 +102,7 @@ def _div_complex(a_ptr, b_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def _complex_quotient(a, b):
     """``b`` may be a number."""
+    # torch.full refuses what complex64 does not hold; rounded below it is infinite.
     b = b if isinstance(b, torch.Tensor) else torch.full((), b, dtype=torch.complex128, device=a.device)
     pairs = [torch.view_as_real(each.to(a.dtype).expand(a.shape).resolve_conj().contiguous()) for each in (a, b)]
     out = torch.empty(a.shape, dtype=a.dtype, device=a.device)

@@ -166,6 +166,7 @@ def mul_Scalar(self, other):
     out = torch.empty(self.shape, dtype=dtype, device=self.device)
     if dtype.is_complex:
         part = dtype if complex(other).imag else dtype.to_real()
+        # torch.full refuses what the narrower dtype does not hold; rounded it is infinite.
         number, wide = (other, torch.complex128) if part == dtype else (complex(other).real, torch.float64)
         number = torch.full((), number, dtype=wide, device=self.device).to(part)
         return _complex(out, self, number)
