@@ -22,7 +22,7 @@ from typing import Final
 
 from kgbench.harness.attribution.code import Code, owner_of
 from kgbench.harness.attribution.copies import BLOCK, is_as_given
-from kgbench.harness.machine import processes
+from kgbench.harness.machine import cores, processes
 from kgbench.harness.sandbox import linux
 
 RATE_HZ: Final = 10_000
@@ -85,8 +85,9 @@ class Sampler:
             if len(tasks) > MOST_TASKS:
                 raise OSError(errno.EMFILE, f"{len(tasks)} threads are more than {MOST_TASKS}")
             _allow_descriptors(len(tasks) * (os.cpu_count() or 1))
+            processors = sorted(cores.usable(tid for _, tid in tasks))
             for _, tid in tasks:
-                for processor in sorted(os.sched_getaffinity(0)):
+                for processor in processors:
                     self._open(tid, processor)
         except BaseException:
             self.close()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
@@ -36,6 +37,7 @@ from kgbench.harness.clock.statistics import LAUNCH_BOUND_US, interval, null_noi
 from kgbench.harness.clock.window import Probing, Sampling, WindowRunner
 from kgbench.harness.clock.window_inputs import WindowLayout
 from kgbench.harness.machine import trace
+from kgbench.harness.machine.cores import shared_core
 from kgbench.harness.machine.timing_lock import TimingLock
 from kgbench.harness.verdict.judge import OverloadJudge
 from kgbench.harness.verdict.placed_call import PlacedCall
@@ -116,7 +118,7 @@ class Bench:
         with trace.span("warm up", case=case.id):
             run.direct_calls()
         try:
-            with self.device.turns.turn():
+            with self._cores(), self.device.turns.turn():
                 self.windows.await_others()
                 self.windows.timing = True
                 try:
@@ -168,6 +170,12 @@ class Bench:
         """To the device, for other processes."""
         if self.device.cuda:
             GPU.release_cached()
+
+    def _cores(self) -> AbstractContextManager[None]:
+        """Both sides' workers on one core, where their calls are a GPU's; on a CPU the calls need what there is."""
+        if not self.device.cuda:
+            return contextlib.nullcontext()
+        return shared_core(side.handle.supervisor_pid for side in self.windows.sides.values())
 
     def _case(self, case: Case, layout: WindowLayout) -> CaseTiming:
         return self.parts.case(

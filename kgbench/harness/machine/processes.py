@@ -170,12 +170,14 @@ class Ran(NamedTuple):
 
 def tasks_of(pids: Iterable[int]) -> dict[tuple[int, int], Task]:
     """All threads of these processes, by process and thread id."""
-    found = {}
+    return {(pid, tid): _task(f"/proc/{pid}/task/{tid}") for pid, tid in threads(pids)}
+
+
+def threads(pids: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Process and thread ids of all threads of these processes."""
     for pid in pids:
         with contextlib.suppress(OSError):
-            for tid in os.listdir(f"/proc/{pid}/task"):
-                found[pid, int(tid)] = _task(f"/proc/{pid}/task/{tid}")
-    return found
+            yield from ((pid, int(tid)) for tid in os.listdir(f"/proc/{pid}/task"))
 
 
 def woken(before: Mapping[tuple[int, int], Task], after: Mapping[tuple[int, int], Task]) -> bool:
@@ -250,10 +252,8 @@ def _task(folder: str) -> Task:
 
 
 def _states(pids: Iterable[int]) -> Iterator[str]:
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for tid in os.listdir(f"/proc/{pid}/task"):
-                yield _stat(f"/proc/{pid}/task/{tid}")[0].decode()
+    for pid, tid in threads(pids):
+        yield _stat(f"/proc/{pid}/task/{tid}")[0].decode()
 
 
 _FLAGS: Final = 6
@@ -291,11 +291,9 @@ def _read(path: str) -> bytes:
 def worked_us(pids: Iterable[int]) -> float:
     """Processor time of all threads of these processes so far, in µs; processes without an account count as 0."""
     total = 0
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for task in os.listdir(f"/proc/{pid}/task"):
-                with contextlib.suppress(OSError, ValueError, IndexError):
-                    total += int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[0])
+    for pid, tid in threads(pids):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            total += int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[0])
     return total / 1e3
 
 

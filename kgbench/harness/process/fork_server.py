@@ -25,6 +25,7 @@ from typing import Final, NoReturn
 from kgbench.core.files import remove_tree
 from kgbench.harness.candidate.interpreter.patch import patch
 from kgbench.harness.machine import processes, visible
+from kgbench.harness.machine.cores import for_compiling
 from kgbench.harness.process import triton_driver
 from kgbench.harness.process.supervisor import folder_prefix, run_supervisor
 from kgbench.harness.sandbox import cgroup, linux
@@ -209,12 +210,11 @@ def _become_referee(asked: ForkReferee, fds: list[int]) -> NoReturn:
 
 
 def _stand_back() -> None:
-    """For what compiles ahead, which no turn stops: it may use half of the cores, and those behind everybody else.
+    """For what compiles ahead, which no turn stops: it may use its half of the cores, and those behind everybody else.
     A worker's sandbox keeps it from changing either.
     """
     os.nice(NICENESS)
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, cores[len(cores) // 2 :])
+    os.sched_setaffinity(0, for_compiling(os.sched_getaffinity(0)))
 
 
 def _prepare_to_compile() -> triton_driver.Files:
