@@ -118,7 +118,7 @@ class Bench:
         with trace.span("warm up", case=case.id):
             run.direct_calls()
         try:
-            with self._cores(), self.device.turns.turn():
+            with self._on_one_core(), self.device.turns.turn():
                 self.windows.await_others()
                 self.windows.timing = True
                 try:
@@ -171,11 +171,10 @@ class Bench:
         if self.device.cuda:
             GPU.release_cached()
 
-    def _cores(self) -> AbstractContextManager[None]:
-        """Both sides' workers on one core, where their calls are a GPU's; on a CPU the calls need what there is."""
-        if not self.device.cuda:
-            return contextlib.nullcontext()
-        return shared_core(side.handle.supervisor_pid for side in self.windows.sides.values())
+    def _on_one_core(self) -> AbstractContextManager[None]:
+        """Both sides' workers, where the device's turns have cores of their own."""
+        supervisors = (side.handle.supervisor_pid for side in self.windows.sides.values())
+        return shared_core(supervisors, self.device.turns.cores)
 
     def _case(self, case: Case, layout: WindowLayout) -> CaseTiming:
         return self.parts.case(

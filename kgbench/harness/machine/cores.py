@@ -1,14 +1,16 @@
 """Which processor cores are for what while a case is timed.
 
-Half of a session's cores may go on compiling in a turn (``for_compiling``). Of the other half one core is for the
-workers of both sides, and the referee keeps to the rest: where calls are launched directly, their time is the host's,
-and a side that the scheduler happens to leave on a worse core comes out slower in all windows of a case.
+Half of a session's cores may go on compiling in a turn (``for_compiling``). The others are shared out among its
+devices (``for_turns``). In a turn one of them is for the workers of both sides, and the referee keeps to the rest.
+Where calls are launched directly, their time is the host's, and a side that the scheduler happens to leave on a worse
+core comes out slower in all windows of a case.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import random
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
@@ -16,8 +18,8 @@ import psutil
 
 from kgbench.harness.machine import processes
 
-LEAST_CORES: Final = 8
-"""Cores of a session below which none is set apart for the workers."""
+LEAST_CORES: Final = 4
+"""Cores of a device's turns below which none is set apart for the workers."""
 
 
 def for_compiling(cores: Collection[int]) -> set[int]:
@@ -26,40 +28,39 @@ def for_compiling(cores: Collection[int]) -> set[int]:
     return set(ordered[len(ordered) // 2 :])
 
 
-def core_for_workers(cores: Collection[int], last: Iterable[int]) -> int | None:
-    """The core for both sides' workers; None where there are too few cores.
+def for_turns(cores: Collection[int], device: int, devices: int) -> tuple[int, ...]:
+    """The cores for one device's turns, of a session's; none where there are too few.
 
     Args:
-        cores: on which the session may run.
-        last: cores that would do, best first: on which a worker ran last. A core for compiling does not.
+        device: its place among the session's ``devices``, from 0.
     """
-    if len(cores) < LEAST_CORES:
-        return None
-    free = set(cores) - for_compiling(cores)
-    return next((core for core in last if core in free), max(free))
+    ordered = sorted(set(cores) - for_compiling(cores))
+    share = len(ordered) // devices
+    return tuple(ordered[device * share :][:share]) if share >= LEAST_CORES else ()
 
 
 @contextlib.contextmanager
-def shared_core(supervisors: Iterable[int]) -> Iterator[None]:
-    """Inside the block the trees below these processes run on one core, and this process on others.
+def shared_core(supervisors: Iterable[int], cores: Collection[int]) -> Iterator[None]:
+    """Inside the block the trees below these processes run on one of ``cores``, and this process on the others.
 
-    The core is one on which the scheduler has just had one of them, so that sessions that share cores take different
-    ones. Where the system refuses to place a worker, all run where they may otherwise.
+    It is one on which the scheduler has just had a worker, if that is among them, so that sessions that know nothing of
+    each other take different ones. Where the system refuses to place a worker, all run where they may otherwise, as
+    where there are no ``cores``.
     """
-    cores, trees = os.sched_getaffinity(0), [*supervisors]
-    core = core_for_workers(cores, _last_cores(_below(trees)))
-    if core is None:
+    if not cores:
         yield
         return
+    before, trees = os.sched_getaffinity(0), [*supervisors]
+    core = next((each for each in _last_cores(_below(trees)) if each in cores), random.choice([*cores]))
     try:
         if _place(_below(trees), {core}):
-            os.sched_setaffinity(0, cores - for_compiling(cores) - {core})
+            os.sched_setaffinity(0, {*cores} - {core})
         else:
-            _place(_below(trees), cores)
+            _place(_below(trees), before)
         yield
     finally:
-        os.sched_setaffinity(0, cores)
-        _place(_below(trees), cores)
+        os.sched_setaffinity(0, before)
+        _place(_below(trees), before)
 
 
 def usable(threads: Iterable[int]) -> set[int]:

@@ -128,6 +128,8 @@ class RefereeSettings:
     timing: bool = True
     number: int = 0
     """Number of this referee among its device's, from 0."""
+    turn_cores: tuple[int, ...] = ()
+    """Processor cores for this device's turns (``cores.for_turns``)."""
     probe: str = DEVICE_PROBE
     policy: PolicyMode = PolicyMode.OFF
     noise: dict[str, float] = field(default_factory=dict)
@@ -144,8 +146,9 @@ class RefereeSettings:
     def from_json(cls, data: dict[str, Any]) -> RefereeSettings:
         deadlines = Deadlines(**data["deadlines"])
         policy = PolicyMode(data.get("policy", PolicyMode.OFF))
-        read = {"deadlines": deadlines, "hidden": tuple(data["hidden"]), "policy": policy}
-        return cls(**{**data, **read, "device_kind": DeviceKind(data["device_kind"])})
+        tuples = {name: tuple(data[name]) for name in ("hidden", "turn_cores") if name in data}
+        read = {"deadlines": deadlines, "policy": policy, "device_kind": DeviceKind(data["device_kind"])}
+        return cls(**{**data, **tuples, **read})
 
 
 def default_limits() -> dict[str, int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -66,9 +66,11 @@ _Tasks = dict[int, dict[tuple[int, int], processes.Task]]
 class TimingLock:
     """One referee's use of the lock."""
 
-    def __init__(self, page: SharedPage, referee: int) -> None:
+    def __init__(self, page: SharedPage, referee: int, cores: Collection[int] = ()) -> None:
         self.page = page
         self.referee = referee
+        self.cores = cores
+        """Processor cores for the device's turns; none where the session has too few."""
         self._mine = page.slot(referee)
         page.clear(referee)
         self._mine[STOPPED_NS] = 0

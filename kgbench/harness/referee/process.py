@@ -60,7 +60,7 @@ def serve(coordinator_fd: int, server_fd: int, page_fd: int, build: Callable[[Re
     start = read_one_of(coordinator.receive(60.0), StartReferee)
     settings = RefereeSettings.from_json(start.settings)
     user_modules.offer(settings.modules)
-    turns = TimingLock(SharedPage(page_fd), settings.number)
+    turns = TimingLock(SharedPage(page_fd), settings.number, settings.turn_cores)
     if settings.trace:
         device = settings.device_uuid or settings.device_kind
         trace.start(Path(settings.trace), f"referee {settings.number} of {device}", lambda: turns.waited_ns)

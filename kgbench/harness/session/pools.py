@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kgbench.core.errors import numbered
 from kgbench.core.kinds import DeviceKind
+from kgbench.harness.machine.cores import for_turns
 from kgbench.harness.machine.devices import Device
 from kgbench.harness.machine.gpu_lock import GpuLock
 from kgbench.harness.machine.shared_page import MAX_REFEREES, SharedPage
@@ -55,6 +56,8 @@ class DevicePool:
     most: int
     """Candidates that may be at work at once."""
     lock: GpuLock | None = None
+    turn_cores: tuple[int, ...] = ()
+    """Processor cores for turns of this device."""
     idle: list[Slot] = field(default_factory=list)
     busy: list[Slot] = field(default_factory=list)
     numbers: set[int] = field(default_factory=set)
@@ -101,8 +104,17 @@ def take_devices(
         say(numbered("KGB606", f"{len(taken)} of {min(limit, len(locks))} GPUs are free; going on with these"))
     elif len(taken) < len(locks) and not gpus:
         say(numbered("KGB628", f"1 of {len(locks)} GPUs is used; --gpus all or --device cuda:0,1 uses more"))
-    cores //= len(taken)
-    return [DevicePool(device, SharedPage.create(), _most_slots(device, cores, jobs), lock) for device, lock in taken]
+    mine = os.sched_getaffinity(0)
+    return [
+        DevicePool(
+            device,
+            SharedPage.create(),
+            _most_slots(device, cores // len(taken), jobs),
+            lock,
+            for_turns(mine, place, len(taken)),
+        )
+        for place, (device, lock) in enumerate(taken)
+    ]
 
 
 def _most_slots(device: Device, cores: int, jobs: int) -> int:

@@ -104,7 +104,7 @@ class Referees:
         referee = self._forked(pool)
         try:
             self._accept(self.server.plan)
-            settings = self._settings_for(pool.device, number)
+            settings = self._settings_for(pool, number)
             referee.channel.send(StartReferee(settings.to_json(), self.server.plan.to_json()).encode())
             answer = read_one_of(referee.channel.receive(READY_S), RefereeReady, RefereeFailed)
         except BaseException as error:
@@ -136,12 +136,14 @@ class Referees:
                     sock.close()
         return Referee(pid, Channel(own_end))
 
-    def _settings_for(self, device: Device, number: int) -> RefereeSettings:
+    def _settings_for(self, pool: DevicePool, number: int) -> RefereeSettings:
+        device = pool.device
         return replace(
             self._settings,
             device_kind=device.kind,
             device_uuid=device.uuid,
             number=number,
+            turn_cores=pool.turn_cores,
             noise=noise_of(device.kind, device.name),
             peaks=self._peaks.get(device.name) if device.kind == DeviceKind.CUDA else None,
         )
