@@ -144,10 +144,12 @@ class RefereeSettings:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RefereeSettings:
-        deadlines = Deadlines(**data["deadlines"])
-        policy = PolicyMode(data.get("policy", PolicyMode.OFF))
         tuples = {name: tuple(data[name]) for name in ("hidden", "turn_cores") if name in data}
-        read = {"deadlines": deadlines, "policy": policy, "device_kind": DeviceKind(data["device_kind"])}
+        read: dict[str, Any] = {
+            "deadlines": Deadlines(**data["deadlines"]),
+            "device_kind": DeviceKind(data["device_kind"]),
+            "policy": PolicyMode(data.get("policy", PolicyMode.OFF)),
+        }
         return cls(**{**data, **tuples, **read})
 
 
