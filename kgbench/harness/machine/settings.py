@@ -144,13 +144,11 @@ class RefereeSettings:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RefereeSettings:
-        tuples = {name: tuple(data[name]) for name in ("hidden", "turn_cores") if name in data}
-        read: dict[str, Any] = {
-            "deadlines": Deadlines(**data["deadlines"]),
-            "device_kind": DeviceKind(data["device_kind"]),
-            "policy": PolicyMode(data.get("policy", PolicyMode.OFF)),
-        }
-        return cls(**{**data, **tuples, **read})
+        read: dict[str, Any] = {name: tuple(data[name]) for name in ("hidden", "turn_cores") if name in data}
+        read["deadlines"] = Deadlines(**data["deadlines"])
+        read["device_kind"] = DeviceKind(data["device_kind"])
+        read["policy"] = PolicyMode(data.get("policy", PolicyMode.OFF))
+        return cls(**{**data, **read})
 
 
 def default_limits() -> dict[str, int]:
