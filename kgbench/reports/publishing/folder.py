@@ -24,7 +24,7 @@ from kgbench.core.files import write_atomically
 from kgbench.reports.page.document import write_page
 from kgbench.reports.page.source import page_source
 from kgbench.reports.publishing.checks import Check, device_names
-from kgbench.reports.publishing.selftests import FILES, Evidence
+from kgbench.reports.publishing.selftests import FILES, PACKED, Evidence
 from kgbench.scores.samples import newest
 from kgbench.store import verification
 from kgbench.store.encoding import json_text
@@ -92,7 +92,8 @@ def files_of(
             files[file.relative_to(run.path).as_posix()] = file.read_bytes()
     for each in evidence:
         if each.data is not None:
-            files[FILES[each.part]] = private.without(json_text(each.published(), indent=1) + "\n")
+            text = private.without(json_text(each.published(), indent=1) + "\n")
+            files[f"{FILES[each.part]}{PACKED}"] = _packed(text)
     files |= _page(files, folder_name(run.info, what))
     said = {
         "format": FORMAT, "what": what, "draft": draft, **({"after": after} if after else {}),

@@ -17,6 +17,8 @@ NULL: Final = "null"
 EXPLOITS: Final = "exploits"
 FILES: Final = {NULL: "selftest-null.json", EXPLOITS: "selftest-exploits.json"}
 """Name of each part's file beside the run."""
+PACKED: Final = ".gz"
+"""End of its name where it is published."""
 APART: Final = timedelta(hours=12)
 """Most time between a run's start or end and the end of a self-test that counts for it."""
 _NAMED: Final = 5
