@@ -23,7 +23,7 @@ LAUNCH_BOUND_US: Final = 10.0
 DIRECT: Final = "direct"
 """Key of NULL_NOISE for calls on a GPU that cannot be queued, so that launches are in the time."""
 NULL_NOISE: Final[dict[str, dict[str, float]]] = {
-    "cuda": {"10": 0.135, "30": 0.06, "60": 0.017, "200": 0.015, "inf": 0.0125, DIRECT: 0.10},
+    "cuda": {"10": 0.135, "30": 0.06, "60": 0.017, "200": 0.015, "inf": 0.0125, DIRECT: 0.12},
     "cpu": {"50": 0.10, "1000": 0.05, "inf": 0.03},
 }
 """Half-width of the noise of a ratio per device kind and range of the library's time (up to, in µs).
