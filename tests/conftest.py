@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import os
 import shutil
+import signal
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,6 +28,9 @@ from tests.sampling import has_turn, sample
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.update(SOUND_PRODUCTS)
+# What a shell starts in the background ignores an interrupt, and so would all that the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GPU_REASON = "needs an NVIDIA GPU: run on a machine with one"
 TORCH_REASON = "needs torch: pip install torch (its CPU build is enough), or make test"
