@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -41,6 +42,15 @@ class Measured:
     busy_before: float | None
     """Load of the device in percent right before, without anything of kgbench; None where unknown."""
     busy_after: float | None
+
+
+def chosen(stored: StoredRun, results: Sequence[Result], sources: Sequence[str], globs: Sequence[str]) -> list[Result]:
+    """The results of these problems. Raises UsageError where a name or a pattern is of none."""
+    from kgbench.problem.registry import Registry, problem_folders
+
+    folders = [Path(each) for each in (stored.info.get("asked") or {}).get("problem_dirs", ())]
+    of_these = {*Registry(problem_folders(folders)).select(sources, globs)} if sources or globs else None
+    return [result for result in results if of_these is None or result.problem in of_these]
 
 
 def jobs_of(stored: StoredRun, results: Iterable[Result]) -> list[tuple[Result, Job]]:

@@ -7,25 +7,42 @@ from pathlib import Path
 
 import click
 
-from kgbench.cli.again import jobs_of, measure
+from kgbench.cli.again import chosen, jobs_of, measure
 from kgbench.cli.completion import complete_run
-from kgbench.cli.options import check_machine, device_option, json_option, out_option
+from kgbench.cli.options import (
+    check_machine,
+    device_option,
+    json_option,
+    out_option,
+    problems_option,
+    source_option,
+)
 from kgbench.core.errors import UsageError, shown_path
 
 
 @click.command(short_help="Judge a run's stored candidates again.")
 @click.argument("run", metavar="RUN", shell_complete=complete_run)
+@source_option
+@problems_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Candidates that are prepared at once.")
 @out_option
 @device_option
 @json_option
-def reproduce(run: str, jobs: int | None, out: Path, device: str, as_json: bool) -> None:
+def reproduce(
+    run: str,
+    sources: tuple[str, ...],
+    globs: tuple[str, ...],
+    jobs: int | None,
+    out: Path,
+    device: str,
+    as_json: bool,
+) -> None:
     """Judge a run's stored candidates again.
 
-    All of them, of every sample and round, with new seeds and the run's own policy and deadlines. Printed is what
-    differs in the machine, then outcomes that changed, then speedups that left the interval which the run gave them.
-    What was found is appended to reproduction.jsonl in the run's folder; the run's own results stay as they are. Exit
-    code 1: an outcome changed, or more than 5 % of the speedups left their interval.
+    All of them, or those of some problems, of every sample and round, with new seeds and the run's own policy and
+    deadlines. Printed is what differs in the machine, then outcomes that changed, then speedups that left the interval
+    which the run gave them. What was found is appended to reproduction.jsonl in the run's folder; the run's own results
+    stay as they are. Exit code 1: an outcome changed, or more than 5 % of the speedups left their interval.
     """
     from kgbench.reports import reproduction
     from kgbench.reports.model import report_of
@@ -36,7 +53,8 @@ def reproduce(run: str, jobs: int | None, out: Path, device: str, as_json: bool)
     from kgbench.store.reader import read_run
 
     stored = read_run(find_run(run, out))
-    results = [result for result in report_of(stored).attempts if is_submitted(result)]
+    attempts = chosen(stored, report_of(stored).attempts, sources, globs)
+    results = [result for result in attempts if is_submitted(result)]
     wanted = jobs_of(stored, results)
     if not wanted:
         raise UsageError(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from kgbench.cli.again import jobs_of, measure
+from kgbench.cli.again import chosen, jobs_of, measure
 from kgbench.cli.completion import complete_run
 from kgbench.cli.options import (
     check_machine,
@@ -21,10 +19,6 @@ from kgbench.cli.options import (
 )
 from kgbench.cli.record_claims import check_records, enter_records
 from kgbench.core.errors import UsageError, shown_path
-
-if TYPE_CHECKING:
-    from kgbench.core.types import Result
-    from kgbench.store.reader import StoredRun
 
 
 @click.command(short_help="Measure a run's winners once more, with new seeds.")
@@ -68,7 +62,7 @@ def verify(
     from kgbench.store.reader import read_run
 
     stored = read_run(find_run(run, out))
-    won = verification.winners(_chosen(stored, report_of(stored).results, sources, globs), top)
+    won = verification.winners(chosen(stored, report_of(stored).results, sources, globs), top)
     if not won:
         of_these = " among these problems" if sources or globs else ""
         words = f"{shown_path(stored.path)} has no winner{of_these}: nothing is correct and faster than the library"
@@ -88,12 +82,3 @@ def verify(
     if records is not None and measured is not None:
         enter_records(stored, [each.again for each in found if each.fast], measured, records)
     sys.exit(int(not all(each.fast for each in found)))
-
-
-def _chosen(stored: StoredRun, results: Sequence[Result], sources: Sequence[str], globs: Sequence[str]) -> list[Result]:
-    """The results of these problems. Raises UsageError where a name or a pattern is of none."""
-    from kgbench.problem.registry import Registry, problem_folders
-
-    folders = [Path(each) for each in (stored.info.get("asked") or {}).get("problem_dirs", ())]
-    chosen = {*Registry(problem_folders(folders)).select(sources, globs)} if sources or globs else None
-    return [result for result in results if chosen is None or result.problem in chosen]

@@ -49,6 +49,14 @@ def test_all_candidates_are_judged_again_and_the_run_stays(run: Path, monkeypatc
     assert len(read_results(run / reproduction.FILE)[0]) == 3
 
 
+def test_some_problems_alone_are_judged_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = again(monkeypatch, softmax=1.51, mm=2.01, add=0.91)
+    done = reproduce("--problems", "aten/mm", "--problems", "aten/a*")
+    assert done.exit_code == 0, done.output
+    assert "judged again: 2 of 2 candidates\n" in done.stdout
+    assert {job.problem_id for job in jobs} == {"aten/mm", "aten/add"}
+
+
 def test_what_changed_is_named_and_ends_with_1(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     again(monkeypatch, softmax=1.51, mm=Outcome.WRONG_VALUE, add=0.7)
     done = reproduce()
