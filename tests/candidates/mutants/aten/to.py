@@ -8,8 +8,8 @@ def always_copies(self, dtype, non_blocking=False, copy=False, memory_format=Non
     return self.to(dtype, copy=True, memory_format=memory_format)
 
 
-# breaks: It returns self also where a copy is asked.
-# outcome: rejected
+# breaks: It returns self also where a copy is asked, first in a layout that the copy has not.
+# outcome: wrong shape
 def ignores_copy(self, dtype, non_blocking=False, copy=False, memory_format=None):
     return self.to(dtype) if memory_format is None else self.to(dtype, memory_format=memory_format)
 
