@@ -50,17 +50,19 @@ def shared_core(supervisors: Iterable[int], cores: Collection[int]) -> Iterator[
     if not cores:
         yield
         return
-    before, trees = os.sched_getaffinity(0), [*supervisors]
-    core = next((each for each in _last_cores(_below(trees)) if each in cores), random.choice([*cores]))
+    before, roots = os.sched_getaffinity(0), [*supervisors]
+    pids = processes.below(roots)
+    core = next((each for each in _last_cores(pids) if each in cores), random.choice([*cores]))
     try:
-        if _place(_below(trees), {core}):
+        if _place(pids, {core}):
             os.sched_setaffinity(0, {*cores} - {core})
         else:
-            _place(_below(trees), before)
+            _place(pids, before)
         yield
     finally:
         os.sched_setaffinity(0, before)
-        _place(_below(trees), before)
+        # Also what was started meanwhile.
+        _place(processes.below(roots), before)
 
 
 def usable(threads: Iterable[int]) -> set[int]:
@@ -77,10 +79,6 @@ def _last_cores(pids: Iterable[int]) -> Iterator[int]:
     for pid in pids:
         with contextlib.suppress(psutil.Error):
             yield psutil.Process(pid).cpu_num()
-
-
-def _below(supervisors: Iterable[int]) -> list[int]:
-    return [pid for each in supervisors for pid in processes.descendants(each)]
 
 
 def _place(pids: Iterable[int], cores: Collection[int]) -> bool:

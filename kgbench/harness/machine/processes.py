@@ -92,18 +92,19 @@ def stop_trees(
     stopped: set[int] = set()
     rounds = 0
     until = time.monotonic() + STOP_DEADLINE_S
-    new = set(seen) or _below(roots)
+    new = set(seen) or below(roots)
     while new and time.monotonic() < until:
         for child in new:
             signal_one(child, signal.SIGSTOP)
         stopped |= new
         rounds += 1
         await_stopped(new, wait_s)
-        new = _below(roots) - stopped
+        new = below(roots) - stopped
     return stopped | new, rounds > 1
 
 
-def _below(roots: Sequence[int]) -> set[int]:
+def below(roots: Sequence[int]) -> set[int]:
+    """Every live process below one of these."""
     return {child for root in roots for child in descendants(root)}
 
 
